@@ -17,6 +17,7 @@ import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.runtime.illumination import least_squares, shading, weighted_least_squares
+from photostereo.runtime.order import MAD_TO_SIGMA
 
 #: Pixels to sample, the fewest that suffice, and the photographs in which each must be lit.
 SAMPLE, FEWEST, LIT_IN = 1500, 200, 6
@@ -27,6 +28,7 @@ ROUNDS, OUTLIER = 6, 2.0
 #: Lights are near if 1 / D (in widths of the frame) is larger than this, exceeds this many standard errors, and explains
 #: this share of the residual. Rendered captures with distant lights have at most 0.02, 1 and 0.02 (a glossy sphere 0.09),
 #: those with other faults 0.3, 9 and 0.14, and those with lights at five widths mostly more than 0.13, 8 and 0.2.
+#: Of 72 captures under distant lights, 30 % less and more changes the verdict on 3 and 1 (LEAST), on none (the others).
 LEAST, CERTAIN, EXPLAINED = 0.1, 10.0, 0.2
 #: Share of the bend of least squares that the default method has: 0.5 to 0.8 on six rendered objects.
 OF_THE_BEND = 0.7
@@ -75,7 +77,7 @@ def find_near_lights(
         right = np.einsum("nd,nda,nd->a", weight, patterns, rest / length)
         strength = np.linalg.solve(moment, right)
         left = rest / length - patterns @ strength
-        spread = 1.4826 * float(np.median(np.abs(left[lit]))) + 1e-9
+        spread = MAD_TO_SIGMA * float(np.median(np.abs(left[lit]))) + 1e-9
         weight = lit / (1 + (left / (OUTLIER * spread)) ** 2)
     without = rest / length - patterns[..., 1:] @ np.linalg.solve(moment[1:, 1:], right[1:])
     explained = 1 - float((weight * left**2).sum() / max((weight * without**2).sum(), 1e-30))

@@ -36,7 +36,7 @@ from photostereo.diagnosis.blocks import JPEG_SIDE, block_corners, has_blocks
 from photostereo.lights.lights import Lights
 from photostereo.runtime.arrays import Array, cast, like, namespace, to_numpy
 from photostereo.runtime.illumination import gram_of, least_squares, some_lights, without_matte
-from photostereo.runtime.order import interpolate, median, quantiles, row_quantiles
+from photostereo.runtime.order import MAD_TO_SIGMA, interpolate, median, quantiles, row_quantiles
 
 #: 2 × 2 blocks that the noise is estimated on, up to twice as many, evenly spread; the same by brightness.
 BLOCKS, BLOCKS_BY_BRIGHTNESS = 10_000, 20_000
@@ -46,8 +46,6 @@ LEVELS_FROM, SAMPLED = 20_000, 30_000
 VALUES_PER_LEVEL = 8
 #: Classes of brightness.
 CLASSES = 8
-#: Median absolute deviation to standard deviation.
-MAD_TO_SIGMA = 1.482602218505602
 
 #: Mean intensities of pixels, growing, and the noise variance of an intensity of such a pixel.
 NoiseTable = tuple[NDArray[np.float64], NDArray[np.float64]]

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from photostereo.runtime.arrays import Array, like, to_numpy
 from photostereo.runtime.illumination import mean_lights, without_matte, without_shading
+from photostereo.runtime.order import MAD_TO_SIGMA
 
-#: Median of |x| for a Gaussian of unit variance, and where entries of a field are cut off: shadows and highlights.
-MEDIAN, WIDEST = 0.6745, 3.0
+#: Standard deviations at which entries of a field are cut off: shadows and highlights.
+WIDEST = 3.0
 #: Pixels that are mixed at a time.
 BLOCK = 4096
 
@@ -91,7 +92,7 @@ def _shared(pixels: Array, lights: NDArray[Any]) -> tuple[Array, NDArray[Any]]:
 
 def _of_unit_power(fields: NDArray[Any], noise: float) -> NDArray[Any]:
     """Fields (N, k) without their widest entries, their fine part of unit power."""
-    widest = WIDEST * np.median(np.abs(fields), axis=0) / MEDIAN
+    widest = WIDEST * MAD_TO_SIGMA * np.median(np.abs(fields), axis=0)
     fields = np.clip(fields, -widest, widest)
     size = np.minimum(np.sqrt(np.mean(fields * fields, axis=0)), noise)
     return np.asarray(fields / np.where(size > 0, size, 1.0))

@@ -21,8 +21,8 @@ import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
-from photostereo.runtime.illumination import weighted_least_squares
-from photostereo.runtime.order import known_medians
+from photostereo.runtime.illumination import weighted_least_squares, without_matte
+from photostereo.runtime.order import MAD_TO_SIGMA, known_medians
 
 _MOST_PIXELS = 3000
 
@@ -121,7 +121,7 @@ def strengths_from_shading(
         keep = model > 0.05 * model.max(axis=1, keepdims=True)
         keep &= pixels > 0.08 * pixels.max(axis=1, keepdims=True)
         miss = pixels - model
-        scale = max(1.4826 * float(np.median(np.abs(miss[keep]))), 1e-9) if keep.any() else 1.0
+        scale = max(MAD_TO_SIGMA * float(np.median(np.abs(miss[keep]))), 1e-9) if keep.any() else 1.0
         weight = np.where(keep, np.clip(1 - (miss / (4.685 * scale)) ** 2, 0, 1) ** 2, 0.0)
         better, constant = _lights_of(pixels, surface, weight, directions)
         moved = float(np.abs(np.log(better / strengths)).max())
@@ -160,9 +160,8 @@ def _lights_of(
 
 def equal_strengths_suffice(pixels: FloatArray, directions: FloatArray) -> bool:
     """Whether lights of equal strength explain the pixels (n, d) nearly as well as the best strengths do."""
-    axes, _ = np.linalg.qr(directions)
     unit = pixels / np.maximum(np.linalg.norm(pixels, axis=1, keepdims=True), 1e-12)
-    left = unit - (unit @ axes) @ axes.T
+    left = without_matte(unit, directions.T)
     equal = float((left**2).sum() / max(float((unit**2).sum()), 1e-12))
     return equal < 1.25 * unexplained_light(pixels, directions)[0] + 1e-4
 

@@ -31,7 +31,7 @@ from photostereo.core.findings import Finding
 from photostereo.runtime.arrays import Array, to_numpy
 from photostereo.runtime.illumination import shading
 from photostereo.runtime.matte_fits import FEWEST_LIT, LIT_NOISE, LIT_SHARE
-from photostereo.runtime.order import known_medians
+from photostereo.runtime.order import MAD_TO_SIGMA, known_medians
 
 #: Intensities used, if that makes 1000 to 3000 pixels; the fewest pixels that suffice, and the fewest photographs.
 #: Three times as many change strengths of 96 photographs by 0.2 % (root mean square on rendered objects; 3 % at most).
@@ -154,7 +154,7 @@ def _matte(
         model = shading(surface, directions)
         miss = np.abs(inverse * values - model)
         misfit = float(np.median(miss[lit])) if lit.any() else 1.0
-        weight = lit / (1.0 + (miss / (1.4826 * misfit + 1e-9)) ** 2)
+        weight = lit / (1.0 + (miss / (MAD_TO_SIGMA * misfit + 1e-9)) ** 2)
         if not equal and np.abs(inverse - before).max() < SETTLED:
             break
     known = lit & (model > FACING * np.linalg.norm(surface, axis=1, keepdims=True))

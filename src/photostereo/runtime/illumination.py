@@ -64,11 +64,11 @@ def weighted_least_squares(values: FloatArray, lights: FloatArray, weight: Float
     >>> weighted_least_squares(seen, L, weight).round(4) + 0.0
     array([[0., 0., 1.]])
     """
-    weighted = weight[:, None] * lights
-    moment = weighted @ lights.swapaxes(-1, -2)
-    # Pixels that weights leave nearly undetermined get short normals instead of wild ones.
-    moment += 1e-6 * np.eye(3) * np.maximum(np.trace(moment, axis1=1, axis2=2), 1e-9)[:, None, None]
-    return np.asarray(np.linalg.solve(moment, weighted @ values[..., None])[..., 0])
+    products = (lights[..., :, None, :] * lights[..., None, :, :]).reshape(*lights.shape[:-2], 9, -1)
+    moment = projected(weight, products).reshape(-1, 3, 3)
+    # So little that it only matters to pixels that the weights leave undetermined.
+    moment += 1e-9 * np.eye(3) * np.maximum(np.trace(moment, axis1=1, axis2=2), 1e-9)[:, None, None]
+    return np.asarray(np.linalg.solve(moment, projected(weight * values, lights)[..., None])[..., 0])
 
 
 def without_matte(values: Array, lights: NDArray[Any], chosen: Any = slice(None)) -> Array:

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from photostereo.runtime.arrays import Array, is_tensor, like, to_numpy
 
+#: Median of |x| to standard deviation, if x is Gaussian.
+MAD_TO_SIGMA = 1.482602218505602
+
 
 def quantiles(values: Array, shares: Sequence[float]) -> NDArray[Any]:
     """``np.quantile`` of all the values.

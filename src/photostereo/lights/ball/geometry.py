@@ -24,6 +24,7 @@ import numpy as np
 
 from photostereo.core.conventions import FloatArray
 from photostereo.lights.ball.circle import Circle
+from photostereo.runtime.order import MAD_TO_SIGMA
 
 VIEW = np.array([0.0, 0.0, 1.0])
 #: Focal length of the widest lens that is expected, in widths of the frame: that of a phone. Half as much doubles the
@@ -99,7 +100,7 @@ def outline_cone(circle: Circle, camera: Camera) -> tuple[FloatArray, float]:
         axis = np.linalg.lstsq(design, weights, rcond=None)[0]
         length = float(np.linalg.norm(axis))
         miss = np.arccos(np.clip(rays @ axis / length, -1, 1)) - np.arccos(min(1.0, 1.0 / length))
-        scale = max(1.4826 * float(np.median(np.abs(miss))), 1e-7)
+        scale = max(MAD_TO_SIGMA * float(np.median(np.abs(miss))), 1e-7)
         weights = np.sqrt(np.clip(1 - (miss / (4 * scale)) ** 2, 0, 1) ** 2)
     length = float(np.linalg.norm(axis))
     return np.asarray(axis / length), float(np.arccos(min(1.0, 1.0 / length)))

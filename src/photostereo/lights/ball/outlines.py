@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
+from photostereo.runtime.order import MAD_TO_SIGMA
 
 #: A change of brightness by this share is no edge.
 _FLAT = 0.04
@@ -130,7 +131,7 @@ def black_level(images: FloatArray) -> float:
     rough = sample[:, 1:, 1:] - sample[:, 1:, :-1] - sample[:, :-1, 1:] + sample[:, :-1, :-1]
     rough, around = np.abs(rough[:, ::3, ::3]), cv2.blur(sample.mean(axis=0), (5, 5))[1::3, 1::3]
     dark = around <= np.quantile(around, _DARKEST)
-    noise = float(np.median(rough[:, dark])) / 0.6745 / 2.0
+    noise = float(np.median(rough[:, dark])) * MAD_TO_SIGMA / 2.0
     thin = sample[:, ::4, ::4]
     levels = np.unique(thin)[:32]
     level = float(np.median(np.diff(levels))) if len(levels) > 1 else 0.0

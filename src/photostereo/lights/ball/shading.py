@@ -20,6 +20,7 @@ import numpy as np
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.geometry import Camera, ball_normals
+from photostereo.runtime.order import MAD_TO_SIGMA
 
 _MOST_PIXELS = 4000
 #: Pixels whose cosine to the light is within this of zero are left out: there a light's width shows.
@@ -74,7 +75,7 @@ def fit_shading(images: FloatArray, circle: Circle, camera: Camera | None = None
     return Shading(
         directions=lights / strength[:, None],
         strengths=strength / np.exp(np.mean(np.log(strength))),
-        residual=1.4826 * np.median(np.abs(error), axis=1) / level,
+        residual=MAD_TO_SIGMA * np.median(np.abs(error), axis=1) / level,
         explained=explained,
         patchiness=float(np.percentile(texture, 90) - np.percentile(texture, 10)),
         constant=float((np.linalg.norm(room[:3]) + room[3]) / np.mean(strength)),
@@ -111,7 +112,7 @@ def settle_circle(
         cosine = lights @ normals.T / np.maximum(bright, 1e-12)
         chosen = usable & (np.abs(cosine) > _TERMINATOR)
         miss = values - texture * _model(normals, lights, room)
-        scale = 1.4826 * np.median(np.where(chosen, np.abs(miss), 0), axis=1, keepdims=True)
+        scale = MAD_TO_SIGMA * np.median(np.where(chosen, np.abs(miss), 0), axis=1, keepdims=True)
         scale = np.maximum(scale, np.maximum(1e-3 * bright, 1e-12))  # also if all is black
         weight = np.clip(1 - (miss / (4.685 * scale)) ** 2, 0, 1) * chosen / (scale * np.sqrt(_ALIKE))
         facing = normals @ room[:3] > 0
@@ -254,7 +255,8 @@ def _solve(
         chosen = usable[number] & (lit | dark)
         miss = values[number] - model[number]
         scale = max(
-            1.4826 * float(np.median(np.abs(miss[chosen]))) if chosen.any() else 0.0, 1e-3 * bright[number]
+            MAD_TO_SIGMA * float(np.median(np.abs(miss[chosen]))) if chosen.any() else 0.0,
+            1e-3 * bright[number],
         )
         weight = np.clip(1 - (miss / (4.685 * max(scale, 1e-12))) ** 2, 0, 1) ** 2 * chosen
         if first:  # nothing is known of the room yet: its light must not look like an outlier

@@ -20,7 +20,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.runtime.order import row_medians
+from photostereo.runtime.order import MAD_TO_SIGMA, row_medians
 from photostereo.runtime.threads import in_turn, processors
 
 #: Pixels along the side of a tile: enough of them to fit eight unknowns, few enough for one plane of surface.
@@ -156,7 +156,7 @@ def _fit(
         inverse = np.linalg.inv(normal + (1e-9 * scale + 1e-12) * np.eye(unknowns))
         solution = inverse @ (weighted @ values[..., None]).astype(np.float64)
         left = values - (solution.transpose(0, 1, 3, 2).astype(np.float32) @ columns)[:, :, 0]
-        spread = 1.4826 * row_medians(np.abs(left)) + 1e-9
+        spread = MAD_TO_SIGMA * row_medians(np.abs(left)) + 1e-9
         weights = (1.0 / (1.0 + (left / (OUTLIER * spread)) ** 2)).astype(np.float32)
     freedom = np.maximum(weights.sum(axis=2) - unknowns, 1.0)
     variance = (weights * left * left).sum(axis=2) / freedom + 1e-18
