@@ -23,7 +23,9 @@ import numba
 import numpy as np
 from numba import prange
 from numba.core import event
+from numba.core.caching import FunctionCache
 from numba.core.registry import CPUDispatcher
+from numba.core.runtime import rtsys
 
 from photostereo.core.errors import PhotostereoError
 from photostereo.runtime import compiling
@@ -69,6 +71,15 @@ class _Waiting(CPUDispatcher):  # type: ignore[misc]
             return answer
 
 
+class _Ready(FunctionCache):  # type: ignore[misc]
+    """Loads a compiled loop without what only a compilation needs: the rules for all types, a quarter of a second."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+
 def _forked() -> None:
     _pool.cache_clear()  # its threads stayed behind
     if _Waiting._layer == "omp":
@@ -86,6 +97,8 @@ def njit(**options: Any) -> Any:
         compiled = numba.njit(nogil=True, **options)(function)
         if options.get("parallel"):
             compiled.__class__ = _Waiting
+        if options.get("cache"):
+            compiled._cache.__class__ = _Ready
         return compiled
 
     return decorate
@@ -127,4 +140,4 @@ def shared(of: str, **options: Any) -> Any:
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def nothing() -> None:
-    """Brings what Numba loads with the first loop, a quarter of a second, if it is called before there is work."""
+    """Brings what Numba loads with the first loop, if it is called before there is work."""
