@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from photostereo.runtime import loops
+
 SCRIPT = """
 import threading
 import numba
@@ -96,3 +98,17 @@ if sys.platform == "linux":
 """
     environment = {**os.environ, "NUMBA_NUM_THREADS": "3"}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=120)
+
+
+def test_a_loop_from_the_cache_does_not_load_what_only_a_compilation_needs() -> None:
+    """And a loop that is compiled after it still is."""
+    loops.nothing()  # now it is on disk
+    code = """
+import math, sys
+import numba
+from photostereo.runtime.loops import nothing
+nothing()
+assert nothing.stats.cache_hits and "numba.cpython.mathimpl" not in sys.modules
+assert numba.njit(lambda x: math.hypot(x, 4.0))(3.0) == 5.0
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

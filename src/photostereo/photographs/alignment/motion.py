@@ -29,7 +29,8 @@ ACROSS = 5
 #: Photographs that moved by less than this, in pixels of the reduced picture, are compared as they are.
 #: 0.1 and 0.5 give the same displacements within 0.1 pixel.
 STILL = 0.25
-#: Once no photograph moves farther than this between rounds, in pixels of the reduced picture, the next size follows.
+#: Once all photographs are where they have been in a round before, within this, in pixels of the reduced picture, the next
+#: size follows. (One that is nearly still may go to and fro.)
 SETTLED = 0.02
 #: Blur that lets a linear fit see one or two pixels far.
 BLUR = 0.8
@@ -90,15 +91,16 @@ def estimate_motion(
         level = np.float32(np.sqrt(np.mean([np.vdot(one, one) / one.size for one in small])) + 1e-12)
         for one in small:
             one /= level
-        size, before = np.array([factor, factor, 1.0]), None
+        size = np.array([factor, factor, 1.0])
+        tried: list[NDArray[np.float64]] = []
         for _ in range(rounds):
             # Photographs that seem still are left alone: if all were moved at once they would wander together, because
             # a displacement that follows the light is nearly a change of light.
             far = farthest(moved, reach) * factor
             applied = np.where((far > STILL)[:, None], moved, 0.0)
-            if before is not None and (farthest(applied - before, reach) * factor).max() < SETTLED:
+            if any((farthest(applied - one, reach) * factor).max() < SETTLED for one in tried):
                 break
-            before = applied
+            tried.append(applied)
             undone = []
             for picture, move in zip(small, applied, strict=True):
                 undone.append(moved_back(picture, size * move))
