@@ -5,11 +5,13 @@ from __future__ import annotations
 import cv2
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from photostereo.capture import Capture
 from photostereo.diagnosis.advice import Finding
 from photostereo.diagnosis.metrics import mean_angle
 from photostereo.diagnosis.unequal import relative_strengths, unequal_photographs
+from photostereo.lights.strengths import StrengthEstimate
 from photostereo.scenes import Ggx, dome_lights, render_scene
 
 LIGHTS = dome_lights(14, max_angle=60)
@@ -52,3 +54,14 @@ def test_an_exposure_that_cannot_be_corrected_is_a_problem(scene: Capture) -> No
     assert not found_in(metal.images, metal.mask, 0.0)
     [finding] = found_in(metal.images * falling, metal.mask, 0.0)
     assert finding.is_mistake and finding.code == "varying-exposure" and finding.effect > 3
+
+
+def test_strengths_that_look_like_a_turn_of_the_whole_have_little_effect(scene: Capture) -> None:
+    """A relief that is tilted by 12° darkens the photographs as weaker lights would."""
+    tilted = LIGHTS @ Rotation.from_euler("y", 12, degrees=True).as_matrix()
+    strengths = tilted[:, 2] / LIGHTS[:, 2]
+    uncertain = StrengthEstimate(strengths, np.ones(14), np.ones(14, np.float32), left=0.5)
+    [finding] = unequal_photographs(scene.images, LIGHTS, scene.mask, uncertain)
+    pixels, fit = scene.images[:, scene.mask].T, np.linalg.pinv(LIGHTS).T
+    turned = mean_angle(pixels @ fit, (pixels / strengths) @ fit)
+    assert finding.code == "varying-exposure" and turned > 6 and finding.effect < turned / 3

@@ -59,13 +59,19 @@ def unequal_photographs(
         )
     if not found.corrects and found.left < EXPLAINED:
         varies = float(np.log(found.relative).std())
-        yield Finding(
-            "varying-exposure",
-            "problem",
-            share=varies,
-            effect=float(mean_angle(normals, least_squares(pixels / found.relative, lights.T))),
-            is_mistake=True,
-        )
+        effect = _apart_but_for_a_turn(normals, least_squares(pixels / found.relative, lights.T))
+        yield Finding("varying-exposure", "problem", share=varies, effect=effect, is_mistake=True)
+
+
+def _apart_but_for_a_turn(one: FloatArray, other: FloatArray) -> float:
+    """Mean angle in degrees between vectors (n, 3), one set turned to fit the other.
+
+    A turn of the whole and strengths are nearly interchangeable, so that uncertain strengths say nothing about it.
+    """
+    directions = [v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-30) for v in (one, other)]
+    left, _, right = np.linalg.svd(directions[0].T @ directions[1])
+    left[:, 2] *= np.linalg.det(left @ right)  # a turn, not a reflection
+    return float(mean_angle(directions[0] @ (left @ right), directions[1]))
 
 
 def _sample(images: FloatArray, mask: BoolArray) -> FloatArray:
