@@ -18,7 +18,9 @@ from photostereo.core.errors import CaptureError
 from photostereo.core.findings import by_code
 from photostereo.io.png import write_png
 from photostereo.lights.ambient import EVEN, estimate_room_light
-from photostereo.photographs.alignment.edges import TURNED, compare_edges
+from photostereo.photographs.alignment.alignment import Alignment
+from photostereo.photographs.alignment.edges import TURNED, Edges, compare_edges
+from photostereo.photographs.alignment.motion import Motion
 from photostereo.photographs.faults import find_blurred
 from photostereo.scenes import dome_lights, random_lights, render_scene
 
@@ -179,6 +181,15 @@ def test_what_looks_alike_if_it_is_turned_is_no_evidence():
     edges = compare_edges(np.sqrt(weave.images), SILENT)
     assert edges.alike.min() < 0.6 and edges.turned.max() > edges.alike.min()
     assert edges.better.max() < TURNED / 2
+
+
+def test_a_weave_whose_threads_show_in_one_photograph_only_is_not_turned():
+    """Edges alone say that it is turned by 90°, but the others explain it as well as most."""
+    ones = np.ones(8)
+    edges = Edges(0.95 * ones, 0.95 * ones, 0.3 * (np.arange(8) == 2))
+    for misfit, named in ((-0.5, []), (1.0, [2])):
+        motion = Motion(np.zeros((8, 3)), 50.0, ones, ones, ones, misfit * (np.arange(8) == 2), edges)
+        assert np.flatnonzero(Alignment.of(motion).mismatched).tolist() == named
 
 
 def test_with_few_photographs_nothing_is_left_out(tmp_path):

@@ -70,8 +70,9 @@ class Alignment:
         odd = motion.misfit > most + max(MISMATCH, SPREADS * (most - usual))
         edges, common = motion.edges, float(np.median(motion.edges.alike))
         unlike = (edges.turned < common - UNLIKE) | (motion.agreement < LIKELY)
-        foreign = (edges.turned < common - FOREIGN) & (motion.misfit > most)
-        mismatched = ((odd & unlike) | foreign | (edges.better > TURNED)) & ~certain
+        # What the others explain as well as most is neither, however a weave looks under its light.
+        strange = (edges.turned < common - FOREIGN) | (edges.better > TURNED)
+        mismatched = ((odd & unlike) | (strange & (motion.misfit > most))) & ~certain
         return cls(
             moves, farthest(moves, motion.reach), motion.errors, corrected, likely & ~certain, mismatched
         )
