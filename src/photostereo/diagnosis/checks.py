@@ -29,7 +29,7 @@ from photostereo.lights.strength import unexplained_light
 from photostereo.lights.thumbnail import Thumbnail, bright_enough, matte_fit, shrink
 
 # On 167 rendered captures (26, 13 of them also falsified in eleven ways; 163 verdicts are right), 30 % less and more of a
-# threshold of this file changes the verdict on none if nothing else is said. From SAME_CURL on they were not varied.
+# threshold of this file changes the verdict on none if nothing else is said.
 #: By how many degrees mistakes turn a typical normal: medians over rendered captures. If an order or a curve is wrong,
 #: the photographs contradict each other, so the error that a method expects includes it.
 EFFECTS = {"light-axes": 30.0, "lights-reversed": 60.0, "mask-inverted": 30.0}
@@ -49,19 +49,16 @@ CURVED = 0.25
 INWARDS = -0.3
 #: A mask is inverted if it holds this share of the frame's border and what it leaves out is this many times brighter.
 INVERTED_BORDER, INVERTED_TIMES = 0.6, 2.0
-#: Another order must explain this much more of all light: less is chance.
-LEAST_GAIN = 0.002
-#: Beyond these shares of normals that point away and of lights from behind, all 48 conventions are tried. One faces the
-#: camera if no more normals than FACES point away, or than FACES_SHARE of those as given.
-AWAY, BEHIND, FACES, FACES_SHARE = 0.2, 0.25, 0.05, 0.25
-#: Curls within this factor, and this much more, are equally good.
-SAME_CURL, PLUS_CURL = 1.1, 0.01
-#: The outline decides if normals along it point outwards or inwards by this mean cosine; a turned ring may lose LOSES.
-DECIDES, LOSES = 0.2, 0.05
+#: Beyond this share of normals that point away, or of lights from behind, all 48 conventions are tried. A surface faces
+#: the camera if no more normals than FACES point away.
+AWAY, FACES = 0.2, 0.05
+#: Curls within this factor are equally good.
+SAME_CURL = 1.1
+#: The outline decides if normals along it point outwards or inwards by this mean cosine.
+DECIDES = 0.2
 #: A matte surface that misses less of the variation than this leaves nothing for a curve to explain.
 NO_MISFIT = 0.01
-#: An exposure that varies, or a curve, explains a wrong order if it leaves less than this share of what that leaves
-#: (a factor of 1.5 either way: 0 and 1 of 92).
+#: An exposure that varies, or a curve, explains a wrong order if it leaves less than this share of what that leaves.
 EXPLAINS = 0.5
 
 
@@ -148,7 +145,7 @@ def _open_sides(mask: BoolArray) -> tuple[bool, bool, bool, bool]:
 def _wrong_order(order: OrderEvidence) -> Finding | None:
     given, best = order.given, order.best_share
     why = f"they leave {given:.1%} of the photographs unexplained, "
-    if best < CLEARLY_BETTER * given and given - best > LEAST_GAIN:
+    if best < CLEARLY_BETTER * given:
         why += f"and {order.best.words} only {best:.1%}"
     elif order.likeness_to_chance > LIKE_CHANCE:
         best = order.least
@@ -169,9 +166,9 @@ def _wrong_axes(
         return surface_evidence(np.tensordot(axes.T, normals, axes=1), useful, outline)
 
     given = evidence(np.eye(3))
-    behind = given.away > AWAY or bool((lights[:, 2] < 0).mean() > BEHIND)
+    behind = given.away > AWAY or bool((lights[:, 2] < 0).mean() > AWAY)
     tried = [(axes, evidence(axes)) for axes in conventions(depth_too=behind)]
-    facing = [(axes, seen) for axes, seen in tried if seen.away <= max(FACES, FACES_SHARE * given.away)]
+    facing = [(axes, seen) for axes, seen in tried if seen.away <= FACES]
     flat = [(axes, seen) for axes, seen in facing if abs(axes[2, 2]) == 1]
     facing = flat or facing  # z is exchanged with another axis only where nothing less does
     if not facing:
@@ -185,7 +182,7 @@ def _wrong_axes(
         return turned
     if not (wrong_side or curls or inwards):
         return None
-    good = [(axes, seen) for axes, seen in facing if seen.curl <= SAME_CURL * least + PLUS_CURL]
+    good = [(axes, seen) for axes, seen in facing if seen.curl <= SAME_CURL * least]
     decided = not np.isnan(given.outwards) and max(abs(seen.outwards) for _, seen in good) > DECIDES
     axes, seen = max(good, key=lambda pair: pair[1].outwards) if decided else good[0]
     if np.array_equal(axes, np.eye(3)):
@@ -273,7 +270,7 @@ def _turned_ring(
             continue  # not the same lights turned: the photographs would have told
         turned = np.tensordot(np.linalg.inv(turn), normals, axes=1)
         seen = surface_evidence(turned, useful, outline)
-        if not np.isnan(seen.outwards) and seen.outwards < max(DECIDES, given.outwards - LOSES):
+        if not np.isnan(seen.outwards) and seen.outwards < DECIDES:
             continue
         if seen.away <= FACES and (best is None or seen.curl < best[0]):
             best = seen.curl, order.words
