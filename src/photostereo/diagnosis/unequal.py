@@ -68,10 +68,10 @@ def _apart_but_for_a_turn(one: FloatArray, other: FloatArray) -> float:
 
     A turn of the whole and strengths are nearly interchangeable, so that uncertain strengths say nothing about it.
     """
-    directions = [v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-30) for v in (one, other)]
-    left, _, right = np.linalg.svd(directions[0].T @ directions[1])
+    unit = [v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-30) for v in (one, other)]
+    left, _, right = np.linalg.svd(unit[0].T @ unit[1])
     left[:, 2] *= np.linalg.det(left @ right)  # a turn, not a reflection
-    return float(mean_angle(directions[0] @ (left @ right), directions[1]))
+    return float(mean_angle(unit[0] @ (left @ right), unit[1]))
 
 
 def _sample(images: FloatArray, mask: BoolArray) -> FloatArray:
