@@ -1,5 +1,5 @@
 # Every target does its own set-up: a virtual environment in .venv, made again when pyproject.toml changes. The demo needs
-# the plain package only; what development needs is added to it.
+# the plain package only; what development needs, and the lab, are added to it.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -29,7 +29,7 @@ help:
 	@echo "make fuzz           N=10000 SEED=0: spoilt captures, no run may end in a traceback"
 	@echo "make lint           ruff and mypy"
 	@echo "make docs           the documentation, in docs/_build/html"
-	@echo "make package        source archive and wheel, in dist/, both tried outside of the checkout"
+	@echo "make package        source archives and wheels, in dist/, all tried outside of the checkout"
 	@echo "make bench          benchmarks (minutes)"
 
 $(PLAIN): pyproject.toml
@@ -37,21 +37,21 @@ $(PLAIN): pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-compile --editable .
 	@touch $(PLAIN)
 
-$(READY): $(PLAIN)
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+$(READY): $(PLAIN) lab/pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[dev]' --editable ./lab
 	@touch $(READY)
 
-$(DOCS_READY): pyproject.toml
+$(DOCS_READY): pyproject.toml lab/pyproject.toml
 	$(PYTHON) -m venv $(DOCS_VENV)
 	$(DOCS_VENV)/bin/python -m pip install --quiet --upgrade pip
-	$(DOCS_VENV)/bin/python -m pip install --quiet --editable '.[docs]'
+	$(DOCS_VENV)/bin/python -m pip install --quiet --editable '.[docs]' --editable ./lab
 	@touch $(DOCS_READY)
 
-$(TORCH_READY): pyproject.toml
+$(TORCH_READY): pyproject.toml lab/pyproject.toml
 	$(PYTHON) -m venv $(TORCH_VENV)
 	$(TORCH_BIN)/python -m pip install --quiet --upgrade pip
 	$(TORCH_BIN)/python -m pip install --quiet $(TORCH)
-	$(TORCH_BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(TORCH_BIN)/python -m pip install --quiet --editable '.[dev]' --editable ./lab
 	@touch $(TORCH_READY)
 
 demo: $(PLAIN)

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 _TORCH_TESTS = Path(__file__).parent / "tests" / "gpu"
-_TRAINING = Path(__file__).parent / "src" / "photostereo" / "lab" / "training"
+_SOURCES = [Path(__file__).parent / "src", Path(__file__).parent / "lab" / "src"]
+_TRAINING = _SOURCES[1] / "photostereo_lab" / "training"
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Modules that are torch's own cannot even be imported without it, so their doctests are not looked for."""
     needs_torch = collection_path.name.startswith("torch_") or _TRAINING in collection_path.parents
-    own = Path(__file__).parent / "src" in collection_path.parents
+    own = any(source in collection_path.parents for source in _SOURCES)
     return True if own and needs_torch and find_spec("torch") is None else None
 
 

@@ -607,8 +607,8 @@ def test_failure_in_the_middle_leaves_nothing(fault, scene_folder, tmp_path) -> 
 
 
 def test_a_seed_draws_the_same_photographs_in_a_solve_and_in_a_sweep(call, scene_folder, tmp_path) -> None:
-    from photostereo.lab.sweeps.plan import CLEAN, CaptureSpec
-    from photostereo.lab.sweeps.worker import load_scene
+    from photostereo_lab.sweeps.plan import CLEAN, CaptureSpec
+    from photostereo_lab.sweeps.worker import load_scene
 
     words = ("solve", scene_folder, "--images", 5, "--seed", 3, "-m", "ls", "--no-surface", "--no-report")
     assert call(*words, "-o", tmp_path / "out")[0] == 0

@@ -1,7 +1,8 @@
-"""A plain installation works without Dask and matplotlib, and says what is missing if they are needed."""
+"""A plain installation works without Dask, matplotlib and the lab, and says what is missing if they are needed."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -20,10 +21,16 @@ importlib.util.find_spec = lambda name, *rest: None if name in ("distributed", "
 from photostereo.__main__ import main
 main()
 """
+WITHOUT_LAB = """
+import importlib.metadata
+importlib.metadata.entry_points = lambda group: ()
+from photostereo.__main__ import main
+main()
+"""
 
 
-def run(*words: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", BLOCKED, *map(str, words)]
+def run(*words: object, script: str = BLOCKED) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", script, *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -50,3 +57,17 @@ def test_what_is_missing_is_named(words, extra, tmp_path) -> None:
     assert f"photostereo[{extra}]" in done.stderr and "Traceback" not in done.stderr
     assert done.stderr.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
+
+
+@pytest.mark.parametrize("command", ["figure", "sweep", "reproduce", "train"])
+def test_without_the_lab_its_commands_say_how_to_install_it(command) -> None:
+    done = run(command, "--help", script=WITHOUT_LAB)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.count("\n") == 1 and "pip install" in done.stderr
+    error = json.loads(run(command, "--json", script=WITHOUT_LAB).stdout)["error"]
+    assert (error["code"], error["values"]) == ("missing-lab", {"command": command})
+
+
+def test_without_the_lab_the_help_lists_what_is_there() -> None:
+    shown = run("--help", script=WITHOUT_LAB).stdout
+    assert "│ export " in shown and "│ sweep " not in shown and "─ Research " not in shown

@@ -16,7 +16,9 @@ from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding, as_finding, by_code
 from photostereo.core.sentences import SENTENCES
 
-SOURCE = Path(__file__).parents[1] / "src" / "photostereo"
+ROOT = Path(__file__).parents[1]
+SOURCES = ROOT / "src" / "photostereo", ROOT / "lab" / "src" / "photostereo_lab"
+MODULES = [(path.relative_to(source), path) for source in SOURCES for path in source.rglob("*.py")]
 #: Makers of findings, and the values that they add.
 MAKERS = {"Finding": set(), "_mistake": set(), "_doubt": {"names", "numbers"}}
 
@@ -24,7 +26,7 @@ MAKERS = {"Finding": set(), "_mistake": set(), "_doubt": {"names", "numbers"}}
 def calls() -> list[tuple[str, list[str], set[str | None], str]]:
     """Where findings are made: the place, their codes, the names of their values, the maker."""
     found = []
-    for file in SOURCE.rglob("*.py"):
+    for _, file in MODULES:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             name = getattr(getattr(node, "func", None), "id", "") if isinstance(node, ast.Call) else ""
             if name in MAKERS and file.name != "automatic.py":
@@ -48,7 +50,7 @@ def test_every_finding_has_its_sentence_and_the_values_that_it_names() -> None:
 
 def test_every_error_without_a_message_has_its_sentence_and_the_values_that_it_names() -> None:
     known = set()
-    for file in SOURCE.rglob("*.py"):
+    for _, file in MODULES:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             name = getattr(getattr(node, "func", None), "id", "") if isinstance(node, ast.Call) else ""
             given = {word.arg: word.value for word in node.keywords} if name.endswith("Error") else {}
@@ -71,7 +73,7 @@ def test_no_shell_and_no_stage_looks_into_the_words_of_a_finding() -> None:
         r"""["'][a-z][a-z ]+["'] (not )?in (note|finding|reason|warning|sentence)\b"""
         r"""|(note|finding|reason|warning|sentence|n|signs\[0\])\.startswith"""
     )
-    guilty = [str(file) for file in SOURCE.rglob("*.py") if prose.search(file.read_text(encoding="utf-8"))]
+    guilty = [str(place) for place, file in MODULES if prose.search(file.read_text(encoding="utf-8"))]
     assert guilty == []
 
 
@@ -79,9 +81,8 @@ def test_library_messages_name_no_option_of_the_command_line() -> None:
     """Options belong to the command line, the app and the remedies, which have words for each shell."""
     option = re.compile(r"(?<![\w`-])--[a-z]{2,}")
     named = []
-    for file in SOURCE.rglob("*.py"):
-        place = file.relative_to(SOURCE)
-        if place.parts[0] in ("cli", "app") or place.name in ("remedies.py", "cuda_kernels.py"):
+    for place, file in MODULES:
+        if place.parts[0] in ("cli", "commands", "app") or place.name in ("remedies.py", "cuda_kernels.py"):
             continue
         tree = ast.parse(file.read_text(encoding="utf-8"))
         said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings

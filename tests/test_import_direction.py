@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "photostereo"
+#: A package of its own that stands on all of them.
+LAB = SOURCE.parents[1] / "lab" / "src" / "photostereo_lab"
 
 #: Lowest first. A module may import from its own layer and from those before it.
 LAYERS = [
@@ -27,7 +29,6 @@ LAYERS = [
     {"pipeline"},
     {"app"},
     {"batch"},
-    {"lab"},
     {"cli", "__init__", "__main__"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
@@ -71,6 +72,15 @@ def test_imports_point_down(path: Path) -> None:
         assert RANK[name] <= RANK[own], f"{path.relative_to(SOURCE)} imports {name}, which stands above it"
 
 
+def test_nothing_knows_the_lab() -> None:
+    """It is installed separately, and announces its commands."""
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            named = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            named += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            assert not any(name.split(".")[0] == "photostereo_lab" for name in named), path
+
+
 @pytest.mark.parametrize("layer", ["reflectance", "priors"])
 def test_mathematics_knows_arrays_only(layer: str) -> None:
     for path in (SOURCE / layer).rglob("*.py"):
@@ -79,8 +89,9 @@ def test_mathematics_knows_arrays_only(layer: str) -> None:
 
 
 MODULES = {
-    ".".join(("photostereo", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): path
-    for path in SOURCE.rglob("*.py")
+    ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for package in (SOURCE, LAB)
+    for path in package.rglob("*.py")
 }
 
 

@@ -33,6 +33,17 @@ def test_the_recipe_needs_what_the_package_needs() -> None:
     assert f'version = "{version}"' in recipe
 
 
+def test_the_lab_has_the_version_of_the_package_that_it_needs() -> None:
+    """It uses more than the public interface."""
+    lab = tomllib.loads((ROOT / "lab" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for place in (ROOT / "src" / "photostereo", ROOT / "lab" / "src" / "photostereo_lab"):
+        version = (place / "_version.py").read_text(encoding="utf-8").split('"')[-2]
+        assert lab["dependencies"] == [f"photostereo[batch,figures]=={version}"]
+        assert (place / "py.typed").is_file()
+    assert (ROOT / "lab" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+    assert lab["requires-python"] == PROJECT["requires-python"] and lab["license"] == PROJECT["license"]
+
+
 def test_the_hook_and_the_tests_use_the_same_ruff() -> None:
     hook = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     (least,) = (p.partition(">=")[2] for p in PROJECT["optional-dependencies"]["dev"] if p.startswith("ruff"))

@@ -1,10 +1,11 @@
-"""A model, a prior and a reader of another package: announced by entry points, used by everything."""
+"""A model, a prior, a reader and a command of another package: announced by entry points, used by everything."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from pathlib import Path
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ def test_the_example_is_a_method_a_reader_and_keeps_the_contract(installed, tmp_
         installed,
         f"""
 import photostereo as ps
-from photostereo.lab.sweeps.outputs import look_of
+from photostereo_lab.sweeps.outputs import look_of
 from photostereo.testing import CHECKS
 assert "halflambert" in ps.method_names()
 capture = ps.load({str(folder)!r})
@@ -77,8 +78,8 @@ def test_the_example_takes_part_in_sweeps(installed, tmp_path) -> None:
 from pathlib import Path
 import photostereo as ps
 from photostereo.capture import write_archive
-from photostereo.lab.sweeps.plan_file import read_plan
-from photostereo.lab.sweeps.worker import run_trial
+from photostereo_lab.sweeps.plan_file import read_plan
+from photostereo_lab.sweeps.worker import run_trial
 place = Path({str(tmp_path)!r})
 write_archive(ps.render_scene("sphere", size=24), place / "sphere.npz")
 (place / "plan.toml").write_text('''
@@ -122,6 +123,64 @@ flat.save({str(tmp_path / "out")!r})
 assert ps.Reconstruction.load({str(tmp_path / "out")!r}).history == flat.history
 """,
     )
+
+
+def test_the_examples_command_has_its_options_and_its_place_in_the_help(installed, tmp_path) -> None:
+    shown = run(
+        installed,
+        f"""
+import json
+import photostereo as ps
+from photostereo.capture import write_archive
+from photostereo.cli import app
+from typer.testing import CliRunner
+scene = ps.render_scene("sphere", size=24)
+capture = {str(tmp_path / "sphere.npz")!r}
+write_archive(scene, capture)
+said = CliRunner().invoke(app, ["brightness", capture, "--digits", "2", "--json"])
+assert said.exit_code == 0, said.output
+means = json.loads(said.stdout)["brightness"]
+assert len(means) == len(scene) and means == [round(float(photograph.mean()), 2) for photograph in scene.images]
+assert CliRunner().invoke(app, ["brightness", capture, "--digits", "0"]).exit_code == 2
+print(CliRunner().invoke(app, ["--help"]).stdout)
+""",
+    )
+    assert shown.index("─ Research ") < shown.index("─ From other packages ") < shown.index("│ brightness ")
+
+
+def test_a_command_that_cannot_be_one_is_left_out(monkeypatch) -> None:
+    from types import SimpleNamespace
+
+    from photostereo.cli.root import check_command
+
+    def fine(name: str) -> None: ...
+
+    def odd(name: int | str) -> None: ...
+
+    def unknown(name: "Nothing") -> None: ...  # type: ignore[name-defined]  # noqa: F821, UP037
+
+    commands = (fine, odd, unknown, 5)
+    points = [SimpleNamespace(name=str(n), value="a:A", load=lambda c=c: c) for n, c in enumerate(commands)]
+    monkeypatch.setattr("photostereo.core.plugins.entry_points", lambda group: points)
+    with pytest.warns(PhotostereoWarning) as said:
+        assert announced("photostereo.commands", FunctionType, check_command) == (fine,)
+    assert [warning.message.args[0].code for warning in said] == ["bad-plugin"] * 3
+
+
+def test_a_command_of_another_package_never_takes_a_name_of_ours(monkeypatch) -> None:
+    from photostereo.cli import root
+    from photostereo.cli.solve import solve as ours
+
+    def solve(name: str) -> None: ...
+
+    def sweep(name: str) -> None: ...
+
+    def other(name: str) -> None: ...
+
+    monkeypatch.setattr(root, "announced", lambda *_: (other, solve, sweep))
+    found = list(root.commands())
+    assert [f for _, f in found if f.__name__ == "solve"] == [ours]
+    assert found[-2:] == [("Research", sweep), ("From other packages", other)]
 
 
 @pytest.mark.torch

@@ -62,6 +62,7 @@ def run_tests(uv: str, version: str, resolution: str, arguments: list[str]) -> b
     subprocess.run([uv, "venv", "--quiet", "--clear", "--seed", "--python", python, place], check=True)
     inside = {**os.environ, "VIRTUAL_ENV": str(place)}
     install = [uv, "pip", "install", "--quiet", "--resolution", resolution, "--editable", f"{PROJECT}[dev]"]
+    install += ["--editable", str(PROJECT / "lab")]
     subprocess.run(install, check=True, env=inside)
     tests = [place / "bin" / "python", "-m", "pytest", "-m", "not slow", *IN_TWO_PROCESSES, *arguments]
     one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}

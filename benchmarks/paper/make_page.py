@@ -14,7 +14,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from photostereo.lab.paper.experiments import NAMED_RUNS
+from photostereo_lab.paper.experiments import NAMED_RUNS
 
 HERE = Path(__file__).resolve().parent
 WIDTH = 1100

@@ -46,8 +46,8 @@ def test_a_fused_stage_equals_the_readable_one(width) -> None:
 
 def test_materials_reflect_as_the_renderers() -> None:
     """The lobes that both have: Lambert, Oren–Nayar, GGX."""
-    from photostereo.lab.training import materials
-    from photostereo.lab.training.layouts import draw_directions
+    from photostereo_lab.training import materials
+    from photostereo_lab.training.layouts import draw_directions
 
     torch.manual_seed(0)
     lights = draw_directions(1, 200, "cpu").double()
@@ -74,8 +74,8 @@ def test_materials_reflect_as_the_renderers() -> None:
 
 def test_a_training_learns(tmp_path) -> None:
     """After 150 steps the error in training is lower than that of a network that saw the same pixels and never learned."""
-    from photostereo.lab.training.loop import train
-    from photostereo.lab.training.reflectance.task import ReflectanceSettings, ReflectanceTask
+    from photostereo_lab.training.loop import train
+    from photostereo_lab.training.reflectance.task import ReflectanceSettings, ReflectanceTask
 
     loss = {}
     for rate in (0.003, 0.0):
@@ -92,7 +92,7 @@ def test_a_training_learns(tmp_path) -> None:
 def trained(out, **given) -> None:
     """What the command does with these options and the defaults of the others."""
     from photostereo.cli.terminal import Terminal
-    from photostereo.cli.train import Model, train
+    from photostereo_lab.commands.train import Model, train
 
     usual = {"model": Model.REFLECTANCE, "minutes": 0.01, "seed": 0, "device": "cpu", "resume": False}
     usual |= {"begin": None, "evaluate": None, "force": False}
@@ -108,8 +108,8 @@ def test_a_training_that_cannot_go_on_says_so(tmp_path) -> None:
 
 
 def test_a_training_goes_on_from_weights_and_from_its_checkpoint(tmp_path) -> None:
-    from photostereo.lab.training.loop import train
-    from photostereo.lab.training.reflectance.task import ReflectanceSettings, ReflectanceTask
+    from photostereo_lab.training.loop import train
+    from photostereo_lab.training.reflectance.task import ReflectanceSettings, ReflectanceTask
 
     task = ReflectanceTask(
         ReflectanceSettings(width=16, tokens=1000, scenes=2, pixels=8, validation=0.01), "cpu"
@@ -181,9 +181,9 @@ def test_a_training_is_refused_before_it_begins(tmp_path, given, code) -> None:
 
 
 def test_the_context_network_is_the_same_in_torch() -> None:
-    from photostereo.lab.training.context.network import ContextNetwork
     from photostereo.reflectance.learned.context import network
     from photostereo.reflectance.learned.context.features import CHANNELS
+    from photostereo_lab.training.context.network import ContextNetwork
 
     weights = context_network()
     there = ContextNetwork()

@@ -20,15 +20,15 @@ pytestmark = pytest.mark.torch
 
 @pytest.fixture(scope="module")
 def shot():
-    from photostereo.lab.training.lights.shots import show
-    from photostereo.lab.training.scenes import draw_pool
+    from photostereo_lab.training.lights.shots import show
+    from photostereo_lab.training.scenes import draw_pool
 
     torch.manual_seed(1)
     return show(draw_pool(3, "cpu", SIDE, 0.7), 5)
 
 
 def torch_network(weights: Weights):
-    from photostereo.lab.training.lights.network import LightNetwork as TorchNetwork
+    from photostereo_lab.training.lights.network import LightNetwork as TorchNetwork
 
     network = TorchNetwork()
     network.load_state_dict(
@@ -38,7 +38,7 @@ def torch_network(weights: Weights):
 
 
 def test_both_forms_have_the_same_arrays() -> None:
-    from photostereo.lab.training.lights.network import LightNetwork as TorchNetwork
+    from photostereo_lab.training.lights.network import LightNetwork as TorchNetwork
 
     ours = {n: v.shape for n, v in shipped_weights().arrays.items()}
     assert {n: tuple(v.shape) for n, v in TorchNetwork().state_dict().items()} == ours
@@ -78,7 +78,7 @@ def test_a_mirrored_scene_is_a_scene(shot) -> None:
 
 
 def test_an_ellipsoid_has_the_normals_of_an_ellipsoid() -> None:
-    from photostereo.lab.training.solids import ELLIPSOID, draw_solids, see_solids
+    from photostereo_lab.training.solids import ELLIPSOID, draw_solids, see_solids
 
     torch.manual_seed(0)
     solids = draw_solids(40, "cpu")
@@ -102,7 +102,7 @@ def test_an_ellipsoid_has_the_normals_of_an_ellipsoid() -> None:
 
 def test_a_wall_hides_low_lights() -> None:
     """A wall of height h at distance a hides lights below atan(h / a), and no others."""
-    from photostereo.lab.training.transport import find_horizons, visibility
+    from photostereo_lab.training.transport import find_horizons, visibility
 
     heights = torch.zeros(1, 64, 64)
     heights[:, :, 48:] = 0.5
@@ -124,8 +124,8 @@ def test_a_wall_hides_low_lights() -> None:
 
 def test_bounces_fill_a_bowl_as_an_integrating_sphere() -> None:
     """In half a hollow ball with albedo ρ under E everywhere, ρE / (1 − ρ/2) is given off everywhere; on a plane ρE."""
-    from photostereo.lab.training.scenes import places_of
-    from photostereo.lab.training.transport import exchange, radiosity
+    from photostereo_lab.training.scenes import places_of
+    from photostereo_lab.training.transport import exchange, radiosity
 
     axis = torch.linspace(-1, 1, SIDE)
     y, x = torch.meshgrid(axis, -axis, indexing="ij")
@@ -143,7 +143,7 @@ def test_bounces_fill_a_bowl_as_an_integrating_sphere() -> None:
 
 
 def test_a_table_lights_a_ball_from_below() -> None:
-    from photostereo.lab.training import transport
+    from photostereo_lab.training import transport
 
     torch.manual_seed(0)
     lights = torch.tensor([[[0.0, 0.8, 0.6]]]).expand(64, -1, -1)
@@ -159,8 +159,8 @@ def test_a_table_lights_a_ball_from_below() -> None:
 
 
 def test_spoiled_captures_have_lights_and_photographs_that_moved() -> None:
-    from photostereo.lab.training import sensor
-    from photostereo.lab.training.layouts import draw_directions, miscalibrated
+    from photostereo_lab.training import sensor
+    from photostereo_lab.training.layouts import draw_directions, miscalibrated
 
     torch.manual_seed(0)
     lights = draw_directions(200, 12, "cpu")
@@ -179,8 +179,8 @@ def test_spoiled_captures_have_lights_and_photographs_that_moved() -> None:
 
 
 def test_a_tiny_training_writes_weights(tmp_path) -> None:
-    from photostereo.lab.training.lights.task import LightSettings, LightTask
-    from photostereo.lab.training.loop import train
+    from photostereo_lab.training.lights.task import LightSettings, LightTask
+    from photostereo_lab.training.loop import train
 
     task = LightTask(LightSettings(photographs=8, scenes=2, reuse=1, validation=0.001), "cpu")
     train(task, tmp_path, steps=1)

@@ -14,8 +14,8 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "photostereo"
 
-#: They find lights, render under lights of their own, or train on such renderings; photographs know none.
-OWNERS = {"lights", "scenes", "lab", "photographs"}
+#: They find lights or render under lights of their own; photographs know none.
+OWNERS = {"lights", "scenes", "photographs"}
 #: The products themselves; the inner loops of models; a test that turns a capture.
 FILES = {"runtime/illumination.py", "reflectance/learned/torch_network.py", "testing.py"}
 PRODUCTS = {"dot", "einsum", "lstsq", "matmul", "pinv", "tensordot"}

@@ -16,10 +16,10 @@ from photostereo.capture import write_archive
 from photostereo.cli import app
 from photostereo.core.errors import CaptureError, PhotostereoError
 from photostereo.diagnosis.metrics import angular_error
-from photostereo.lab.paper.gather import columns_of
 from photostereo.report.pictures import frame_around
 from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.solve import solve
+from photostereo_lab.paper.gather import columns_of
 
 HOSTILE = '<img src=x onerror=alert(1)> & "l1"'
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import sys
 import warnings
+from collections.abc import Iterator
 from importlib import import_module
+from types import FunctionType
 from typing import Annotated, Any
 
 import typer
@@ -14,18 +16,24 @@ from typer.core import TyperGroup
 from photostereo._version import __version__
 from photostereo.cli.command import command
 from photostereo.cli.shell import end_with
+from photostereo.core.errors import MissingDependencyError
+from photostereo.core.plugins import announced
 from photostereo.io.names import printable
 from photostereo.runtime.signals import ended_by, orderly_signals
 from photostereo.runtime.threads import shorten_spinning
 
-#: In the order in which ``--help`` lists them, under these headings; each is the function of its name in the module of
-#: its name.
+#: In the order in which ``--help`` lists them, under these headings. Each is the function of its name: in the module of
+#: its name, or announced by another package.
 COMMANDS = {
     "From photographs to results": "app demo info lights mask solve compare methods batch",
     "Working with results": "view mesh export figure",
     "Test data": "scene corrupt",
     "Research": "sweep reproduce train",
 }
+#: Those of them that the package photostereo-lab announces.
+OF_THE_LAB = {"figure", "sweep", "reproduce", "train"}
+#: The heading of those that are not in the list.
+OTHERS = "From other packages"
 
 
 class Shell(TyperGroup):
@@ -38,6 +46,12 @@ class Shell(TyperGroup):
         type(self).as_json = "--json" in words
         return super().parse_args(ctx, args)
 
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        found = super().get_command(ctx, cmd_name)
+        if found is None and cmd_name in OF_THE_LAB:
+            raise MissingDependencyError(code="missing-lab", command=cmd_name)
+        return found
+
 
 app = typer.Typer(
     name="photostereo",
@@ -47,10 +61,39 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for heading, names in COMMANDS.items():
-    for name in names.split():
-        function = getattr(import_module(f"photostereo.cli.{name}"), name)
-        app.command(rich_help_panel=heading)(command(function))
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *place: object) -> None:
+    """Warnings that no command has caught, such as those about plugins, without the line of code."""
+    typer.echo(f"Warning: {printable(str(message))}", err=True)
+
+
+def check_command(function: FunctionType) -> None:
+    """Whether Typer can make a command of it."""
+    alone = typer.Typer()
+    alone.command()(command(function))
+    typer.main.get_command(alone)
+
+
+def commands() -> Iterator[tuple[str, FunctionType]]:
+    """All commands with their headings; those of other packages never take a name of ours."""
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning  # type: ignore[assignment]
+        functions = announced("photostereo.commands", FunctionType, check_command)
+    others = {function.__name__: function for function in functions}
+    for heading, names in COMMANDS.items():
+        for name in names.split():
+            other = others.pop(name, None)
+            if name not in OF_THE_LAB:
+                yield heading, getattr(import_module(f"photostereo.cli.{name}"), name)
+            elif other is not None:
+                yield heading, other
+    for other in others.values():
+        yield OTHERS, other
+
+
+for heading, function in commands():
+    app.command(rich_help_panel=heading)(command(function))
 
 
 def main() -> None:
@@ -71,11 +114,6 @@ def main() -> None:
                 raise
             code = end_with(problem, as_json=Shell.as_json)
         sys.exit(int(code or 0))
-
-
-def _show_warning(message: Warning | str, category: type[Warning], *place: object) -> None:
-    """Warnings that no command has caught, such as those about plugins, without the line of code."""
-    typer.echo(f"Warning: {printable(str(message))}", err=True)
 
 
 def _version(show: bool) -> None:

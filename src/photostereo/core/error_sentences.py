@@ -10,6 +10,8 @@ from collections.abc import Mapping
 ERRORS: Mapping[str, str] = {
     # Values
     "missing-extra": '{what} need {library}. Install it with: pip install "photostereo[{extra}]"',
+    "missing-lab": "The command {command} is in the package photostereo-lab. Install it with: pip install "
+    "photostereo-lab (in a checkout of photostereo: pip install ./lab)",
     "bad-pixel-size": '"{text}" is not a pixel size. Write a positive number with its unit, for instance 0.1mm, '
     "50um or 0.002in; a number alone means millimeters.",
     "unknown-parameter": 'Method {method} has no parameter "{name}".{hint} Its parameters: {listing}.',

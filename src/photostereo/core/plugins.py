@@ -1,4 +1,4 @@
-"""What other packages add: models and readers, announced by entry points.
+"""What other packages add: models, priors, readers and commands, announced by entry points.
 
 In the other package's ``pyproject.toml``::
 
@@ -9,7 +9,7 @@ In the other package's ``pyproject.toml``::
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import is_dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -31,8 +31,12 @@ class Named(Protocol):
 Entry = TypeVar("Entry", bound=Named)
 
 
-def announced(group: str, kind: type[Kind]) -> tuple[Kind, ...]:
+def announced(
+    group: str, kind: type[Kind], check: Callable[[Kind], object] | None = None
+) -> tuple[Kind, ...]:
     """Everything that installed packages announce in a group; what cannot be used is named in a warning.
+
+    ``check`` is called with each of them and raises if it cannot be used.
 
     >>> announced("photostereo.nobody-announces-here", int)
     ()
@@ -41,13 +45,14 @@ def announced(group: str, kind: type[Kind]) -> tuple[Kind, ...]:
     for point in sorted(entry_points(group=group), key=lambda point: point.name):
         try:
             value = point.load()
+            wrong = _wrong_kind(value, kind)
+            if check is not None and not wrong:
+                check(value)
         except (Exception, SystemExit) as problem:  # a broken plugin must not take the others along
-            _say(group, point.value, f"{type(problem).__name__}: {problem}")
-            continue
-        if not isinstance(value, kind):
-            _say(group, point.value, f"it is {type(value).__name__}, not {kind.__name__}")
-        elif wrong := _wrong_field(value):
-            _say(group, point.value, wrong)
+            wrong = f"{type(problem).__name__}: {problem}"
+        if wrong:
+            finding = Finding("bad-plugin", name=point.value, group=group, problem=wrong)
+            warnings.warn(PhotostereoWarning(finding), stacklevel=2)
         else:
             found.append(value)
     return tuple(found)
@@ -60,8 +65,10 @@ def registered(kind: type[Entry], group: str, modules: Iterable[str]) -> dict[st
     return own | {entry.name: entry for entry in announced(group, kind) if entry.name not in own}
 
 
-def _wrong_field(value: object) -> str:
-    """What is wrong with the fields of a description; empty if they hold what their annotations say."""
+def _wrong_kind(value: object, expected: type) -> str:
+    """What is wrong with a description; empty if it is of this kind and its fields hold what their annotations say."""
+    if not isinstance(value, expected):
+        return f"it is {type(value).__name__}, not {expected.__name__}"
     if not is_dataclass(value):
         return ""
     for name, hint in get_type_hints(type(value)).items():
@@ -71,10 +78,3 @@ def _wrong_field(value: object) -> str:
         if isinstance(kind, type) and not isinstance(held, (int, float) if kind is float else kind):
             return f"{name} is {type(held).__name__}, not {kind.__name__}"
     return ""
-
-
-def _say(group: str, what: str, problem: str) -> None:
-    warnings.warn(
-        PhotostereoWarning(Finding("bad-plugin", name=what, group=group, problem=problem)),
-        stacklevel=3,
-    )

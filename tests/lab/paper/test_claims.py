@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from photostereo.lab.paper.claims import check_claims
-from photostereo.lab.paper.experiments import uses_of
-from photostereo.lab.sweeps.plan import CaptureSpec, Corruption, Plan, Trial
-from photostereo.lab.sweeps.store import Outcome, Store
-from photostereo.lab.sweeps.worker import run_trial
+from photostereo_lab.paper.claims import check_claims
+from photostereo_lab.paper.experiments import uses_of
+from photostereo_lab.sweeps.plan import CaptureSpec, Corruption, Plan, Trial
+from photostereo_lab.sweeps.store import Outcome, Store
+from photostereo_lab.sweeps.worker import run_trial
 
 CAPTURE = CaptureSpec("pot2", "/somewhere", "0" * 16)
 

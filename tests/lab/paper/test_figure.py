@@ -9,14 +9,14 @@ import pytest
 from typer.testing import CliRunner
 
 from photostereo.cli import app
-from photostereo.cli.figure import parse_light, parse_zoom
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.diagnosis.metrics import angular_error
-from photostereo.lab.paper.figure import Column, draw_figure, picture_of_normals
-from photostereo.lab.paper.gather import columns_of
-from photostereo.lab.sweeps.store import Store
 from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.solve import solve
+from photostereo_lab.commands.figure import parse_light, parse_zoom
+from photostereo_lab.paper.figure import Column, draw_figure, picture_of_normals
+from photostereo_lab.paper.gather import columns_of
+from photostereo_lab.sweeps.store import Store
 
 
 @pytest.fixture(scope="module")

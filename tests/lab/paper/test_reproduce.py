@@ -10,11 +10,11 @@ from photostereo.batch.options import RunOptions
 from photostereo.capture import write_diligent
 from photostereo.cli import app
 from photostereo.core.errors import ParameterError, PhotostereoError
-from photostereo.lab.paper.experiments import NAMED_RUNS, OURS_NOTE, Catalog, uses_of
-from photostereo.lab.paper.reproduce import reproduce
-from photostereo.lab.sweeps.plan import CaptureSpec, Corruption, Plan
-from photostereo.lab.sweeps.store import Outcome, Store
 from photostereo.scenes import dome_lights
+from photostereo_lab.paper.experiments import NAMED_RUNS, OURS_NOTE, Catalog, uses_of
+from photostereo_lab.paper.reproduce import reproduce
+from photostereo_lab.sweeps.plan import CaptureSpec, Corruption, Plan
+from photostereo_lab.sweeps.store import Outcome, Store
 
 NAMES = [
     "table-pls", "table-diligent", "table-runtime", "representation", "few-images", "ten-images", "salt-pepper",

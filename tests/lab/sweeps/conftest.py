@@ -9,7 +9,7 @@ import pytest
 from photostereo import render_scene
 from photostereo.batch.options import connect
 from photostereo.capture import write_archive
-from photostereo.lab.sweeps.plan import CaptureSpec
+from photostereo_lab.sweeps.plan import CaptureSpec
 
 
 @pytest.fixture(scope="session")

@@ -6,10 +6,10 @@ import pytest
 
 from photostereo import solve
 from photostereo.core.errors import ParameterError
-from photostereo.lab.sweeps import worker as worker_module
-from photostereo.lab.sweeps.plan import Corruption, MethodPlan, Plan, grids_of
-from photostereo.lab.sweeps.sweep import sweep
-from photostereo.lab.sweeps.worker import load_scene, run_trial
+from photostereo_lab.sweeps import worker as worker_module
+from photostereo_lab.sweeps.plan import Corruption, MethodPlan, Plan, grids_of
+from photostereo_lab.sweeps.sweep import sweep
+from photostereo_lab.sweeps.worker import load_scene, run_trial
 
 SMALL = {"patch": [4, 4, 3], "stride": 2, "atoms": 24, "max_iter": 3}
 

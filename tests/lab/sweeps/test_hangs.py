@@ -13,9 +13,9 @@ from distributed.security import Security
 
 from photostereo.batch.options import RunControl, RunOptions, connect
 from photostereo.core.errors import ParameterError
-from photostereo.lab.sweeps.plan import Corruption, MethodPlan, Plan
-from photostereo.lab.sweeps.store import Store
-from photostereo.lab.sweeps.sweep import run_trials
+from photostereo_lab.sweeps.plan import Corruption, MethodPlan, Plan
+from photostereo_lab.sweeps.store import Store
+from photostereo_lab.sweeps.sweep import run_trials
 
 
 def a_plan(captures, seeds):

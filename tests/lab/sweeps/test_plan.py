@@ -7,8 +7,8 @@ import json
 import pytest
 
 from photostereo.core.errors import ParameterError
-from photostereo.lab.sweeps.outputs import average_of, average_over_objects, choice_of, results_of
-from photostereo.lab.sweeps.plan import CLEAN, Corruption, MethodPlan, Plan
+from photostereo_lab.sweeps.outputs import average_of, average_over_objects, choice_of, results_of
+from photostereo_lab.sweeps.plan import CLEAN, Corruption, MethodPlan, Plan
 
 
 def a_plan(captures, **changes):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from photostereo.core.errors import ParameterError
-from photostereo.lab.sweeps.plan import Plan
-from photostereo.lab.sweeps.plan_file import read_plan
-from photostereo.lab.sweeps.sweep import sweep
+from photostereo_lab.sweeps.plan import Plan
+from photostereo_lab.sweeps.plan_file import read_plan
+from photostereo_lab.sweeps.sweep import sweep
 
 GOOD = """\
 name = "mine"

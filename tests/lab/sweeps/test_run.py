@@ -21,10 +21,10 @@ from photostereo import load, solve
 from photostereo.batch.options import RunOptions, connect
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import angular_error
-from photostereo.lab.sweeps.plan import Corruption, MethodPlan, Plan
-from photostereo.lab.sweeps.store import Store
-from photostereo.lab.sweeps.sweep import run_trials, sweep
-from photostereo.lab.sweeps.worker import load_scene, run_trial
+from photostereo_lab.sweeps.plan import Corruption, MethodPlan, Plan
+from photostereo_lab.sweeps.store import Store
+from photostereo_lab.sweeps.sweep import run_trials, sweep
+from photostereo_lab.sweeps.worker import load_scene, run_trial
 
 # The workers cannot import this file: what it sends them is sent whole.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -123,7 +123,7 @@ class Poison(WorkerPlugin):
     """In every worker, also in those that are started anew: trials with seed 3 end the process."""
 
     def setup(self, worker):
-        from photostereo.lab.sweeps import worker as module
+        from photostereo_lab.sweeps import worker as module
 
         honest = module._solve
 
@@ -153,7 +153,7 @@ def start_sweep(plan: Path, out: Path, killed_at: int = 0) -> subprocess.Popen[b
     code = f"""
 import os, signal
 from photostereo.batch.options import RunOptions
-from photostereo.lab.sweeps.sweep import sweep
+from photostereo_lab.sweeps.sweep import sweep
 replace, written = os.replace, []
 def replace_or_die(stage, target):
     written.extend([target] if "arrays" in str(target) else [])
@@ -217,7 +217,7 @@ def test_a_scheduler_by_its_address(write_plan, tmp_path, recorder):
 
 def test_a_sweep_with_maps_feeds_a_figure(client, folder, tmp_path, monkeypatch):
     from photostereo.core.errors import CaptureError
-    from photostereo.lab.paper.gather import columns_of
+    from photostereo_lab.paper.gather import columns_of
 
     text = f"""data = "{folder}"
 captures = ["vase.npz"]

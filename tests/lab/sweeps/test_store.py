@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from photostereo.core.errors import OutputError
-from photostereo.lab.sweeps.plan import CaptureSpec, MethodPlan, Plan, Trial
-from photostereo.lab.sweeps.store import Outcome, Store
+from photostereo_lab.sweeps.plan import CaptureSpec, MethodPlan, Plan, Trial
+from photostereo_lab.sweeps.store import Outcome, Store
 
 CAPTURE = CaptureSpec("cat", "/somewhere", "0" * 16)
 
@@ -61,8 +61,8 @@ def test_plans_are_remembered(tmp_path):
 
 WRITER = """
 import sys
-from photostereo.lab.sweeps.store import Outcome, Store
-from photostereo.lab.sweeps.plan import CaptureSpec, Trial
+from photostereo_lab.sweeps.store import Outcome, Store
+from photostereo_lab.sweeps.plan import CaptureSpec, Trial
 store = Store(sys.argv[1])
 for seed in range(int(sys.argv[2]), int(sys.argv[2]) + 60):
     trial = Trial(CaptureSpec("cat", "/somewhere", "0" * 16), "ls", {}, 20, seed=seed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from photostereo.batch.fingerprint import fingerprint
-from photostereo.lab.sweeps.plan import CaptureSpec, Corruption, Trial
+from photostereo_lab.sweeps.plan import CaptureSpec, Corruption, Trial
 
 
 def a_trial(**changes):

@@ -1,4 +1,4 @@
-"""The network that estimates lights, in NumPy; :mod:`photostereo.lab.training.lights.network` is its twin in torch.
+"""The network that estimates lights, in NumPy; :mod:`photostereo_lab.training.lights.network` is its twin in torch.
 
 Pictures are (photographs, height, width, channels). See :mod:`photostereo.lights.unknown.architecture` for the whole.
 """

@@ -1,4 +1,4 @@
-"""The context network in NumPy; :mod:`photostereo.lab.training.context.network` is its form in torch.
+"""The context network in NumPy; :mod:`photostereo_lab.training.context.network` is its form in torch.
 
 A U-Net: five scales of the grid, each half as fine as the one before, and back, adding what was seen on the way down.
 """

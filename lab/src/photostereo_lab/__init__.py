@@ -1,0 +1,1 @@
+"""For researchers: sweeps, the paper, training, figures. A package of its own on top of photostereo."""

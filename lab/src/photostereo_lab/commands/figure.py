@@ -1,0 +1,101 @@
+"""``photostereo figure``: results side by side, for a paper."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from photostereo.cli.command import option
+from photostereo.cli.options import FORCE, names, numbers
+from photostereo.cli.terminal import Terminal
+from photostereo.core.errors import ParameterError, require_extra
+
+#: Suffixes that a figure can have, and what each calls the date or program that would make two equal figures differ.
+FORMATS = {".pdf": "CreationDate", ".svg": "Date", ".png": "Software"}
+#: More columns than this are too small to see anything.
+MOST = 12
+
+
+def figure(
+    sources: Annotated[
+        list[Path], typer.Argument(metavar="RESULT...", help="Results of solve, compare or sweep.")
+    ],
+    out: Annotated[Path, option("A .pdf, .svg or .png file.", metavar="FIG", flags="--out -o")],
+    terminal: Terminal,
+    truth: Path | None = option("A capture with truth, or true normals as .npy or .png: adds error maps."),
+    zoom: list[str] | None = option("Add a close-up; can be repeated.", metavar="X,Y,W,H"),
+    relit: list[str] | None = option("Add a row lit from this direction; can be repeated.", metavar="X,Y,Z"),
+    methods: str | None = option("Comma-separated methods to show (default: all)."),
+    limit: float | None = option("Upper limit of the color scale, in degrees.", min=0.1),
+    width: float = option("Width in inches.", min=1.0, max=40.0, default=7.16),
+    force: bool = FORCE,
+) -> dict[str, Any]:
+    """Draw results side by side for a paper: normals, close-ups, errors, relit views."""
+    suffix = out.suffix.lower()
+    if suffix not in FORMATS:
+        raise ParameterError(code="figure-format", file=out, formats=", ".join(FORMATS), name=out.name)
+    boxes, directions = [parse_zoom(text) for text in zoom or []], [parse_light(text) for text in relit or []]
+    require_extra("matplotlib", "figures", "Figures")
+    from matplotlib import rc_context
+
+    from photostereo.io.atomic import replacing_file
+    from photostereo.pipeline.comparison import numbered, truth_of
+    from photostereo_lab.paper.figure import draw_figure
+    from photostereo_lab.paper.gather import columns_of
+
+    with replacing_file(out, force=force) as partial:  # what is in the way is reported before the work
+        columns, known = [], []
+        for source in sources:
+            found, reference = columns_of(source, names(methods))
+            columns += found
+            known += [] if reference is None else [reference]
+        if truth is not None:
+            known = [truth_of(truth)]
+        if len(columns) > MOST:
+            raise ParameterError(
+                f"{len(columns)} results are too many for one figure (at most {MOST}). Choose some with --methods.",
+                code="too-many-results",
+                found=len(columns),
+            )
+        titles = numbered([column.name for column in columns])
+        columns = [replace(column, name=title) for column, title in zip(columns, titles, strict=True)]
+        drawn = draw_figure(
+            columns,
+            truth=known[0] if known else None,
+            zooms=boxes,
+            lights=directions,
+            limit=limit,
+            width=width,
+        )
+        # Text as text, in fonts that journals accept (TrueType, not Type 3).
+        with rc_context({"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "photostereo"}):
+            drawn.savefig(partial, dpi=300, metadata={FORMATS[suffix]: None}, format=suffix[1:])
+    terminal.say(f"{len(columns)} results: {out}")
+    return {"out": str(out.absolute()), "results": titles}
+
+
+def parse_zoom(text: str) -> tuple[slice, slice]:
+    """``x,y,w,h`` in pixels from the top left.
+
+    >>> parse_zoom("10,20,30,40")
+    (slice(20, 60, None), slice(10, 40, None))
+    """
+    x, y, w, h = (int(value) for value in numbers(text, 4, "--zoom", whole=True) or ())
+    if min(x, y) < 0 or min(w, h) < 2:
+        raise ParameterError(code="not-a-zoom", text=text)
+    return slice(y, y + h), slice(x, x + w)
+
+
+def parse_light(text: str) -> tuple[float, ...]:
+    """``x,y,z``, a direction to the light.
+
+    >>> parse_light("-1,1,1.5")
+    (-1.0, 1.0, 1.5)
+    """
+    light = numbers(text, 3, "--relit") or ()
+    if not light[2] > 0:
+        raise ParameterError(code="not-a-light", text=text)
+    return light

@@ -1,0 +1,53 @@
+"""``photostereo reproduce``: the tables and figures of the paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from photostereo.cli.command import argument, option
+from photostereo.cli.options import DEVICE, ONLY_FIGURES, GrowingOut, Running
+from photostereo.cli.terminal import Terminal
+from photostereo.core.errors import ParameterError
+
+
+def reproduce(
+    running: Running,
+    terminal: Terminal,
+    names: list[str] | None = argument(metavar="NAME...", help="Runs; see --list."),
+    data: Path | None = option(
+        "Folder with diligent/pmsData and harvard.", metavar="DIR", envvar="PHOTOSTEREO_DATA"
+    ),
+    out: GrowingOut = Path("reproduction"),
+    everything: bool = option("Do all runs.", flags="--all", default=False),
+    listing: bool = option("List the runs and what the paper reports.", flags="--list", default=False),
+    quick: bool = option("Small grids and few trials: minutes.", default=False),
+    only_figures: bool = ONLY_FIGURES,
+    device: str = DEVICE,
+) -> dict[str, Any]:
+    """Reproduce the tables and figures of the paper, next to the published numbers."""
+    from photostereo_lab.paper.experiments import NAMED_RUNS
+    from photostereo_lab.paper.reproduce import reproduce as run
+
+    if listing:
+        for name, known in NAMED_RUNS.items():
+            terminal.say(f"{name:16} {known.title}\n{'':16}   the paper: {known.source}")
+        known_runs = [(name, run.title, run.source) for name, run in NAMED_RUNS.items()]
+        return {"runs": [dict(zip(("name", "title", "source"), facts, strict=True)) for facts in known_runs]}
+    if not names and not everything:
+        raise ParameterError(
+            "Name the runs (see `photostereo reproduce --list`), or use --all.", code="no-runs"
+        )
+    ends = run(
+        [] if everything else list(names or ()),
+        data,
+        out,
+        quick=quick,
+        only_figures=only_figures,
+        options=running.options(),
+        device=device,
+        control=terminal,
+    )
+    counts = [{"total": end.total, "done": end.done, "failed": end.failed} for end in ends]
+    runs = [{"name": name, **count} for name, count in zip(names or NAMED_RUNS, counts, strict=True)]
+    return {"out": str(out.absolute()), "runs": runs}

@@ -1,0 +1,62 @@
+"""The results that a figure shows: of solves, of a comparison, or of a sweep that has kept its maps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from photostereo.core.conventions import FloatArray
+from photostereo.core.errors import CaptureError, ParameterError
+from photostereo.io.safe import read_npz
+from photostereo.solver.reconstruction import Reconstruction
+from photostereo.solver.result_files import is_result, read_truth
+from photostereo_lab.paper.figure import Column
+from photostereo_lab.sweeps.outputs import name_of
+from photostereo_lab.sweeps.store import Store
+
+
+def columns_of(source: Path, methods: Sequence[str] | None) -> tuple[list[Column], FloatArray | None]:
+    """The results in a folder of a solve, of a comparison or of a sweep, and the truth, if it is there too."""
+    if (source / "results.sqlite").is_file():
+        return _of_store(source, methods)
+    if (source / "comparison.json").is_file():
+        folders = [path.parent for path in sorted(source.glob("*/normals.npy")) if is_result(path.parent)]
+    else:
+        folders = [source]
+    results = [Reconstruction.load(folder) for folder in folders]
+    known = source / "truth" / "normals.npy"
+    truth = read_truth(known, results[0].mask.shape) if results and known.is_file() else None
+    chosen = [result for result in results if methods is None or result.method in methods]
+    if not chosen:
+        raise ParameterError(code="no-such-results", file=source, methods=", ".join(methods or ()))
+    return [Column(name_of(r.method), r.normals, r.mask, r.albedo) for r in chosen], truth
+
+
+def _of_store(source: Path, methods: Sequence[str] | None) -> tuple[list[Column], FloatArray | None]:
+    store = Store(source, read_only=True)
+    columns: list[Column] = []
+    truth: FloatArray | None = None
+    captures: set[str] = set()
+    for key, row in store.rows().items():
+        path = store.arrays_path(key)
+        if not path.is_file() or (methods is not None and row["method"] not in methods):
+            continue
+        maps = read_npz(path, "maps of a trial", remedy="Remove the file; the run makes it again.")
+        if "normals" not in maps:
+            continue
+        level = "" if row["corruption"] == "none" else f", {row['corruption']} {row['level']:g}"
+        name = f"{name_of(row['method'])}{level}"
+        columns.append(Column(name, maps["normals"], np.asarray(maps["mask"], dtype=bool)))
+        truth = maps.get("truth", truth)
+        captures.add(row["capture"])
+    if not columns:
+        raise CaptureError(code="no-maps", file=source)
+    if len(captures) > 1:
+        raise ParameterError(
+            f"{source} has maps of several captures ({', '.join(sorted(captures))}).",
+            code="several-captures",
+            file=source,
+        )
+    return columns, truth

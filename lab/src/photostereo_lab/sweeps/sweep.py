@@ -1,0 +1,171 @@
+"""``sweep``: a user's own plan, run like the paper's experiments."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from photostereo.batch.deal import Coordinator, Job
+from photostereo.batch.options import HERE, SILENT_RUN, Progress, RunControl, RunOptions
+from photostereo.batch.worker import warm_up
+from photostereo.io.atomic import write_text
+from photostereo_lab.sweeps.curves import draw_curves
+from photostereo_lab.sweeps.outputs import RunOutputs, captures_of, curve_tables, tidy_table, unique
+from photostereo_lab.sweeps.plan import Cell, Plan, Trial, grids_of
+from photostereo_lab.sweeps.plan_file import read_plan
+from photostereo_lab.sweeps.store import Outcome, Store
+from photostereo_lab.sweeps.worker import run_trial
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_LEVELS = {
+    "poisson": "SNR (dB)",
+    "salt_pepper": "corrupted entries (share)",
+    "gaussian": "standard deviation",
+}
+
+
+def sweep(
+    plan_path: str | Path,
+    out: str | Path,
+    *,
+    data: str | Path | None = None,
+    only_figures: bool = False,
+    options: RunOptions = HERE,
+    device: str = "cpu",
+    control: RunControl = SILENT_RUN,
+) -> Progress:
+    """Run a plan written as TOML; see :mod:`.plan_file` for its form. Nothing is written if the plan cannot be
+    run.
+
+    Writes to ``out``: ``results.sqlite``, ``trials.csv`` (every trial), tables with the best of each grid and the
+    defaults apart, and figures of curves if the plan varies the number of photographs or the level of a noise;
+    with ``maps = true`` in the plan, ``arrays`` with the normals of every trial. An interrupted sweep continues
+    where it stopped. With ``device="cuda"`` the settings of a grid over (λ, μ) are solved together.
+    """
+    plan = read_plan(plan_path, data=data)
+    options.require(device)
+    store = Store(out, read_only=only_figures)
+    if not only_figures:
+        store.keep_plan(plan, {"notes": []})
+        keep = [trial.hash for trial in plan.trials] if plan.maps else ()
+        with options.connect() as client:
+            control.stage(plan.name, len(plan.trials))
+            try:
+                run_trials(
+                    plan.trials, store, client, keep=keep, options=options, device=device, control=control
+                )
+            finally:
+                control.end()
+    return report_sweep(plan, store, control)
+
+
+def report_sweep(plan: Plan, store: Store, control: RunControl = SILENT_RUN) -> Progress:
+    """Tables and figures of a sweep from its store."""
+    outputs = RunOutputs(plan.name, plan.name, plan, store, store.folder, (), control)
+    _write_trials(outputs)
+    curve_tables(outputs, _scene_of, "scene")
+    tidy_table(outputs, _scene_of, "scene")
+    for name, words, axis, fits in _axes(plan):
+        chosen = [result for result in outputs.results if fits(result.cell)]
+        figure = draw_curves(chosen, axis, words, title=plan.name, panels=captures_of(plan))
+        outputs.figure(figure, plan.name, name=name)
+    for failure in outputs.failures():
+        control.say(failure)
+    failed = sum(row["status"] == "failed" for row in outputs.rows.values())
+    return Progress(len(plan.trials), len(outputs.rows) - failed, failed)
+
+
+def _scene_of(cell: Cell) -> str:
+    photographs = "all photographs" if cell.images is None else f"{cell.images} photographs"
+    return f"{photographs}, {cell.corruption}"
+
+
+def _axes(
+    plan: Plan,
+) -> Iterator[tuple[str, str, Callable[[Cell], float | None], Callable[[Cell], bool]]]:
+    """What can be drawn as a curve, with its name, label, axis and cells: a noise with several levels at one number of
+    photographs, or several numbers of photographs at one noise.
+    """
+    images, noises = (
+        unique(cell.images for cell in plan.cells),
+        unique(cell.corruption for cell in plan.cells),
+    )
+    for kind, label in _LEVELS.items():
+        if sum(noise.kind == kind for noise in noises) > 1:
+            for count in images:
+                name = f"figure-{kind}" + ("" if len(images) == 1 else f"-{count or 'all'}")
+
+                def same(cell: Cell, kind: str = kind, count: int | None = count) -> bool:
+                    return cell.corruption.kind == kind and cell.images == count
+
+                yield name, label, lambda cell: cell.corruption.level, same
+    if sum(count is not None for count in images) > 1:
+        for noise in noises:
+            name = "figure-photographs" + ("" if len(noises) == 1 else f"-{noise.kind}-{noise.level:g}")
+            yield name, "photographs", lambda cell: cell.images, lambda cell, n=noise: cell.corruption == n  # type: ignore[misc]
+
+
+def _write_trials(outputs: RunOutputs) -> None:
+    """Every trial of the plan, one line each, in the plan's order; ``settled`` has what "auto" chose."""
+    columns = (
+        "hash", "capture", "images", "corruption", "level", "seed", "method", "parameters", "settled", "status",
+        "mean", "median", "p90", "p95", "max", "within_10deg", "iterations", "seconds", "error",
+    )  # fmt: skip
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    for trial in outputs.plan.trials:
+        if (row := outputs.rows.get(trial.hash)) is not None:
+            cells = (row[name] for name in columns)
+            writer.writerow([json.dumps(cell) if isinstance(cell, dict) else cell for cell in cells])
+    write_text(outputs.folder / "trials.csv", text.getvalue())
+
+
+def run_trials(
+    trials: Iterable[Trial],
+    store: Store,
+    client: Client,
+    *,
+    keep: Collection[str] = (),
+    options: RunOptions = HERE,
+    device: str = "cpu",
+    control: RunControl = SILENT_RUN,
+) -> Progress:
+    """Run the trials that the store does not have, and write each result as it comes.
+
+    Trials whose hashes are in ``keep`` also run if their maps are missing. On a GPU the settings of a grid over (λ, μ) are
+    solved together.
+    """
+    every = {trial.hash: trial for trial in trials}
+    have = store.finished(failed_too=not options.retry_failed)
+    have -= {key for key in keep if not store.arrays_path(key).exists()}
+    missing = [trial for trial in every.values() if trial.hash not in have]
+    before = store.rows(every.keys() & have)
+    failed = sum(row["status"] == "failed" for row in before.values())
+    for method in {trial.method for trial in missing if trial.task == "solve"}:
+        if options.scheduler is None:
+            warm_up(method, device)
+    grids = grids_of(missing) if device != "cpu" else {}
+    coordinator: Coordinator[Outcome] = Coordinator(
+        client,
+        write=lambda key, outcome: store.write(every[key], outcome),
+        fail=lambda words, code: Outcome(status="failed", error=words),
+        tally=Progress(len(every), len(before) - failed, failed),
+        options=options,
+        control=control,
+    )
+    return coordinator.run(
+        Job(
+            trial.hash,
+            partial(run_trial, trial, keep=trial.hash in keep, device=device, grid=grids.get(trial.hash, ())),
+            trial.scene,
+        )
+        for trial in missing
+    )

@@ -1,0 +1,185 @@
+"""Scenes and their photographs: the one generator of all trainings.
+
+Geometry is drawn in pools and shown several times, each time with other lights, materials and cameras. Light comes from
+the lights, cast shadows included, from the surface itself in several bounces, from a table or a wall, and a little from
+everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from photostereo_lab.training.layouts import seen_from
+from photostereo_lab.training.materials import Materials, dress, reflect
+from photostereo_lab.training.reliefs import draw_reliefs
+from photostereo_lab.training.solids import draw_solids, see_solids
+from photostereo_lab.training.tensors import uniform
+from photostereo_lab.training.transport import (
+    Patches,
+    exchange,
+    find_horizons,
+    radiance,
+    radiosity,
+    sphere,
+    visibility,
+)
+
+#: What is reflected of surroundings given in few directions is at least this blurred (GGX's α).
+LEAST_ALPHA = 0.3
+#: A scene has an object on this share of the frame or more.
+LEAST_AREA = 0.04
+
+
+@dataclass
+class Pool:
+    """Geometry of S scenes on a grid of G × G pixels, y up, row 0 the top."""
+
+    heights: Tensor  # (S, G, G) in units of half the frame, −9 outside
+    normals: Tensor  # (S, G, G, 3)
+    mask: Tensor  # (S, G, G)
+    horizons: Tensor  # (S, A, G, G)
+    patches: Patches
+    relief: Tensor  # (S,) whether a scene is a relief
+
+    def __getitem__(self, index: Tensor | slice) -> Pool:
+        return Pool(*(getattr(self, f.name)[index] for f in fields(self)))
+
+    @property
+    def places(self) -> Tensor:
+        return places_of(self.heights, self.mask)
+
+
+def places_of(heights: Tensor, mask: Tensor) -> Tensor:
+    """Points (S, G · G, 3) of surfaces around their middles."""
+    count, size = heights.shape[:2]
+    axis = torch.linspace(-1, 1, size, device=heights.device)
+    rows, columns = torch.meshgrid(axis, axis, indexing="ij")
+    inside = mask.float()
+    middle = (heights * inside).sum((1, 2), keepdim=True) / inside.sum((1, 2), keepdim=True)
+    height = torch.where(mask, heights - middle, torch.zeros_like(heights))
+    return torch.stack([columns.expand_as(height), -rows.expand_as(height), height], -1).reshape(count, -1, 3)
+
+
+@torch.no_grad()  # type: ignore[untyped-decorator]
+def draw_pool(count: int, device: torch.device | str, size: int, solids: float) -> Pool:
+    """Random geometry, in random order; ``solids`` is the share of those with an outline, the others are reliefs."""
+    outlined = round(count * solids)
+    parts = []
+    if outlined:
+        parts.append(see_solids(draw_solids(outlined, device), size))
+    if outlined < count:
+        parts.append(draw_reliefs(count - outlined, size, device))
+    heights, normals, mask = (torch.cat(values) for values in zip(*parts, strict=True))
+    relief = torch.arange(count, device=device) >= outlined
+    # What is hardly there (cut away to nothing) is replaced by another scene of the pool.
+    good = mask.sum((1, 2)) > LEAST_AREA * size * size
+    usable = torch.nonzero(good)[:, 0]
+    other = usable[torch.randint(0, len(usable), (count,), device=device)]
+    order = torch.where(good, torch.arange(count, device=device), other)
+    order = order[torch.randperm(count, device=device)]
+    heights, normals, mask, relief = heights[order], normals[order], mask[order], relief[order]
+    patches = exchange(heights, normals, mask, places_of(heights, mask))
+    return Pool(heights, normals, mask, find_horizons(heights), patches, relief)
+
+
+@torch.no_grad()  # type: ignore[untyped-decorator]
+def photograph(pool: Pool, lights: Tensor, distance: Tensor, cells: Tensor | None = None) -> Tensor:
+    """What reaches a perfect camera under lights (S, d, 3) at distances (S,): (S, d, 3, G, G).
+
+    With ``cells`` (S, P), the numbers of some pixels, only those: (S, d, 3, P, 1).
+    """
+    count, size = pool.heights.shape[:2]
+    photographs, device = lights.shape[1], lights.device
+    u = uniform(count, device, 3)
+
+    def as_maps(values: Tensor) -> Tensor:
+        return values.permute(0, 2, 1).reshape(count, photographs, size, size)
+
+    places = pool.places
+    ray, falloff = seen_from(lights, distance, places)
+    elevation = as_maps(torch.asin(ray[..., 2].clamp(-1, 1)))
+    soft = torch.exp(-4.6 + 2.4 * torch.rand(count, 1, 1, 1, device=device))
+    arriving = visibility(pool.horizons, lights, elevation, soft) * as_maps(falloff)
+    materials, albedo = dress(pool.heights, pool.mask)
+    cosine = (pool.normals.reshape(count, -1, 1, 3) * ray).sum(-1).clamp_min(0)
+    given = radiosity(pool.patches, as_maps(cosine) * arriving, albedo) * (u() < 0.85)
+    around = _indirect(pool, places, materials, given, lights, cells)
+    normals, shape = pool.normals.reshape(-1, 3), (size, size)
+    if cells is not None:
+        normals, ray, materials, shape = *_some(cells, normals, ray, materials), (cells.shape[1], 1)
+        arriving = _maps_at(arriving, cells)
+    colors = reflect(materials, normals, ray.reshape(-1, photographs, 3))
+    colors = colors.reshape(count, *shape, photographs, 3).permute(0, 3, 4, 1, 2)
+    tint = 1 + 0.03 * torch.randn(count, photographs, 3, 1, 1, device=device) * (u() < 0.5)[..., None]
+    return (colors * arriving[:, :, None] + around) * tint
+
+
+def _indirect(
+    pool: Pool, places: Tensor, materials: Materials, given: Tensor, lights: Tensor, cells: Tensor | None
+) -> Tensor:
+    """What is not from the lights: (S, d, 3, G, G) or, with ``cells``, (S, d, 3, P, 1).
+
+    Patches of the surface give off ``given`` (S, d, 3, Q); all pixels are interpolated between every second one.
+    """
+    count, size = pool.heights.shape[:2]
+    device, every = lights.device, cells
+    if every is None:
+        second = torch.arange(0, size, 2, device=device)
+        every = (second[:, None] * size + second).reshape(1, -1).expand(count, -1)
+    normals, points, some = _some(every, pool.normals.reshape(-1, 3), places, materials)
+    blurred = replace(
+        some,
+        alpha=some.alpha.clamp_min(LEAST_ALPHA),
+        alpha_across=some.alpha_across.clamp_min(LEAST_ALPHA),
+        coat_alpha=some.coat_alpha.clamp_min(LEAST_ALPHA),
+    )
+    normals = normals.reshape(points.shape)
+    ray, share = pool.patches.seen_from(points, normals, every, size)
+    far = sphere(device)
+    elevation = torch.asin(far[:, 2])[None, :, None, None].expand(count, -1, 1, 1)
+    open_ = visibility(pool.horizons, far.expand(count, -1, -1), elevation, torch.full_like(elevation, 0.2))
+    open_ = _maps_at(open_, every)[..., 0].mT * 4 / len(far)  # (S, P, E)
+    rays = torch.cat([ray, far.expand(*points.shape[:2], -1, -1)], 2)
+    kernel = reflect(blurred, normals.reshape(-1, 3), rays.flatten(0, 1)).reshape(*rays.shape[:3], 3)
+    kernel = kernel * torch.cat([share, open_], 2)[..., None]
+    source = torch.cat([given, radiance(lights, far)], -1)
+    found = torch.einsum("spqc,sdcq->sdcp", kernel, source)
+    if cells is not None:
+        return found[..., None]
+    inside = pool.mask[:, None, ::2, ::2].float()
+    half = found.flatten(1, 2).unflatten(2, (size // 2, size // 2)) * inside
+    whole = functional.interpolate(torch.cat([half, inside], 1), scale_factor=2, mode="bilinear")
+    return (whole[:, :-1] / whole[:, -1:].clamp_min(1e-3)).unflatten(1, (-1, 3))
+
+
+def _some(
+    cells: Tensor, normals: Tensor, ray: Tensor, materials: Materials
+) -> tuple[Tensor, Tensor, Materials]:
+    scene = torch.arange(len(cells), device=cells.device)[:, None]
+    flat = (scene * ray.shape[1] + cells).reshape(-1)
+    return normals[flat], ray[scene, cells], materials[flat]
+
+
+def _maps_at(maps: Tensor, cells: Tensor) -> Tensor:
+    """Maps (S, ..., G, G) at some pixels: (S, ..., P, 1)."""
+    flat = maps.flatten(-2)
+    index = cells.reshape(len(cells), *[1] * (flat.ndim - 2), -1).expand(*flat.shape[:-1], -1)
+    return torch.gather(flat, -1, index)[..., None]
+
+
+def mirrored(maps: Tensor, turns: int, flip: bool) -> Tensor:
+    """Maps (..., G, G) turned counterclockwise by right angles, and perhaps mirrored left to right first."""
+    return torch.rot90(maps.flip(-1) if flip else maps, turns, (-2, -1))
+
+
+def symmetry(turns: int, flip: bool, device: torch.device | str = "cpu") -> Tensor:
+    """What a symmetry of the square makes of a vector, x right and y up: a 3 × 3 matrix."""
+    turn = torch.tensor([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], device=device)
+    matrix = torch.diag(torch.tensor([-1.0 if flip else 1.0, 1.0, 1.0], device=device))
+    for _ in range(turns % 4):
+        matrix = turn @ matrix
+    return matrix

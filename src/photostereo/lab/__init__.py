@@ -1,1 +1,0 @@
-"""For researchers: sweeps, the paper, training. Nothing else imports it."""
