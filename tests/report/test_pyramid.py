@@ -12,7 +12,7 @@ from photostereo.report import pyramid
 from photostereo.report.packing import unpack_normals
 from photostereo.report.pictures import frame_around
 from photostereo.report.pyramid import Layers, Layout, mean_curvature, shrink
-from photostereo.report.view_data import channels_of, fill
+from photostereo.report.view_data import Channel, fill
 
 HEIGHT, WIDTH, TILE = 53, 75, 16
 
@@ -47,7 +47,7 @@ def cells(array, known, level):
 def whole(layers, channel, level):
     rows, cols = layers.layout.tiles(level)
     blank = [[np.zeros((*_size(layers, level, r, c), 3), np.uint8) for c in range(cols)] for r in range(rows)]
-    tiles = [[getattr(layers, f"{channel}_tile")(level, r, c) for c in range(cols)] for r in range(rows)]
+    tiles = [[layers.make_tile(channel, level, r, c) for c in range(cols)] for r in range(rows)]
     tiles = [
         [b if t is None else t for t, b in zip(*pair, strict=True)] for pair in zip(tiles, blank, strict=True)
     ]
@@ -66,7 +66,7 @@ def test_levels_are_means_over_the_known_pixels(layers, level):
     expected = cells(normals.astype(float), mask, level)
     expected /= np.linalg.norm(expected, axis=-1, keepdims=True)
     rows, cols = expected.shape[:2]
-    found = unpack_normals(whole(layers, "normal", level))[:rows, :cols]
+    found = unpack_normals(whole(layers, "normals", level))[:rows, :cols]
     known = np.isfinite(expected[..., 0])
     assert np.array_equal(found.any(axis=-1), known)
     assert np.abs(found - expected)[known].max() < 1.5e-3
@@ -77,8 +77,8 @@ def test_levels_are_means_over_the_known_pixels(layers, level):
 
 
 def test_a_tile_without_any_pixel_is_left_out(layers):
-    assert layers.normal_tile(0, 1, 2) is None
-    assert layers.normal_tile(0, 1, 1) is not None
+    assert layers.make_tile("normals", 0, 1, 2) is None
+    assert layers.make_tile("normals", 0, 1, 1) is not None
 
 
 @pytest.mark.parametrize("size", [(16, 16), (17, 16), (53, 75), (128, 3), (1, 1)])
@@ -103,11 +103,11 @@ def test_shrinking_in_bands_changes_nothing(layers, monkeypatch):
 
 def test_a_budget_holds_whole_levels_from_the_coarsest(layers):
     def held(budget):
-        channels = channels_of(layers)
-        finest = fill(list(channels.values()), layers.layout, budget)
-        for channel in channels.values():
+        channels = [Channel(layers, kind) for kind in ("albedo", *layers.kinds)]
+        finest = fill(channels, budget)
+        for channel in channels:
             assert sorted(channel.held) == list(range(finest, layers.layout.levels))
-        spent = sum(len(a) for c in channels.values() for tiles in c.held.values() for a in tiles)
+        spent = sum(len(a) for c in channels for tiles in c.held.values() for a in tiles)
         return finest, spent
 
     everything = held(10**9)
@@ -118,14 +118,14 @@ def test_a_budget_holds_whole_levels_from_the_coarsest(layers):
 
 
 def test_tiles_in_the_page_lose_nothing(layers):
-    channels = channels_of(layers)
-    fill([channels["normals"]], layers.layout, 10**9)
-    address = channels["normals"].held[0][0]
+    channel = Channel(layers, "normals")
+    fill([channel], 10**9)
+    address = channel.held[0][0]
     kind, text = address.split(",", 1)
     assert kind == "data:image/webp;base64"
     picture = cv2.imdecode(np.frombuffer(base64.b64decode(text), np.uint8), cv2.IMREAD_COLOR)[..., ::-1]
-    assert np.array_equal(picture, layers.normal_tile(0, 0, 0))
-    assert channels["normals"].held[0][1 * 5 + 2] == ""
+    assert np.array_equal(picture, layers.make_tile("normals", 0, 0, 0))
+    assert channel.held[0][1 * 5 + 2] == ""
 
 
 def test_curvature_of_a_ball_is_one_over_its_radius():

@@ -21,7 +21,7 @@ from photostereo.report.packing import pack_heights
 from photostereo.report.page import MODES, identity_of
 from photostereo.report.pictures import MAX_PIXELS, Frame, frame_around
 from photostereo.report.pyramid import Layers
-from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, Shown, view_data
+from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, view_data
 from photostereo.solver.choice import BEST
 from photostereo.solver.reconstruction import Reconstruction
 
@@ -59,11 +59,12 @@ def write_comparison(
     basis = basis_of(results, capture, truth)
     mask = basis.mask
     entries = entries_of(results, basis, labels=labels, depths=depths, folders=folders)
-    frame = frame_around(mask, max_pixels=_pixels_allowed(len(entries)))
+    # The bytes of the cards' pictures are taken from the view's.
+    frame = frame_around(mask, max_pixels=int(min(MAX_PIXELS, 1_200_000 / len(entries))))
     shown = []
     for entry in entries:
         control.check()
-        shown.append({"entry": entry, **_maps(entry, mask, frame)})
+        shown.append({"entry": entry, **_cards(entry, mask, frame)})
     data: dict[str, Any] = {"compare": True, "identity": identity_of(results[0])}
     grids = _grids(entries, mask, frame)
     best = _best(results, entries, mask)
@@ -75,6 +76,7 @@ def write_comparison(
         "title": (about or {}).get("title") or basis.name,
         "about": about_lines(about or {}),
         "kicker": f"{'Methods' if labels is None else 'Results'} compared · {counted}",
+        "basis": basis,
         "entries": shown,
         "results": results,
         "pair": _first_pair(entries, best),
@@ -87,22 +89,17 @@ def write_comparison(
         "table": figures_table(results, entries, basis, expected),
         "charts": error_chart(entries, mask),
         "links": safe_links(files or {}),
-        "has_truth": basis.truth is not None,
-        "has_photographs": capture is not None,
-        "has_depth": bool(grids),
-        "surface_results": [(entry.key, entry.name) for entry in entries if entry.key in grids],
+        "with_surface": [entry for entry in entries if entry.key in grids],
         "grid_step": int(next(iter(grids.values()))["step"]) if grids else 1,
     }
     page = render_page("compare.html", **context)
     room = page.room(data, PAGE_BYTES)
     # One albedo for all: what is compared are the normals.
-    common = Layers(frame, mask, albedos=common_albedo(results))
+    common = Layers(frame, mask, albedos=[albedo_share(result.albedo, result.mask) for result in results])
     sides = {
-        entry.key: Shown(
+        entry.key: (
             Layers(frame, mask, entry.normals, depth=entry.depth),
-            title=entry.name,
-            folder=entry.folder,
-            still=f"normals-{entry.key}",
+            {"folder": entry.folder, "title": entry.name, "still": f"normals-{entry.key}"},
         )
         for entry in entries
     }
@@ -122,41 +119,18 @@ def _best(results: Sequence[Reconstruction], entries: Sequence[Entry], mask: Boo
     return keys[-1] if keys else entries[len(results) - 1].key
 
 
-def common_albedo(results: Sequence[Reconstruction]) -> list[tuple[FloatArray, float]]:
-    """The albedos and the factors that bring each to the same brightness."""
-    return [albedo_share(result.albedo, result.mask) for result in results]
-
-
 def albedo_share(albedo: FloatArray, mask: BoolArray) -> tuple[FloatArray, float]:
     """An albedo and the factor that makes its mean 1."""
     level = float(np.mean(albedo[mask]))
     return albedo, 1.0 / level if level > 0 else 1.0
 
 
-def _pixels_allowed(count: int) -> int:
-    """How many pixels the pictures of the cards may have: their bytes are taken from the view's."""
-    return int(min(MAX_PIXELS, 1_200_000 / count))
-
-
-def _maps(entry: Entry, mask: BoolArray, frame: Frame) -> dict[str, Any]:
+def _cards(entry: Entry, mask: BoolArray, frame: Frame) -> dict[str, Any]:
+    """Small pictures of a result, and of its error if that is known."""
     factor = min(1.0, 360 / max(frame.height, frame.width))
     small = Frame(frame.rows, frame.cols, *pictures.scaled_size(frame.height, frame.width, factor))
-    maps: dict[str, Any] = {
-        "normals": figures.normals_figure(
-            *pictures.shrink_normals(entry.normals, mask, small), title=f"Normals by {entry.name}"
-        ),
-        "error": None,
-    }
-    if entry.error is not None:
-        inside = entry.error[mask]
-        maps["error"] = figures.error_figure(
-            entry.error,
-            mask,
-            small,
-            title=f"Error of {entry.name}",
-            note=f"Mean {inside.mean():.2f}°, median {np.median(inside):.2f}°.",
-        )
-    return maps
+    error = None if entry.error is None else figures.map_picture(entry.error, mask, small)
+    return {"normals": figures.normals_picture(entry.normals, mask, small), "error": error}
 
 
 def _first_pair(entries: Sequence[Entry], best: str) -> list[str]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import Iteration
 from photostereo.report import pictures
-from photostereo.report.figures import MapFigure
+from photostereo.report.figures import Picture, shown
 from photostereo.report.plots import Chart, Series, legend, line_chart
 
 if TYPE_CHECKING:
@@ -61,36 +61,18 @@ def _single(
     )
 
 
-def atom_figures(result: Reconstruction) -> list[MapFigure]:
-    """The dictionary before and after learning, the most used atoms first."""
-    learned, initial = result.arrays.get("dictionary"), result.arrays.get("dictionary_initial")
-    patch = result.parameters.get("patch")
+def atom_pictures(result: Reconstruction) -> dict[str, Picture]:
+    """The dictionary ``before`` and ``after`` learning, the most used atoms first."""
+    learned, patch = result.arrays.get("dictionary"), result.parameters.get("patch")
     if learned is None or patch is None:
-        return []
+        return {}
     use = result.arrays.get("atom_use")
     order = np.arange(len(learned)) if use is None else np.argsort(-np.asarray(use), kind="stable")
-    figures = []
-    for title, atoms, note in (
-        ("Atoms before", initial, "Where the dictionary started, in the order of the atoms after learning."),
-        (
-            "Atoms after",
-            learned,
-            "The most used first. Red, green and blue are the x, y and z of the normals; gray is zero.",
-        ),
-    ):
-        if atoms is not None and len(atoms) == len(order):
-            picture = atom_sheet(np.asarray(atoms)[order], tuple(patch))
-            figures.append(
-                MapFigure(
-                    title,
-                    note,
-                    pictures.png(picture),
-                    f"{title} learning: {len(atoms)} patches of {patch[0]} by {patch[1]} normals as colors",
-                    picture.shape[1],
-                    picture.shape[0],
-                )
-            )
-    return figures
+    return {
+        when: shown(atom_sheet(np.asarray(atoms)[order], tuple(patch)), pictures.png)
+        for when, atoms in (("before", result.arrays.get("dictionary_initial")), ("after", learned))
+        if atoms is not None and len(atoms) == len(order)
+    }
 
 
 def atom_sheet(atoms: NDArray[Any], patch: tuple[int, ...]) -> NDArray[np.uint8]:

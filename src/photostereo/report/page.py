@@ -16,18 +16,17 @@ from photostereo.core.units import PixelSize
 from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.expected_error import ExpectedError, expected_error
 from photostereo.diagnosis.metrics import angular_error, summarize_error
-from photostereo.lights.ball.calibration import Calibration
 from photostereo.lights.strengths import describe_correction
 from photostereo.report import figures, pictures, wording
 from photostereo.report.about import about_lines
 from photostereo.report.document import render_page, write_page
-from photostereo.report.learning import atom_figures, convergence_charts
+from photostereo.report.learning import atom_pictures, convergence_charts
 from photostereo.report.photographs import contact_sheet
 from photostereo.report.pictures import Frame
-from photostereo.report.plots import Chart, color_bar, histogram, light_compass
+from photostereo.report.plots import color_bar, histogram, light_compass
 from photostereo.report.pyramid import Layers
 from photostereo.report.surface_parts import surface_parts
-from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, Shown, view_data
+from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, view_data
 from photostereo.solver.reconstruction import Reconstruction
 
 #: What the relighting view can show of one result.
@@ -111,13 +110,7 @@ def write_report(
     control.check()
     surface_data, surface = surface_parts(result, frame, depth, tears, files, meanings, pixel_size)
     data: dict[str, Any] = {"identity": identity_of(result)}
-    maps = [figures.normals_figure(normals, known), figures.albedo_figure(albedo, inside)]
-    control.check()
-    if capture is not None and capture.truth is not None:
-        truth, truth_known = pictures.shrink_normals(capture.truth, result.mask, frame)
-        maps.insert(1, figures.normals_figure(truth, truth_known, title="True normals"))
-    if "spread" in result.maps:
-        maps.append(figures.spread_figure(result.maps["spread"], result.mask, frame))
+    spread = result.maps.get("spread")
     if surface_data is not None:
         data["surface"] = surface_data
     shot = "" if capture is None else f" · {len(capture)} photographs"
@@ -129,14 +122,17 @@ def write_report(
         "capture": capture,
         "expected": expected or expected_error(result),
         "first_problem": "",
-        "stills": figures.still_figures(normals, known, albedo),
+        "stills": list(figures.still_pictures(normals, known, albedo)),
         "surface": surface,
-        "maps": maps,
+        "normals": figures.shown(pictures.normals_picture(normals, known)),
+        "true_normals": None,
+        "albedo": figures.shown(pictures.with_alpha(albedo, inside)),
+        "spread": None if spread is None else figures.map_picture(spread, result.mask, frame),
         "error_map": None,
         "photographs": [],
         "calibration": None,
         "charts": convergence_charts(result.history),
-        "atoms": atom_figures(result),
+        "atoms": atom_pictures(result),
         "diagnosis": None,
         "citation": wording.method_words(result.method)[1],
         "modes": MODES,
@@ -152,7 +148,7 @@ def write_report(
     page = render_page("report.html", **context)
     room = page.room(data, PAGE_BYTES)
     data["relight"] = view_data(
-        {result.method: Shown(shown)}, shown, pixel_size=pixel_size, room=room, control=control
+        {result.method: (shown, {"folder": ""})}, shown, pixel_size=pixel_size, room=room, control=control
     )
     control.check()
     write_page(path, page.text(data))
@@ -168,41 +164,20 @@ def identity_of(result: Reconstruction) -> str:
 def error_evidence(result: Reconstruction, truth: FloatArray, frame: Frame) -> dict[str, Any]:
     error = angular_error(result.normals, truth, result.mask)
     found = summarize_error(result.normals, truth, result.mask)
-    chart = Chart(
-        "How large the errors are",
-        histogram(
-            error[result.mask],
-            top=figures.ERROR_TOP,
-            marks=[("median", found.median), ("mean", found.mean)],
-            x_label="angular error",
-            scale="ember",
-            summary=f"Histogram of the angular error: median {found.median:.1f}, mean {found.mean:.1f} degrees",
-        ),
-        note=f"Errors beyond {figures.ERROR_TOP:.0f}° are counted in the last bar.",
+    plot = histogram(
+        error[result.mask],
+        top=figures.ERROR_TOP,
+        marks=[("median", found.median), ("mean", found.mean)],
+        x_label="angular error",
+        scale="ember",
+        summary=f"Histogram of the angular error: median {found.median:.1f}, mean {found.mean:.1f} degrees",
     )
-    shown = figures.error_figure(error, result.mask, frame)
-    return {"error_map": shown, "error_chart": chart, "truth_error": found}
-
-
-def calibration_evidence(calibration: Calibration) -> dict[str, Any]:
-    """How the lights were found if there was no light file: a picture to check them."""
-    assert calibration.picture is not None
-    ball = "Left: the outline of the ball, and its highlight in each photograph. Right: "
-    lights = (
-        "the lights above the object; the middle is the camera, numbers on the rings are degrees above the image plane. "
-        "Red is doubtful."
-    )
-    picture = figures.MapFigure(
-        title="Where the lights were",
-        note=ball + lights if calibration.balls else wording.begun(lights),
-        address=pictures.png(calibration.picture),
-        alt=("The ball with its outline and highlights, and t" if calibration.balls else "T")
-        + "he directions of the lights on a hemisphere",
-        width=calibration.picture.shape[1],
-        height=calibration.picture.shape[0],
-    )
-    error = float(np.nanmax(calibration.residual))
-    return {"calibration": calibration, "calibration_map": picture, "calibration_error": error}
+    return {
+        "true_normals": figures.normals_picture(truth, result.mask, frame),
+        "error_map": figures.map_picture(error, result.mask, frame),
+        "error_plot": plot,
+        "truth_error": found,
+    }
 
 
 def capture_evidence(
@@ -213,11 +188,14 @@ def capture_evidence(
     photographs, verdicts = contact_sheet(capture, result, diagnosis.saturation_by_photograph, control)
     control.check()
     calibration = None if capture.origin is None else capture.origin.calibration
-    if calibration is not None and calibration.picture is None:
-        calibration = None
     problems = [str(finding) for finding in diagnosis.findings if finding.severity == "problem"]
-    if calibration is not None:
+    evidence: dict[str, Any] = {}
+    if calibration is not None and calibration.picture is not None:
         problems += [f"{wording.begun(said)}." for said in calibration.warnings]
+        evidence["calibration"] = calibration
+        evidence["calibration_map"] = figures.shown(calibration.picture, pictures.png)
+        evidence["calibration_error"] = float(np.nanmax(calibration.residual))
+    dark = diagnosis.dark_count.astype(np.float32)
     return {
         "first_problem": problems[0] if problems else "",
         "photographs": photographs,
@@ -230,6 +208,7 @@ def capture_evidence(
         "verdict_title": verdicts.title,
         "verdict_bar": color_bar("weight", verdicts.low, verdicts.high, words=verdicts.ends),
         "diagnosis": diagnosis,
-        "diagnosis_maps": figures.diagnosis_figures(diagnosis, result.mask, frame),
-        **({} if calibration is None else calibration_evidence(calibration)),
+        "dark_map": figures.map_picture(dark, result.mask, frame, top=float(max(diagnosis.photographs, 1))),
+        "residual_map": figures.map_picture(100 * diagnosis.residual, result.mask, frame, top=50.0),
+        **evidence,
     }

@@ -83,7 +83,7 @@ class Layers:
     @cached_property
     def white(self) -> float:
         """The albedo that is shown as white: its 99.5th percentile."""
-        step = _stride(self.mask)
+        step = max(1, int(np.sqrt(self.mask.size / SAMPLE)))
         inside = self.mask[::step, ::step]
         values = _sum(
             [factor * np.asarray(albedo[::step, ::step])[inside] for albedo, factor in self.albedos]
@@ -102,47 +102,40 @@ class Layers:
         low, high = float(known.min()), float(known.max())
         return low, high if high > low else low + 1.0
 
-    def normal_tile(self, level: int, row: int, col: int) -> NDArray[np.uint8] | None:
-        """Packed normals (h, w, 3), or None if nothing is known."""
-        assert self.normals is not None
-        box = self.layout.box(level, row, col)
-        normals = self._cut(self.normals, box)
-        known = self._cut(self.mask, box) & normals.any(axis=-1)
-        if not known.any():
-            return None
-        small, inside = shrink(normals, known, level)
-        length = np.linalg.norm(small, axis=-1)
-        inside &= length > 1e-6
-        return pack_normals(small / np.maximum(length, 1e-6)[..., None], inside)
+    @property
+    def kinds(self) -> list[str]:
+        """What can be shown beside the albedo."""
+        return [kind for kind in ("normals", "depth") if getattr(self, kind) is not None]
 
-    def albedo_tile(self, level: int, row: int, col: int) -> NDArray[np.uint8] | None:
-        """The albedo in sRGB, (h, w) or (h, w, 3), carried a little beyond the mask."""
-        box = self.layout.box(level, row, col)
-        known = self._cut(self.mask, box)
-        if not known.any():
-            return None
-        total = _sum([np.float32(factor) * self._cut(albedo, box) for albedo, factor in self.albedos])
-        small, inside = shrink(total, known, level)
-        picture, _ = spread_beyond(to_srgb(small / np.float32(self.white)), inside, 3)
-        return np.rint(picture).astype(np.uint8)
+    def make_tile(self, kind: str, level: int, row: int, col: int) -> NDArray[np.uint8] | None:
+        """A tile of ``normals``, ``albedo`` or ``depth``; None if nothing is known there.
 
-    def depth_tile(self, level: int, row: int, col: int) -> NDArray[np.uint8] | None:
-        """Heights as 16-bit codes in the first two of three bytes; 0 is unknown."""
-        assert self.depth is not None
-        box = self.layout.box(level, row, col)
-        depth = self._cut(self.depth, box)
-        known = self._cut(self.mask, box) & np.isfinite(depth)
-        if not known.any():
-            return None
-        low, high = self.heights
-        small, inside = shrink(np.where(known, depth - low, 0), known, level)
-        code = np.where(inside, 1 + np.rint(np.clip(small / (high - low), 0, 1) * 65534), 0).astype(np.uint32)
-        return np.stack([code >> 8, code & 255, np.zeros_like(code)], axis=-1).astype(np.uint8)
-
-    def _cut(self, array: NDArray, box: tuple[slice, slice]) -> NDArray:  # type: ignore[type-arg]
+        Normals are packed (h, w, 3). The albedo is in sRGB, (h, w) or (h, w, 3), and carried a little beyond the mask.
+        Heights are 16-bit codes in the first two of three bytes; 0 is unknown.
+        """
+        rows, cols = self.layout.box(level, row, col)
         top, left = self.frame.rows.start, self.frame.cols.start
-        rows, cols = box
-        return np.asarray(array[top + rows.start : top + rows.stop, left + cols.start : left + cols.stop])
+        box = np.s_[top + rows.start : top + rows.stop, left + cols.start : left + cols.stop]
+        known = np.asarray(self.mask[box])
+        if kind == "albedo":
+            values = _sum([np.float32(factor) * np.asarray(albedo[box]) for albedo, factor in self.albedos])
+        else:
+            values = np.asarray(getattr(self, kind)[box])
+            known = known & (values.any(axis=-1) if kind == "normals" else np.isfinite(values))
+        if not known.any():
+            return None
+        if kind == "depth":
+            low, high = self.heights
+            small, inside = shrink(np.where(known, values - low, 0), known, level)
+            code = np.where(inside, 1 + np.rint(np.clip(small / (high - low), 0, 1) * 65534), 0)
+            high_byte, low_byte = np.divmod(code.astype(np.uint32), 256)
+            return np.stack([high_byte, low_byte, np.zeros_like(low_byte)], axis=-1).astype(np.uint8)
+        small, inside = shrink(values, known, level)
+        if kind == "albedo":
+            picture, _ = spread_beyond(to_srgb(small / np.float32(self.white)), inside, 3)
+            return np.rint(picture).astype(np.uint8)
+        length = np.linalg.norm(small, axis=-1)
+        return pack_normals(small / np.maximum(length, 1e-6)[..., None], inside & (length > 1e-6))
 
 
 def shrink(values: FloatArray, known: BoolArray, level: int) -> tuple[NDArray[np.float32], BoolArray]:
@@ -184,13 +177,5 @@ def mean_curvature(normals: FloatArray) -> FloatArray:
 def _sum(albedos: Sequence[FloatArray]) -> FloatArray:
     """The sum of albedos; if one of them is in color, a gray one counts in every channel."""
     axes = max(albedo.ndim for albedo in albedos)
-    total: FloatArray = np.sum([one if one.ndim == axes else _in_color(one) for one in albedos], axis=0)
-    return total
-
-
-def _in_color(albedo: FloatArray) -> FloatArray:
-    return np.repeat(albedo[..., None], 3, axis=-1)
-
-
-def _stride(mask: BoolArray) -> int:
-    return max(1, int(np.sqrt(mask.size / SAMPLE)))
+    shown = [one if one.ndim == axes else np.repeat(one[..., None], 3, axis=-1) for one in albedos]
+    return np.asarray(np.sum(shown, axis=0))

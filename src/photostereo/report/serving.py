@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
@@ -11,7 +12,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,15 +28,16 @@ from photostereo.solver.result_files import map_array
 
 #: Nothing outside this machine can connect.
 LOOPBACK = "127.0.0.1"
+PAGE = "report.html"
 #: Where the page asks for tiles, relative to itself.
 TILES = "tiles"
-_TILE_PATH = re.compile(r"/tiles/(normals|albedo|depth)/([^/]+)/(\d{1,2})/(\d{1,5})/(\d{1,5})\.png")
+_TILE_PATH = re.compile(rf"{TILES}/(normals|albedo|depth)/([^/]+)/(\d{{1,2}})/(\d{{1,5}})/(\d{{1,5}})\.png")
 
 
 class ResultTiles:
     """Tiles of the result, or the results, that a page in this folder shows, made from their arrays when asked for.
 
-    Only the folders that the page itself names are looked into: the page's own (``-``) and plain names beside it.
+    Only the folders that the page itself names are looked into: the page's own (``-``) and those beside it.
     """
 
     def __init__(self, folder: Path, page: str) -> None:
@@ -43,7 +45,7 @@ class ResultTiles:
         relight = page_data(page).get("relight") or {"sets": {}, "held": 0}
         named = [one.get("folder") for one in relight["sets"].values()]
         self.names = [name or "-" for name in named if name is not None]
-        self.names = [name for name in self.names if _is_plain(name) and self._holds(name)]
+        self.names = [name for name in self.names if self._file(name, "normals") and self._file(name, "mask")]
         self._layers: dict[tuple[str, str], Layers] = {}
         #: The finest level that the page holds itself.
         self.held = relight["held"]
@@ -53,55 +55,52 @@ class ResultTiles:
         """Whether there is anything to add to the page."""
         return bool(self.names) and self.held > 0
 
-    def _place(self, name: str) -> Path:
-        return self.folder if name == "-" else self.folder / name
+    def content(self, name: str) -> tuple[bytes, str] | None:
+        """The page, allowed to ask for tiles, or a tile, and its media type; None for any other name."""
+        try:
+            if name == PAGE and is_own(self.folder, self.folder / PAGE):
+                return with_tiles(page_text(self.folder / PAGE)).encode(), "text/html; charset=utf-8"
+            if found := _TILE_PATH.fullmatch(name):
+                channel, result, *numbers = found.groups()
+                tile = self._tile(channel, result, *map(int, numbers))
+                return None if tile is None else (tile, "image/png")
+        except (OSError, PhotostereoError):  # damaged
+            pass
+        return None
 
-    def _holds(self, name: str) -> bool:
-        place = self._place(name)
-        return all(is_own(self.folder, place / file) for file in ("normals.npy", "mask.npy"))
+    def _file(self, name: str, kind: str) -> Path | None:
+        path = (self.folder if name == "-" else self.folder / name) / f"{kind}.npy"
+        return path if is_own(self.folder, path) else None
 
     def _array(self, name: str, kind: str, frame: tuple[int, ...] | None = None) -> NDArray[Any]:
-        path = self._place(name) / f"{kind}.npy"
-        if not is_own(self.folder, path):
-            raise FileNotFoundError(path)
+        path = self._file(name, kind)
+        if path is None:
+            raise FileNotFoundError(kind)
         return map_array(path, kind, frame)
 
-    def layers(self, name: str, channel: str) -> Layers:
-        """The arrays behind a channel."""
-        found = self._layers.get((name, channel))
-        if found is None:
-            owner = name if channel != "albedo" else self.names[0]
-            mask = np.asarray(self._array(owner, "mask"), dtype=bool)
-            frame = frame_around(mask)
-            if channel == "normals":
-                found = Layers(frame, mask, normals=self._array(name, "normals", mask.shape))
-            elif channel == "depth":
-                found = Layers(frame, mask, depth=self._array(name, "depth", mask.shape))
-            else:
-                painted = [one for one in self.names if is_own(self.folder, self._place(one) / "albedo.npy")]
+    def _layers_of(self, name: str, channel: str) -> Layers:
+        """The arrays behind a channel; the albedo is common to all results."""
+        if (name, channel) not in self._layers:
+            mask = np.asarray(self._array(self.names[0] if channel == "albedo" else name, "mask"), dtype=bool)
+            arrays: dict[str, Any] = {}
+            if channel == "albedo":
+                painted = [one for one in self.names if self._file(one, "albedo")] or self.names[:1]
                 albedos = [self._array(one, "albedo", mask.shape) for one in painted]
-                if not albedos:
-                    raise FileNotFoundError("albedo.npy")
-                shares = (
-                    [(albedos[0], 1.0)] if len(albedos) == 1 else [albedo_share(one, mask) for one in albedos]
-                )
-                found = Layers(frame, mask, albedos=shares)
-            self._layers[name, channel] = found
-        return found
+                several = len(albedos) > 1
+                arrays["albedos"] = [albedo_share(one, mask) if several else (one, 1.0) for one in albedos]
+            else:
+                arrays[channel] = self._array(name, channel, mask.shape)
+            self._layers[name, channel] = Layers(frame_around(mask), mask, **arrays)
+        return self._layers[name, channel]
 
-    def tile(self, channel: str, name: str, level: int, row: int, col: int) -> bytes | None:
-        """A tile as PNG; None if there is none."""
+    def _tile(self, channel: str, name: str, level: int, row: int, col: int) -> bytes | None:
         if (name not in self.names and channel != "albedo") or not self.names:
             return None
-        try:
-            layers = self.layers(name, channel)
-        except (OSError, PhotostereoError):
-            return None
+        layers = self._layers_of(name, channel)
         rows, cols = layers.layout.tiles(level) if level < layers.layout.levels else (0, 0)
         if row >= rows or col >= cols:
             return None
-        make = {"normals": layers.normal_tile, "albedo": layers.albedo_tile, "depth": layers.depth_tile}
-        picture = make[channel](level, row, col)
+        picture = layers.make_tile(channel, level, row, col)
         return encode_png(np.zeros((1, 1, 3), np.uint8) if picture is None else picture, fast=True)
 
 
@@ -141,60 +140,27 @@ class LocalHandler(SimpleHTTPRequestHandler):
         self.tiles = tiles
         super().__init__(*args, **options)
 
-    def do_GET(self) -> None:
-        if not self._is_local():
-            return
-        path = self._asked()
-        found = _TILE_PATH.fullmatch(path)
-        if found:
-            channel, name, *numbers = found.groups()
-            tile = self.tiles.tile(channel, unquote(name), *map(int, numbers))
-            self._send(tile, "image/png")
-        elif path == "/report.html" and is_own(self.tiles.folder, self.tiles.folder / "report.html"):
-            try:
-                page = with_tiles(page_text(self.tiles.folder / "report.html")).encode()
-            except PhotostereoError:  # damaged since
-                page = None
-            self._send(page, "text/html; charset=utf-8")
-        elif self._is_ours():
-            super().do_GET()
-
-    def do_HEAD(self) -> None:
-        if self._is_local() and self._is_ours():
-            super().do_HEAD()
-
-    def _send(self, body: bytes | None, kind: str) -> None:
-        if body is None:
-            self.send_error(404, "There is no such tile")
-            return
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+    def send_head(self) -> Any:
+        """Answer with a tile, the page, another file of the folder, or an error; what is left to send."""
+        # A foreign page could point its own name at 127.0.0.1 and read the files; its name gives it away.
+        host = re.sub(r":\d*$", "", self.headers.get("Host") or "")
+        if host.lower() not in (LOOPBACK, "localhost"):
+            self.send_error(403, "This page is served to this machine only")
+        elif (made := self.tiles.content(unquote(self._asked()).lstrip("/"))) is not None:
+            content, kind = made
+            self.send_response(200)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            return io.BytesIO(content)
+        elif is_own(self.tiles.folder, Path(self.translate_path(self.path))):
+            return super().send_head()
+        else:
+            self.send_error(404, "There is no such file here")
+        return None
 
     def _asked(self) -> str:
-        try:
-            return urlsplit(self.path).path
-        except ValueError:  # no address at all, such as "http://["
-            return ""
-
-    def _is_ours(self) -> bool:
-        if is_own(self.tiles.folder, Path(self.translate_path(self.path))):
-            return True
-        self.send_error(404, "There is no such file here")
-        return False
-
-    def _is_local(self) -> bool:
-        # A foreign page could point its own name at 127.0.0.1 and read the files; its name gives it away.
-        try:
-            name = urlsplit("//" + (self.headers.get("Host") or "")).hostname
-        except ValueError:
-            name = None
-        if name in (LOOPBACK, "localhost"):
-            return True
-        self.send_error(403, "This page is served to this machine only")
-        return False
+        return self.path.partition("?")[0]
 
     def list_directory(self, path: Any) -> None:
         self.send_error(403, "Folders are not listed")
@@ -205,7 +171,7 @@ class LocalHandler(SimpleHTTPRequestHandler):
         self.send_header("X-Frame-Options", "SAMEORIGIN")
         self.send_header("Cross-Origin-Resource-Policy", "same-origin")
         # A foreign picture with a script has no share in our origin.
-        if self._asked() != "/report.html":
+        if self._asked() != f"/{PAGE}":
             self.send_header("Content-Security-Policy", "sandbox allow-scripts allow-downloads")
         super().end_headers()
 
@@ -232,12 +198,6 @@ def with_tiles(page: str) -> str:
     )
 
 
-def _is_plain(name: str) -> bool:
-    return name == "-" or (
-        name not in (".", "..") and "/" not in name and "\\" not in name and "\0" not in name
-    )
-
-
 def holds_finer(page: Path) -> bool:
     """Whether a server could show more of this page's result than the page itself holds."""
     try:
@@ -261,7 +221,7 @@ def serve(
     address as one line of text; with ``browse`` the page is opened in the user's browser.
     """
     with make_server(find_report(out_dir), port) as server:
-        address = f"http://{LOOPBACK}:{server.server_address[1]}/report.html"
+        address = f"http://{LOOPBACK}:{server.server_address[1]}/{PAGE}"
         if tell is not None:
             tell(f"Serving {address} on this machine only; press Ctrl-C to stop.")
         if browse:
@@ -276,10 +236,10 @@ def serve(
 def find_report(out_dir: str | Path) -> Path:
     """The page of a folder; of the demo's, which has one per method, the one written last."""
     folder = Path(out_dir).resolve()
-    page = folder if folder.name == "report.html" else folder / "report.html"
+    page = folder if folder.name == PAGE else folder / PAGE
     if page.is_file():
         return page
-    below = list(folder.glob("*/report.html"))
+    below = list(folder.glob(f"*/{PAGE}"))
     if not below:
         raise CaptureError(code="no-report", file=folder)
     return max(below, key=lambda path: path.stat().st_mtime)

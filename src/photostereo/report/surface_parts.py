@@ -15,12 +15,12 @@ from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.units import PixelSize
 from photostereo.io.safe import read_text
 from photostereo.io.schema import check_facts
-from photostereo.report import figures
 from photostereo.report.document import json_for_script, safe_links, templates, write_page
+from photostereo.report.figures import depth_picture
 from photostereo.report.packing import pack_heights
 from photostereo.report.pictures import Frame, frame_around
 from photostereo.report.pyramid import Layers
-from photostereo.report.view_data import UNKNOWN_SIZE, channels_of, page_levels, pixel_data
+from photostereo.report.view_data import UNKNOWN_SIZE, Channel, pixel_data
 from photostereo.solver.reconstruction import Reconstruction
 
 PARTS = ("surface-entry", "surface-section", "depth-map", "files")
@@ -44,7 +44,7 @@ def surface_parts(
     if depth is not None and np.isfinite(depth[result.mask]).any():
         grid = pack_heights(depth, result.mask, frame, tears=tears)
         data, step = {"grids": {result.method: grid}}, int(grid["step"])
-        depth_map = figures.depth_figure(depth, result.mask, frame, pixel_size)
+        depth_map = depth_picture(depth, result.mask, frame, pixel_size)
     template = templates().get_template("surface.html")
     facts = {
         "has_depth": data is not None,
@@ -102,11 +102,10 @@ def page_data(page: str) -> dict[str, Any]:
 def _renew_heights(relight: dict[str, Any], result: Reconstruction, depth: FloatArray) -> None:
     """Tiles of the new heights, of the levels that the page holds already."""
     layers = Layers(frame_around(result.mask), result.mask, depth=depth)
-    shown = relight["sets"][result.method]
-    channel = channels_of(layers)["depth"]
+    channel, shown = Channel(layers, "depth"), relight["sets"][result.method]
     for level in range(int(relight["held"]), layers.layout.levels):
-        channel.hold(layers.layout, level)
-    shown["channels"]["depth"] = page_levels(channel)
+        channel.hold(level)
+    shown["channels"]["depth"] = channel.data
     shown["low"], shown["high"] = layers.heights
 
 
