@@ -9,9 +9,10 @@ import httpx
 import pytest
 
 from photostereo.app.launching import make_server
-from photostereo.app.security import harmless_name, inside
+from photostereo.app.security import harmless_name
 from photostereo.capture.edits import Edits, read_edits, write_edits
 from photostereo.io.atomic import write_bytes
+from photostereo.report.serving import is_own
 
 from .conftest import Served
 
@@ -174,9 +175,11 @@ def test_harmless_names_are_short_and_visible():
     assert harmless_name("NUL.png") == "_NUL.png"
 
 
-def test_inside_follows_links(tmp_path):
-    (tmp_path / "open").mkdir()
+def test_links_out_of_a_folder_are_followed(tmp_path):
+    for name in ("open", "openly"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.png").write_bytes(b"")
     (tmp_path / "open" / "way").symlink_to("/etc")
-    assert inside(tmp_path / "open" / "a.png", [tmp_path / "open"]) is not None
-    assert inside(tmp_path / "open" / "way" / "passwd", [tmp_path / "open"]) is None
-    assert inside(tmp_path / "openly", [tmp_path / "open"]) is None
+    assert is_own(tmp_path / "open", tmp_path / "open" / "a.png")
+    assert not is_own(tmp_path / "open", tmp_path / "open" / "way" / "passwd")
+    assert not is_own(tmp_path / "open", tmp_path / "openly" / "a.png")

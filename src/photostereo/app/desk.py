@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.app.board import Board
+from photostereo.app.places import free_place
 from photostereo.app.process import Event, WorkerProcess
 from photostereo.capture.edits import Edits, read_edits, write_edits
 from photostereo.core.errors import CaptureError, ParameterError, PhotostereoError
 from photostereo.io.staging import clear_leftovers
+from photostereo.results.format_names import FORMAT_NAMES
 from photostereo.solver.result_files import read_summary
 
 #: The first and the refined method of a preview.
@@ -145,7 +147,7 @@ class Desk:
         if self.is_solving():
             raise ParameterError("A solve is already running.", code="busy")
         settings, words = solve_settings(choice)
-        out = self._free_result(settings["method"])
+        out = free_place(self.folder / RESULTS, settings["method"])
         command = ["photostereo", "solve", str(self.folder), *words, "--out", str(out)]
         self._solver = WorkerProcess(self._on_event)
         facts = {"method": settings["method"], "out": str(out), "command": shlex.join(command)}
@@ -177,11 +179,6 @@ class Desk:
     def _begin_job(self, kind: str, facts: Mapping[str, Any]) -> None:
         self._stages = []
         self.board.put(job={"kind": kind, "state": "running", "began": time.time(), "stages": [], **facts})
-
-    def _free_result(self, method: str) -> Path:
-        base = self.folder / RESULTS
-        numbers = (base / (method if n == 1 else f"{method}-{n}") for n in range(1, 10_000))
-        return next(path for path in numbers if not path.exists())
 
     # Events of the workers.
 
@@ -295,6 +292,15 @@ class Desk:
             "command": (summary.get("provenance") or {}).get("command"),
             "python": python_call(self.folder, summary),
         }
+
+    async def export(self, name: str, kind: str) -> dict[str, Any]:
+        """Write a result in another format, into a folder beside it."""
+        result = self.result_folder(name)
+        if kind not in FORMAT_NAMES:
+            raise CaptureError("There is no such format.", code="bad-question")
+        out = result.with_name(f"{result.name}-{kind}")
+        done = await self.ask("export", result=str(result), out=str(out), formats=[kind])
+        return {"files": done["files"], "folder": str(out), "name": out.name}
 
     def result_folder(self, name: str) -> Path:
         if all(entry["name"] != name for entry in self.board["results"]):

@@ -14,7 +14,7 @@ from photostereo.io.images import decode_image
 from photostereo.lights.geometry import angles_between
 
 if TYPE_CHECKING:
-    from photostereo.app.tasks import Tasks
+    from photostereo.app.tasks import OpenCapture
     from photostereo.capture import Capture
     from photostereo.lights.ball.calibration import Calibration
     from photostereo.lights.lights import Lights
@@ -41,11 +41,10 @@ def original(name: str) -> str:
     return name.removesuffix(".ppm")
 
 
-def lights_facts(tasks: Tasks, lights: Lights, calibration: Calibration | None) -> dict[str, Any]:
+def lights_facts(opened: OpenCapture, lights: Lights, calibration: Calibration | None) -> dict[str, Any]:
     """Directions, strengths, expected errors, and the balls with their highlights in pixels of the photographs."""
-    assert tasks.copies is not None
-    scale = tasks.copies.scale
-    files = [original(file.name) for file in tasks.pipeline.opened.found.files]
+    scale = opened.copies.scale
+    files = [original(file.name) for file in opened.pipeline.opened.found.files]
     balls = []
     for ball in () if calibration is None else calibration.balls:
         marks = ball.highlights
@@ -78,7 +77,7 @@ def _shown(finding: Finding) -> dict[str, Any]:
     return {**facts, "text": facts["text"].replace(".ppm", "")}
 
 
-def findings_of(pipeline: Pipeline, tasks: Tasks) -> dict[str, Any]:
+def findings_of(pipeline: Pipeline, opened: OpenCapture) -> dict[str, Any]:
     """What was noticed about the capture, and about single photographs by name."""
     diagnosis, capture = pipeline.diagnosis, pipeline.capture
     names = [original(name) for name in (capture.origin.files if capture.origin else ())]
@@ -92,14 +91,14 @@ def findings_of(pipeline: Pipeline, tasks: Tasks) -> dict[str, Any]:
     for number, share in enumerate(diagnosis.saturation_by_photograph):
         if share > _CLIPPED:
             note(number, f"{100 * share:.0f} % clipped")
-    for name, reason in (tasks.faults or {}).items():
+    for name, reason in (opened.faults or {}).items():
         about.setdefault(name, []).append(FAULTS.get(reason, "cannot be used"))
-    for name in tasks.moved.intersection(names):
+    for name in opened.moved.intersection(names):
         note(names.index(name), "camera moved")
     return {
         "general": list(map(_shown, diagnosis.findings)),
         "photographs": about,
-        "faults": tasks.faults,
+        "faults": opened.faults,
     }
 
 

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import suppress
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +44,16 @@ def captures_folder() -> Path:
     return (pictures if pictures.is_dir() else Path.home()) / "photostereo"
 
 
+def free_place(folder: Path, name: str, suffix: str = "") -> Path:
+    """A path in a folder that nothing has yet: the name, or the name with a number."""
+    paths = (folder / f"{name}{'' if n == 1 else f'-{n}'}{suffix}" for n in count(1))
+    return next(path for path in paths if not path.exists())
+
+
 def new_capture_folder(name: str) -> Path:
-    base, wanted = captures_folder(), folder_name(name)
-    for number in range(1, 10_000):
-        folder = base / (wanted if number == 1 else f"{wanted}-{number}")
-        with suppress(FileExistsError):
-            folder.mkdir(parents=True)
-            return folder
-    raise FileExistsError(wanted)
+    folder = free_place(captures_folder(), folder_name(name))
+    folder.mkdir(parents=True)
+    return folder
 
 
 def recent_captures() -> list[dict[str, Any]]:
@@ -84,15 +86,15 @@ def list_folder(path: Path) -> dict[str, Any]:
                 if not entry.name.startswith(".") and entry.is_dir():
                     entries.append(entry.name)
     try:
-        count = len(photographs_and_mask(path)[0])
+        photographs = len(photographs_and_mask(path)[0])
     except PhotostereoError:
-        count = 0
+        photographs = 0
     return {
         "path": str(path),
         "parent": None if path.parent == path else str(path.parent),
         "folders": sorted(entries, key=str.casefold),
-        "photographs": count,
-        "is_capture": count >= 3 or recognize(path) is not None,
+        "photographs": photographs,
+        "is_capture": photographs >= 3 or recognize(path) is not None,
     }
 
 

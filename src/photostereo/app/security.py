@@ -66,6 +66,7 @@ class Address:
             "X-Frame-Options": "DENY",
             "X-Content-Type-Options": "nosniff",
             "Referrer-Policy": "no-referrer",
+            "Cache-Control": "no-store",
             "Cross-Origin-Opener-Policy": "same-origin",
             "Cross-Origin-Resource-Policy": "same-origin",
         }
@@ -135,15 +136,6 @@ class Guard:
         kept = cookie_parser(headers.get("cookie", "")).get(address.cookie, "")
         if not secrets.compare_digest(kept.encode(), address.token.encode()):
             return PlainTextResponse("Open the address that the terminal shows: it holds a key.", 401)
-        return None
-
-
-def inside(path: str | os.PathLike[str], folders: list[Path]) -> Path | None:
-    """A path, links followed, if it is one of these folders or lies below one; else None."""
-    try:
-        real = Path(os.path.realpath(path))
-        return real if any(real.is_relative_to(os.path.realpath(folder)) for folder in folders) else None
-    except (OSError, ValueError):  # a NUL in it, too long
         return None
 
 

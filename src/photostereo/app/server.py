@@ -7,25 +7,31 @@ import contextlib
 import json
 import mimetypes
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
-from importlib import resources
+from collections.abc import AsyncIterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from photostereo._version import __version__
 from photostereo.app import places
-from photostereo.app.desk import Desk
+from photostereo.app.desk import RESULTS, Desk
 from photostereo.app.process import WorkerProcess
-from photostereo.app.security import Address, Guard, harmless_name, inside
+from photostereo.app.security import Address, Guard, harmless_name
 from photostereo.core.errors import CaptureError, PhotostereoError
 from photostereo.io.camera import read_shot
 from photostereo.io.images import is_image
+from photostereo.report.serving import PAGE, ResultTiles, is_own, page_text
 from photostereo.results.format_names import FORMAT_NAMES
+
+# Windows may take it for text, and browsers then refuse it.
+mimetypes.add_type("text/javascript", ".js")
 
 #: Bytes of a question in JSON, of a painted mask, of one dropped file, and of all of a drop; and files of a drop.
 _JSON_LIMIT, _MASK_LIMIT, _FILE_LIMIT, _DROP_LIMIT, _DROP_FILES = 1 << 20, 32 << 20, 512 << 20, 64 << 30, 1000
@@ -113,42 +119,47 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
     """The application; ``first`` is the folder to open, ``compiling`` whether kernels are compiled meanwhile."""
     state = App(address, first)
 
-    async def static(request: Request) -> Response:
-        return static_file(request.path_params.get("name", "index.html"))
+    async def index(request: Request) -> Response:
+        return FileResponse(Path(__file__).with_name("static") / "index.html")
 
-    async def start(request: Request) -> Any:
-        opened = None if state.first is None else (await state.open(state.first)).id
+    async def start(request: Request) -> Response:
+        first = None if state.first is None else (await state.open(state.first)).id
         await state.spare.start()
-        return {
-            "recent": places.recent_captures(),
-            "home": str(Path.home()),
-            "first": opened,
-            "results": address.results_origin,
-            "formats": FORMAT_NAMES,
-        }
+        return JSONResponse(
+            {
+                "recent": places.recent_captures(),
+                "home": str(Path.home()),
+                "first": first,
+                "results": address.results_origin,
+                "formats": FORMAT_NAMES,
+            }
+        )
 
-    async def browse(request: Request) -> Any:
+    async def browse(request: Request) -> Response:
         wanted = Path(request.query_params.get("path") or state.first or Path.home()).expanduser()
         try:
-            return places.list_folder(wanted.resolve())
+            return JSONResponse(places.list_folder(wanted.resolve()))
         except OSError as problem:
             said = f"{wanted} cannot be listed ({problem.strerror})."
             raise CaptureError(said, code="unreadable-folder") from None
 
-    async def open_folder(request: Request) -> Any:
-        return {"id": (await state.open(Path(str((await json_of(request)).get("path", ""))))).id}
+    async def opened(folder: Path) -> Response:
+        return JSONResponse({"id": (await state.open(folder)).id})
 
-    async def example(request: Request) -> Any:
+    async def open_folder(request: Request) -> Response:
+        return await opened(Path(str((await json_of(request)).get("path", ""))))
+
+    async def example(request: Request) -> Response:
         made = await state.spare.ask("example", folder=str(places.captures_folder() / "example-figure"))
-        return {"id": (await state.open(Path(made["folder"]))).id}
+        return await opened(Path(made["folder"]))
 
-    async def drop(request: Request) -> Any:
+    async def drop(request: Request) -> Response:
         name = str((await json_of(request)).get("name") or "photographs")
         key = secrets.token_urlsafe(12)
         state.drops[key] = (places.new_capture_folder(name), [0, 0])
-        return {"drop": key, "folder": str(state.drops[key][0])}
+        return JSONResponse({"drop": key, "folder": str(state.drops[key][0])})
 
-    async def drop_file(request: Request) -> Any:
+    async def drop_file(request: Request) -> Response:
         folder, taken = state.drops.get(request.path_params["drop"]) or (None, [0, 0])
         name = harmless_name(request.path_params["name"])
         if folder is None or name is None or taken[0] >= _DROP_FILES:
@@ -170,17 +181,17 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
             part.unlink(missing_ok=True)
         taken[0] += 1
         taken[1] += size
-        return {"name": name}
+        return JSONResponse({"name": name})
 
-    async def drop_done(request: Request) -> Any:
+    async def drop_done(request: Request) -> Response:
         found = state.drops.pop(request.path_params["drop"], None)
         if found is None:
             raise CaptureError("Nothing was dropped.", code="file-refused")
-        return {"id": (await state.open(found[0])).id}
+        return await opened(found[0])
 
     async def events(request: Request) -> Response:
         news = state.desk(request).board.messages()
-        return StreamingResponse(news, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        return StreamingResponse(news, media_type="text/event-stream")
 
     async def picture(request: Request) -> Response:
         desk, kind = state.desk(request), request.path_params["kind"]
@@ -188,24 +199,24 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         file = {"thumb": f"thumbs/{number}.jpg", "view": f"views/{number}.jpg"}.get(kind, f"{kind}.png")
         if kind not in ("thumb", "view", "mask", "glance") or not (desk.work / file).is_file():
             raise CaptureError("There is no such picture.", code="no-such-picture")
-        kept = "private, max-age=3600" if kind in ("thumb", "view") else "no-store"
-        return FileResponse(desk.work / file, headers={"Cache-Control": kept})
+        kept = {"Cache-Control": "private, max-age=3600"} if kind in ("thumb", "view") else None
+        return FileResponse(desk.work / file, headers=kept)
 
-    async def edits(request: Request) -> Any:
-        return await state.desk(request).change_edits(await json_of(request))
+    async def edits(request: Request) -> Response:
+        return JSONResponse(await state.desk(request).change_edits(await json_of(request)))
 
-    async def mask(request: Request) -> Any:
-        return await state.desk(request).paint_mask(await limited(request, _MASK_LIMIT))
+    async def mask(request: Request) -> Response:
+        return JSONResponse(await state.desk(request).paint_mask(await limited(request, _MASK_LIMIT)))
 
-    async def circle(request: Request) -> Any:
+    async def circle(request: Request) -> Response:
         values = [float(v) for v in (await json_of(request)).get("circle", [])]
         if len(values) != 3:
             raise CaptureError("A circle has a center and a radius.", code="bad-question")
-        return await state.desk(request).ask("circle", circle=values)
+        return JSONResponse(await state.desk(request).ask("circle", circle=values))
 
-    async def act(request: Request) -> Any:
+    async def act(request: Request) -> Response:
         desk, what = state.desk(request), request.path_params["what"]
-        question = await json_of(request)
+        question, answer = await json_of(request), {}
         if what in ("preview", "cancel"):
             await getattr(desk, what)()
         elif what == "solve":
@@ -214,48 +225,38 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
             target = desk.folder / "lights.csv"
             if target.exists():
                 raise CaptureError(code="output-exists", file=target)
-            saved = await desk.ask("save_lights", target=str(target))
+            answer = await desk.ask("save_lights", target=str(target))
             await desk.change_edits({})
-            return saved
         elif what == "export":
-            return await export(desk, question)
+            answer = await desk.export(str(question.get("result")), str(question.get("format")))
         elif what == "reveal":
-            return {"shown": places.show_in_folder(desk.result_folder(str(question.get("result"))))}
+            answer = {"shown": places.show_in_folder(desk.result_folder(str(question.get("result"))))}
         else:
             raise CaptureError("There is no such action.", code="bad-question")
-        return {}
+        return JSONResponse(answer)
 
-    async def export(desk: Desk, question: dict[str, Any]) -> Any:
-        kind, result = str(question.get("format")), desk.result_folder(str(question.get("result")))
-        if kind not in FORMAT_NAMES:
-            raise CaptureError("There is no such format.", code="bad-question")
-        out = result.with_name(f"{result.name}-{kind}")
-        done = await desk.ask("export", result=str(result), out=str(out), formats=[kind])
-        return {"files": done["files"], "folder": str(out), "name": out.name}
+    async def log(request: Request) -> Response:
+        return JSONResponse({"lines": state.desk(request).log()})
 
-    async def log(request: Request) -> Any:
-        return {"lines": state.desk(request).log()}
-
-    async def methods(request: Request) -> Any:
+    async def methods(request: Request) -> Response:
         from photostereo.solver.methods import find_method, method_names
 
-        return {"methods": [find_method(name).as_dict() for name in method_names()]}
+        return JSONResponse({"methods": [find_method(name).as_dict() for name in method_names()]})
 
     async def download(request: Request) -> Response:
         desk = state.desk(request)
-        folder = desk.folder / "results" / request.path_params["result"]
-        file = inside(folder / request.path_params["file"], [desk.folder / "results"])
+        file = desk.folder / RESULTS / request.path_params["result"] / request.path_params["file"]
         hidden = any(part.startswith(".") for part in request.url.path.split("/"))  # unfinished
-        if file is None or hidden or not file.is_file():
-            raise CaptureError("There is no such file.", code="no-such-file")
-        return FileResponse(file, filename=file.name, headers={"Cache-Control": "no-store"})
+        return own_file(desk.folder / RESULTS, file, hidden)
 
     async def result(request: Request) -> Response:
-        from photostereo.app.result_pages import result_file
-
         key, name = request.path_params["key"], request.path_params["name"]
         folder = next((d.keys[key] for d in state.desks.values() if key in d.keys), None)
-        return result_file(folder, name)
+        if folder is None:
+            raise HTTPException(404)
+        page = folder / PAGE
+        made = _tiles(folder, page.stat().st_mtime_ns if page.is_file() else 0).content(name)
+        return own_file(folder, folder / name) if made is None else Response(made[0], media_type=made[1])
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -266,65 +267,58 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
 
     desk = "/api/c/{desk}"
     routes = [
-        Route("/", static),
-        Route("/static/{name:path}", static),
-        Route("/api/start", answered(start)),
-        Route("/api/browse", answered(browse)),
-        Route("/api/methods", answered(methods)),
-        Route("/api/open", answered(open_folder), methods=["POST"]),
-        Route("/api/example", answered(example), methods=["POST"]),
-        Route("/api/drop", answered(drop), methods=["POST"]),
-        Route("/api/drop/{drop}/done", answered(drop_done), methods=["POST"]),
-        Route("/api/drop/{drop}/{name:path}", answered(drop_file), methods=["PUT"]),
-        Route(desk + "/events", answered(events)),
-        Route(desk + "/picture/{kind}/{number:int}", answered(picture)),
-        Route(desk + "/edits", answered(edits), methods=["POST"]),
-        Route(desk + "/mask", answered(mask), methods=["PUT"]),
-        Route(desk + "/circle", answered(circle), methods=["POST"]),
-        Route(desk + "/log", answered(log)),
-        Route(desk + "/file/{result}/{file:path}", answered(download)),
-        Route(desk + "/{what}", answered(act), methods=["POST"]),
-        Route("/r/{key}/{name:path}", answered(result)),
+        Route("/", index),
+        # The report's colors and type are shared.
+        Mount(
+            "/static", StaticFiles(packages=[("photostereo.app", "static"), ("photostereo.report", "static")])
+        ),
+        Route("/api/start", start),
+        Route("/api/browse", browse),
+        Route("/api/methods", methods),
+        Route("/api/open", open_folder, methods=["POST"]),
+        Route("/api/example", example, methods=["POST"]),
+        Route("/api/drop", drop, methods=["POST"]),
+        Route("/api/drop/{drop}/done", drop_done, methods=["POST"]),
+        Route("/api/drop/{drop}/{name:path}", drop_file, methods=["PUT"]),
+        Route(desk + "/events", events),
+        Route(desk + "/picture/{kind}/{number:int}", picture),
+        Route(desk + "/edits", edits, methods=["POST"]),
+        Route(desk + "/mask", mask, methods=["PUT"]),
+        Route(desk + "/circle", circle, methods=["POST"]),
+        Route(desk + "/log", log),
+        Route(desk + "/file/{result}/{file:path}", download),
+        Route(desk + "/{what}", act, methods=["POST"]),
+        Route("/r/{key}/{name:path}", result),
     ]
-    app = Starlette(routes=routes, lifespan=lifespan)
+    refused = dict.fromkeys((PhotostereoError, ValueError, TypeError, OSError), refuse)
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=refused)
     app.router.redirect_slashes = False
     app.state.photostereo = state
     app.add_middleware(Guard, address=address)
     return app
 
 
-def answered(
-    handler: Callable[[Request], Awaitable[Any]],
-) -> Callable[[Request], Awaitable[Response]]:
-    """A handler whose facts become JSON, and whose errors an answer that the page can show."""
-
-    async def answer(request: Request) -> Response:
-        try:
-            facts = await handler(request)
-        except PhotostereoError as problem:
-            status = 413 if problem.code == "too-large" else 400
-            missing = problem.code.startswith(("no-", "not-open"))
-            return JSONResponse(problem.as_dict("app"), 404 if missing else status)
-        except (ValueError, TypeError, OSError) as problem:
-            return JSONResponse({"code": "bad-question", "message": str(problem)}, 400)
-        if isinstance(facts, Response):
-            return facts
-        return JSONResponse(facts, headers={"Cache-Control": "no-store"})
-
-    return answer
+async def refuse(request: Request, problem: Exception) -> Response:
+    """An error as an answer that the page can show."""
+    if not isinstance(problem, PhotostereoError):
+        return JSONResponse({"code": "bad-question", "message": str(problem)}, 400)
+    missing = problem.code.startswith(("no-", "not-open"))
+    return JSONResponse(
+        problem.as_dict("app"), 413 if problem.code == "too-large" else 404 if missing else 400
+    )
 
 
-def static_file(name: str) -> Response:
-    """A file of the app's own pages; the report's colors and type are shared."""
-    parts = name.split("/")
-    if len(parts) > 1 or name.startswith("."):
-        return Response(status_code=404)
-    package = "photostereo.report" if name == "base.css" else "photostereo.app"
-    file = resources.files(package).joinpath("static", name)
-    if not file.is_file():
-        return Response(status_code=404)
-    kind = {".js": "text/javascript"}.get(Path(name).suffix) or mimetypes.guess_type(name)[0] or "text/plain"
-    return Response(file.read_bytes(), media_type=kind, headers={"Cache-Control": "no-cache"})
+def own_file(folder: Path, file: Path, hidden: bool = False) -> Response:
+    """A file for download, if it is one of this folder; links out of it lead nowhere."""
+    if hidden or not is_own(folder.resolve(), file) or not file.is_file():
+        raise CaptureError("There is no such file.", code="no-such-file")
+    return FileResponse(file, filename=file.name)
+
+
+@lru_cache(maxsize=4)
+def _tiles(folder: Path, stamp: int) -> ResultTiles:
+    """The tiles of a result; ``stamp`` is the age of its page, 0 without one."""
+    return ResultTiles(folder.resolve(), page_text(folder / PAGE) if stamp else "")
 
 
 def looks_like_a_picture(part: Path, suffix: str) -> bool:

@@ -17,7 +17,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.capture.edits import Edits, write_edits
 from photostereo.capture.opening import Found
 from photostereo.core.control import Control
 from photostereo.core.errors import PhotostereoError
@@ -25,7 +24,6 @@ from photostereo.io.atomic import write_bytes, write_text
 from photostereo.io.camera import Shot, common_orientation, exposures, focal_in_pixels
 from photostereo.io.images import decode_image
 from photostereo.io.names import folder_name
-from photostereo.io.png import encode_png
 from photostereo.io.safe import read_bytes
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.files.table import ball_line
@@ -97,87 +95,95 @@ class SmallCopies:
         """The folder that the pipeline reads."""
         return self.work / "small" / self.name
 
-    def write_edits(self, edits: Edits, mask: str | None, circle: tuple[float, float, float] | None) -> None:
-        """Corrections of the capture as its small copies need them.
-
-        ``mask`` names a mask in their folder; ``circle`` is where the ball was found in them, if nobody marked it.
-        """
-        if edits.circle is not None:
-            circle = self.scale.circle(edits.circle, up=False)
-        lights = edits.lights if edits.lights in ("estimate", "estimated.csv") else None
-        small = Edits(
-            mask=mask,
-            lights=lights,
-            circle=None if lights else circle,
-            leave_out=tuple(map(small_name, edits.leave_out)),
-            keep=tuple(map(small_name, edits.keep)),
-            moved_lights={small_name(name): to for name, to in edits.moved_lights.items()},
-        )
-        write_edits(self.capture, small)
-
-    def shrink_mask(self, mask: NDArray[Any], name: str) -> None:
-        rows, cols = self.scale.small
-        small = cv2.resize(mask.astype(np.float32), (cols, rows), interpolation=cv2.INTER_AREA)
-        write_bytes(self.capture / name, encode_png(np.where(small >= 0.5, 255, 0).astype(np.uint8)))
+    def shrink_mask(self, mask: NDArray[Any]) -> NDArray[np.bool_]:
+        small = cv2.resize(mask.astype(np.float32), self.scale.small[::-1], interpolation=cv2.INTER_AREA)
+        return np.asarray(small >= 0.5)
 
     def enlarge_mask(self, mask: NDArray[Any]) -> NDArray[np.uint8]:
         """A mask of the copies as one of the photographs, with smooth outlines."""
-        rows, cols = self.scale.full
-        large = cv2.resize(mask.astype(np.float32), (cols, rows), interpolation=cv2.INTER_CUBIC)
+        large = cv2.resize(mask.astype(np.float32), self.scale.full[::-1], interpolation=cv2.INTER_CUBIC)
         return np.where(large >= 0.5, 255, 0).astype(np.uint8)
+
+    def make(self, found: Found, control: Control) -> Iterator[dict[str, Any]]:
+        """Copy photographs one after another; what is known of each.
+
+        Yields for each photograph its ``number``, ``name``, ``size`` and the share of ``clipped`` values; or an
+        ``error`` if it cannot be decoded.
+        """
+        shots = [found.heads[file] for file in found.files]
+        work, scale = self.work, self.scale
+        exposed, _ = exposures(shots)
+        turn = common_orientation(shots)
+        usual = scale.full[::-1] if turn > 4 else scale.full
+        weights = np.ones(len(shots)) if exposed is None else min(exposed) / np.asarray(exposed)
+        for folder in (work / "thumbs", work / "views", self.capture):
+            folder.mkdir(parents=True, exist_ok=True)
+        for label, file in (("ambient", found.ambient), ("flat", found.flat)):
+            if file is not None:
+                whole = upright(_decoded(file, found.heads[file], scale), turn)
+                write_bytes(self.capture / f"{label}.ppm", _sixteen_bits(_shrunk(whole, scale.small)))
+        gain: list[float] = []
+
+        def copy(number: int) -> dict[str, Any]:
+            file, shot = found.files[number], shots[number]
+            about: dict[str, Any] = {"number": number, "name": file.name}
+            try:
+                control.check()
+                linear = upright(_decoded(file, shot, scale), turn)
+                clipped = float((np.atleast_3d(linear).max(axis=-1) > 0.99).mean())
+                linear = _shrunk(linear, scale.small)
+            except PhotostereoError as problem:
+                return about | {"error": problem.rendered("app")}
+            if not gain:
+                bright = float(np.percentile(linear, 99.5))
+                gain.append(1.0 if shot.srgb else min(max(1.0, _WHITE / max(bright, 1e-6)), _BRIGHTEN))
+            _write_pictures(work, number, linear * np.float32(gain[0]))
+            if shot.frame in (None, usual):
+                small = _sixteen_bits(linear * np.float32(weights[number]))
+                write_bytes(self.capture / small_name(file.name), small)
+            else:
+                about["unfit"] = "another size"
+            size = shot.frame or scale.full
+            return about | {"size": [size[1], size[0]], "clipped": clipped}
+
+        with ThreadPoolExecutor(_THREADS) as pool:
+            yield from pool.map(copy, range(len(shots)))
+        self._write_lights(found)
+
+    def _write_lights(self, found: Found) -> None:
+        """The light file for the copies; positions follow their scale."""
+        table = found.lights
+        if table is None:
+            return
+        columns: list[tuple[list[str], NDArray[Any], NDArray[np.bool_] | None]]
+        columns = [(["x", "y", "z"], table.vectors, table.open_directions)]
+        if (strengths := table.intensities) is not None:
+            names = ["intensity"] if strengths.ndim == 1 else ["r", "g", "b"]
+            columns.append((names, strengths.reshape(len(strengths), -1), table.open_strengths))
+        if table.positions is not None:
+            unit = 1.0 if table.unit == "widths" else self.scale.factor
+            kind = {"pixels": "position"}.get(table.unit, table.unit)
+            if table.unit == "mm":  # a pixel of the copies shows more
+                kind, unit = (
+                    ("mm", 1.0) if table.pixel_size is None else ("position", unit / table.pixel_size)
+                )
+            columns.append(([f"{kind}_{axis}" for axis in "xyz"], unit * table.positions, None))
+        lines = [ball_line(Circle(*self.scale.circle(ball, up=False))) for ball in table.balls]
+        lines.append(",".join(["file", *(name for names, _, _ in columns for name in names)]))
+        for number, name in enumerate(small_name(file.name) for file in found.files):
+            if not (self.capture / name).exists():
+                continue
+            cells = [name.replace(",", "_")]
+            for names, values, left_open in columns:
+                is_open = left_open is not None and left_open[number]
+                cells += [""] * len(names) if is_open else map(repr, values[number].tolist())
+            lines.append(",".join(cells))
+        write_text(self.capture / "lights.csv", "\n".join(lines) + "\n")
 
 
 def small_name(name: str) -> str:
     """The name of a photograph's small copy: of a format that is read at once."""
     return f"{name}.ppm"
-
-
-def make_copies(found: Found, work: Path, control: Control) -> Iterator[tuple[SmallCopies, dict[str, Any]]]:
-    """Copy photographs one after another; what is known of each.
-
-    Yields the place of the copies and, for each photograph, its ``number``, ``name``, ``size`` and the share of
-    ``clipped`` values; or an ``error`` if it cannot be decoded.
-    """
-    shots = [found.heads[file] for file in found.files]
-    copies = SmallCopies.of(found, work)
-    exposed, _ = exposures(shots)
-    turn = common_orientation(shots)
-    usual = copies.scale.full[::-1] if turn > 4 else copies.scale.full
-    weights = np.ones(len(shots)) if exposed is None else min(exposed) / np.asarray(exposed)
-    for folder in (work / "thumbs", work / "views", copies.capture):
-        folder.mkdir(parents=True, exist_ok=True)
-    for label, file in (("ambient", found.ambient), ("flat", found.flat)):
-        if file is not None:
-            whole = upright(_decoded(file, found.heads[file], copies.scale), turn)
-            write_bytes(copies.capture / f"{label}.ppm", _sixteen_bits(_shrunk(whole, copies.scale.small)))
-    gain: list[float] = []
-
-    def copy(number: int) -> dict[str, Any]:
-        file, shot = found.files[number], shots[number]
-        about: dict[str, Any] = {"number": number, "name": file.name}
-        try:
-            control.check()
-            linear = upright(_decoded(file, shot, copies.scale), turn)
-            clipped = float((np.atleast_3d(linear).max(axis=-1) > 0.99).mean())
-            linear = _shrunk(linear, copies.scale.small)
-        except PhotostereoError as problem:
-            return about | {"error": problem.rendered("app")}
-        if not gain:
-            bright = float(np.percentile(linear, 99.5))
-            gain.append(1.0 if shot.srgb else min(max(1.0, _WHITE / max(bright, 1e-6)), _BRIGHTEN))
-        _write_pictures(work, number, linear * np.float32(gain[0]))
-        if shot.frame in (None, usual):
-            small = _sixteen_bits(linear * np.float32(weights[number]))
-            write_bytes(copies.capture / small_name(file.name), small)
-        else:
-            about["unfit"] = "another size"
-        size = shot.frame or copies.scale.full
-        return about | {"size": [size[1], size[0]], "clipped": clipped}
-
-    with ThreadPoolExecutor(_THREADS) as pool:
-        for about in pool.map(copy, range(len(shots))):
-            yield copies, about
-    _write_lights(found, copies)
 
 
 def _decoded(file: Path, shot: Shot, scale: Scale) -> NDArray[np.float32]:
@@ -218,36 +224,3 @@ def _write_pictures(work: Path, number: int, linear: NDArray[np.float32]) -> Non
     for folder, picture, quality in (("thumbs", thumb, 80), ("views", view, 88)):
         encoded = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
         write_bytes(work / folder / f"{number}.jpg", encoded.tobytes())
-
-
-def _write_lights(found: Found, copies: SmallCopies) -> None:
-    """The light file for the copies; positions follow their scale."""
-    table = found.lights
-    if table is None:
-        return
-    lines = [ball_line(Circle(*copies.scale.circle(ball, up=False))) for ball in table.balls]
-    columns = ["file", "x", "y", "z"]
-    strengths = table.intensities
-    if strengths is not None:
-        columns += ["intensity"] if strengths.ndim == 1 else ["r", "g", "b"]
-    unit = 1.0 if table.unit == "widths" else copies.scale.factor
-    if table.positions is not None:
-        kind = {"pixels": "position"}.get(table.unit, table.unit)
-        if table.unit == "mm":  # a pixel of the copies shows more
-            kind, unit = ("mm", 1.0) if table.pixel_size is None else ("position", unit / table.pixel_size)
-        columns += [f"{kind}_{axis}" for axis in "xyz"]
-    lines.append(",".join(columns))
-    for number, file in enumerate(found.files):
-        if not (copies.capture / small_name(file.name)).exists():
-            continue
-        vector = list(map(repr, table.vectors[number].tolist()))
-        open_direction = table.open_directions is not None and table.open_directions[number]
-        cells = [small_name(file.name).replace(",", "_"), *([""] * 3 if open_direction else vector)]
-        if strengths is not None:
-            values = list(map(repr, np.atleast_1d(strengths[number]).tolist()))
-            open_strength = table.open_strengths is not None and table.open_strengths[number]
-            cells += [""] * len(values) if open_strength else values
-        if table.positions is not None:
-            cells += list(map(repr, (unit * table.positions[number]).tolist()))
-        lines.append(",".join(cells))
-    write_text(copies.capture / "lights.csv", "\n".join(lines) + "\n")

@@ -7,14 +7,16 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from photostereo.app.findings import differences, findings_of, lights_facts, original
-from photostereo.app.small_copies import SmallCopies, make_copies
+from photostereo.app.places import free_place
+from photostereo.app.small_copies import SmallCopies, small_name
 from photostereo.capture.edits import MASK_STEM, read_edits, write_edits
 from photostereo.capture.layouts.folder import find_alone
 from photostereo.capture.lighting import lights_of_ball
@@ -45,74 +47,51 @@ _ABOUT_LIGHTS = ("light", "bad-edits", "no-lights", "photograph-without-light")
 _ESTIMATED = "estimated.csv"
 
 
-class Tasks:
-    """The tasks of one worker, and what it keeps between them: the open capture and its small pipeline."""
+@dataclass(eq=False)
+class OpenCapture:
+    """A capture whose small copies are looked at, and what was found in them and is not searched for again."""
 
-    def __init__(self) -> None:
-        self.folder = Path()
-        self.found: Found | None = None
-        self.copies: SmallCopies | None = None
-        self.pipeline: Any = None
-        self.version = 0
-        #: What was found in the small copies and is not searched for again: the ball, the mask, photographs with faults
-        #: and displaced ones, and the one that was taken with the light off.
-        self.circle: tuple[float, float, float] | None = None
-        self.found_masks: dict[str | None, str] = {}
-        self.faults: dict[str, str] | None = None
-        self.moved: frozenset[str] = frozenset()
-        self.ambient: Path | None = None
-        self.estimated: dict[str, str] = {}  # lines of a light file
-        self.estimated_for: tuple[Any, Any] = (None, None)
-        self.mask_notes: list[str] = []
+    folder: Path
+    found: Found
+    problem: str  #: what is wrong with the light file
+    copies: SmallCopies
+    pipeline: Pipeline  #: of the copies; stages that did not change are kept
+    version: int = 0
+    circle: tuple[float, float, float] | None = None  #: the ball
+    #: Masks that were found (by the word that asks for them) or read from files.
+    masks: dict[Any, NDArray[np.bool_]] = field(default_factory=dict)
+    mask_notes: list[str] = field(default_factory=list)
+    faults: dict[str, str] | None = None  #: photographs that cannot be used
+    moved: frozenset[str] = frozenset()  #: displaced ones
+    ambient: Path | None = None  #: the one that was taken with the light off
+    estimated: dict[str, str] = field(default_factory=dict)  #: lines of a light file
+    estimated_for: tuple[Any, Any] = (None, None)
 
-    def do_open(self, folder: str, work: str, control: Reporter) -> dict[str, Any]:
-        found, problem = self._find(folder)
-        named = {"mask_file": found.mask_file, "ambient": found.ambient, "flat": found.flat}
-        facts = {name: None if file is None else file.name for name, file in named.items()}
-        facts |= {"name": found.name, "folder": str(self.folder), "problem": problem}
-        facts["light_file"] = None if found.lights is None else found.lights.path.name
-        control.emit("found", capture={**facts, "files": [file.name for file in found.files]})
-        control.stage("small copies", len(found.files))
-        for copies, about in make_copies(found, Path(work), control):
-            self.copies = copies
-            control.emit("photograph", photograph=about)
-            control.advance()
-        assert self.copies is not None
-        return {"full": self.copies.scale.full[::-1], "small": self.copies.scale.small[::-1]}
+    @classmethod
+    def at(cls, folder: Path, work: Path) -> OpenCapture:
+        found, problem = find_photographs(folder)
+        copies = SmallCopies.of(found, work)
+        settings = {"color": True, "align": "off", "edits": False, "focal": copies.focal}
+        pipeline = Pipeline(copies.capture, method="ls", strengths="given", **settings)
+        return cls(folder, found, problem, copies, pipeline)
 
-    def _find(self, folder: str) -> tuple[Found, str]:
-        self.folder = Path(folder)
-        found, problem = find_photographs(self.folder)
-        self.found, self.pipeline = found, None
-        self.circle, self.found_masks, self.faults, self.ambient, self.estimated = None, {}, None, None, {}
-        return found, problem
-
-    def _at(self, folder: str, work: str) -> SmallCopies:
-        """The copies that were made; another process may have made them."""
-        if self.copies is None or self.found is None:
-            found, _ = self._find(folder)
-            self.copies = SmallCopies.of(found, Path(work))
-        return self.copies
-
-    def do_look(self, folder: str, work: str, control: Reporter) -> dict[str, Any]:
-        """Lights, mask, findings and a glance at the normals, each sent as soon as it is known.
+    def look(self, control: Reporter) -> dict[str, Any]:
+        """Show lights, mask and a glance at the normals, each as soon as it is known; what was noticed.
 
         Estimating lights takes seconds: a correction is shown with those that are known, then with new ones.
         """
-        self._at(folder, work)
         edits = read_edits(self.folder)
         if (edits.lights, edits.circle) != self.estimated_for:
             self.estimated_for, self.estimated = (edits.lights, edits.circle), {}
         if self.estimated:
-            self._show(self._small_pipeline(control, guess=True), control)
-        pipeline = self._small_pipeline(control)
+            self._show(self.corrected(control, guess=True), control)
+        pipeline = self.corrected(control)
         self._show(pipeline, control)
         if self._judge(control):
-            return self.do_look(folder, work, control)
-        return {"findings": findings_of(pipeline, self)}
+            return self.look(control)
+        return findings_of(pipeline, self)
 
-    def _show(self, pipeline: Any, control: Reporter) -> None:
-        assert self.copies is not None
+    def _show(self, pipeline: Pipeline, control: Reporter) -> None:
         work, lighting = self.copies.work, pipeline.lighting
         if lighting.is_complete:
             control.emit("lights", lights=lights_facts(self, lighting.lights, lighting.calibration))
@@ -122,21 +101,26 @@ class Tasks:
         write_bytes(work / "mask.png", encode_png(mask))
         notes = list(capture.origin.notes) if capture.origin else []
         about = [note for note in notes if as_finding(note).code in ABOUT_MASK]
-        if read_edits(self.folder).mask in (None, "auto"):  # said when it was found
+        chosen = read_edits(self.folder).mask
+        if chosen in (None, "auto"):  # said when it was found
             about = self.mask_notes = about or self.mask_notes
+            self.masks.setdefault(chosen, capture.mask)
         share = float(capture.mask.mean())
         control.emit("mask", mask={"version": self.version, "share": share, "notes": about})
         if not lighting.is_complete:
             control.emit("lights", lights=lights_facts(self, capture.lights, None))
             self._keep_estimate(capture)
-        self._keep(lighting.calibration, mask)
+        calibration = lighting.calibration
+        balls = calibration.balls if calibration is not None and calibration.in_frame else []
+        if self.circle is None and len(balls) == 1:
+            at = balls[0].circle
+            self.circle = (at.x, at.y, at.radius)
         normals = pipeline.solution.normals
         picture = np.dstack([encode_normals(normals, capture.mask, bits=8), mask])
         write_bytes(work / "glance.png", encode_png(picture, fast=True))
         control.emit("glance", glance={"version": self.version})
 
     def _keep_estimate(self, capture: Any) -> None:
-        assert self.copies is not None
         if capture.origin.calibration is not None and not read_edits(self.folder).moved_lights:
             head, *rows = lights_table(capture.origin.calibration).splitlines()[1:]
             self.estimated |= {row.split(",")[0]: row for row in rows}
@@ -144,23 +128,10 @@ class Tasks:
             lines = [nowhere, head, *self.estimated.values(), ""]
             write_text(self.copies.capture / _ESTIMATED, "\n".join(lines))
 
-    def _keep(self, calibration: Any, mask: Any) -> None:
-        """What need not be searched for again when something else is corrected."""
-        assert self.copies is not None
-        balls = calibration.balls if calibration is not None and calibration.in_frame else []
-        if self.circle is None and len(balls) == 1:
-            at = balls[0].circle
-            self.circle = (at.x, at.y, at.radius)
-        chosen = read_edits(self.folder).mask
-        if chosen in (None, "auto") and chosen not in self.found_masks:
-            self.found_masks[chosen] = f"{MASK_STEM}-found-{chosen}.png"
-            write_bytes(self.copies.capture / self.found_masks[chosen], encode_png(mask))
-
     def _judge(self, control: Reporter) -> bool:
         """Look once for faults of all photographs, whoever left some out; True if others are used from now on."""
         if self.faults is not None:
             return False
-        assert self.copies is not None
         pipeline = Pipeline(self.copies.capture, method="ls", edits=False, control=control)
         opened, alignment = pipeline.opened, pipeline.alignment
         files = [original(file.name) for file in opened.found.files]
@@ -170,33 +141,97 @@ class Tasks:
         self.ambient = opened.found.ambient if "light-off" in self.faults.values() else None
         return "mismatched" in self.faults.values()
 
+    def corrected(self, control: Reporter, *, guess: bool = False) -> Pipeline:
+        """The pipeline of the small copies with the present corrections; with a guess, the lights last estimated."""
+        edits = read_edits(self.folder)
+        kept = self.ambient is not None and original(self.ambient.name) in edits.keep
+        if self.faults is not None:  # no photograph is judged again
+            unused = {*edits.leave_out, *(set(self.faults) - set(edits.keep))}
+            every = tuple(file.name for file in self.found.files)
+            edits = replace(edits, leave_out=tuple(sorted(unused)), keep=every)
+        lights = str(self.copies.capture / _ESTIMATED) if guess else None
+        if edits.lights == ESTIMATE and not guess:
+            lights = ESTIMATE
+        circle = self.circle if edits.circle is None else self.copies.scale.circle(edits.circle, up=False)
+        self.pipeline.control = control
+        return self.pipeline.configure(
+            mask=self._mask(edits.mask),
+            lights=lights,
+            circle=None if lights else circle,
+            leave_out=tuple(map(small_name, edits.leave_out)),
+            keep=tuple(map(small_name, edits.keep)),
+            moved_lights={small_name(name): to for name, to in edits.moved_lights.items()},
+            ambient=None if kept else self.ambient,
+        )
+
+    def _mask(self, chosen: str | None) -> Any:
+        """The chosen mask in the size of the copies, or the word that asks for one."""
+        if chosen in ("bright", "full"):
+            return chosen
+        if chosen == "auto":
+            return self.masks.get(chosen, chosen)
+        file = self.folder / chosen if chosen else self.found.mask_file
+        if file is None:
+            default = None if self.found.lights is None else self.found.mask_default
+            return self.masks.get(None, default)
+        version = (file, file.stat().st_mtime_ns if file.exists() else 0)
+        if version not in self.masks:
+            self.masks[version] = self.copies.shrink_mask(read_mask(file, self.copies.scale.full)[0])
+        return self.masks[version]
+
+
+class Tasks:
+    """The tasks of one worker, and the capture that is open in it."""
+
+    def __init__(self) -> None:
+        self.open: OpenCapture | None = None
+
+    def do_open(self, folder: str, work: str, control: Reporter) -> dict[str, Any]:
+        self.open = OpenCapture.at(Path(folder), Path(work))
+        found, copies = self.open.found, self.open.copies
+        named = {"mask_file": found.mask_file, "ambient": found.ambient, "flat": found.flat}
+        facts = {name: None if file is None else file.name for name, file in named.items()}
+        facts |= {"name": found.name, "folder": folder, "problem": self.open.problem}
+        facts["light_file"] = None if found.lights is None else found.lights.path.name
+        control.emit("found", capture={**facts, "files": [file.name for file in found.files]})
+        control.stage("small copies", len(found.files))
+        for about in copies.make(found, control):
+            control.emit("photograph", photograph=about)
+            control.advance()
+        return {"full": copies.scale.full[::-1], "small": copies.scale.small[::-1]}
+
+    def _at(self, folder: str, work: str) -> OpenCapture:
+        """The open capture; another process may have made its copies."""
+        self.open = self.open or OpenCapture.at(Path(folder), Path(work))
+        return self.open
+
+    def do_look(self, folder: str, work: str, control: Reporter) -> dict[str, Any]:
+        return {"findings": self._at(folder, work).look(control)}
+
     def do_circle(self, folder: str, work: str, circle: list[float], control: Reporter) -> dict[str, Any]:
         """The lights that follow from a circle, as it is being dragged; nothing is kept."""
-        copies = self._at(folder, work)
-        pipeline = self._small_pipeline(control)
-        stack = pipeline.loaded.gray()
-        at = Circle(*copies.scale.circle(circle, up=False))
+        opened = self._at(folder, work)
+        stack = opened.corrected(control).loaded.gray()
+        at = Circle(*opened.copies.scale.circle(circle, up=False))
         names = [] if stack.origin is None else list(stack.origin.files)
-        calibration = calibrate_lights(stack.images, files=names, circles=[at], focal=copies.focal)
-        lighting = lights_of_ball(calibration)
-        return {"lights": lights_facts(self, lighting.lights, calibration)}
+        calibration = calibrate_lights(stack.images, files=names, circles=[at], focal=opened.copies.focal)
+        return {"lights": lights_facts(opened, lights_of_ball(calibration).lights, calibration)}
 
     def do_paint(self, folder: str, work: str, picture: str, control: Reporter) -> dict[str, Any]:
         """Keep a mask that was painted on the small copies: a file of its own beside the photographs."""
-        copies = self._at(folder, work)
+        copies, edits = self._at(folder, work).copies, read_edits(folder)
         small, _ = mask_from_values(decode_image(Path(picture)), "The painted mask", copies.scale.small)
-        edits = read_edits(self.folder)
-        name = edits.mask if edits.mask and edits.mask.startswith(MASK_STEM) else free_name(self.folder)
-        write_bytes(self.folder / name, encode_png(copies.enlarge_mask(small)))
-        write_edits(self.folder, replace(edits, mask=name))
+        name = edits.mask if edits.mask and edits.mask.startswith(MASK_STEM) else ""
+        name = name or free_place(Path(folder), MASK_STEM, ".png").name
+        write_bytes(Path(folder) / name, encode_png(copies.enlarge_mask(small)))
+        write_edits(folder, replace(edits, mask=name))
         return {"mask": name}
 
     def do_preview(self, folder: str, work: str, out: str, method: str, control: Reporter) -> dict[str, Any]:
         """Solve the small copies and write a result folder."""
         from photostereo.results.choice import SurfaceChoice
 
-        self._at(folder, work)
-        pipeline = self._small_pipeline(control)
+        pipeline = self._at(folder, work).corrected(control)
         # To look at, not to take along: no meshes.
         pipeline.configure(method=method, strengths="auto", surface=SurfaceChoice(formats=()))
         shutil.rmtree(out, ignore_errors=True)
@@ -266,47 +301,6 @@ class Tasks:
             write_diligent(add_poisson(clean, 25.0, rng=0), Path(folder))
         return {"folder": folder}
 
-    def _small_pipeline(self, control: Reporter, *, guess: bool = False) -> Any:
-        """The pipeline of the small copies with the present corrections; stages that did not change are kept."""
-        assert self.copies is not None and self.found is not None
-        edits = read_edits(self.folder)
-        kept = self.ambient is not None and original(self.ambient.name) in edits.keep
-        if self.faults is not None:  # no photograph is judged again
-            unused = {*edits.leave_out, *(set(self.faults) - set(edits.keep))}
-            every = tuple(file.name for file in self.found.files)
-            edits = replace(edits, leave_out=tuple(sorted(unused)), keep=every)
-        if guess:
-            edits = replace(edits, lights=_ESTIMATED)
-        self.copies.write_edits(edits, self._small_mask(edits.mask), self.circle)
-        if self.pipeline is None:
-            self.pipeline = Pipeline(
-                self.copies.capture,
-                method="ls",
-                color=True,
-                align="off",
-                focal=self.copies.focal,
-                strengths="given",
-            )
-        self.pipeline.control = control
-        return self.pipeline.configure(ambient=None if kept else self.ambient)
-
-    def _small_mask(self, chosen: str | None) -> str | None:
-        """The name of the chosen mask among the copies; a word stays what it is."""
-        assert self.copies is not None and self.found is not None
-        if chosen in ("bright", "full"):
-            return chosen
-        if chosen == "auto":
-            return self.found_masks.get(chosen, chosen)
-        file = self.folder / chosen if chosen else self.found.mask_file
-        if file is None:
-            default = None if self.found.lights is None else self.found.mask_default
-            return self.found_masks.get(None, default)
-        stamp = file.stat().st_mtime_ns if file.exists() else 0
-        name = f"{MASK_STEM}-{stamp}.png"
-        if not (self.copies.capture / name).exists():
-            self.copies.shrink_mask(read_mask(file, self.copies.scale.full)[0], name)
-        return name
-
 
 def find_photographs(folder: Path) -> tuple[Found, str]:
     """The photographs of a folder, those that are left out included; and what is wrong with the light file."""
@@ -324,12 +318,6 @@ def find_photographs(folder: Path) -> tuple[Found, str]:
         if not error.code.startswith(_ABOUT_LIGHTS):
             raise
         return find_alone(folder, ReadOptions()), error.rendered("app")
-
-
-def free_name(folder: Path) -> str:
-    """A name for a painted mask that nothing in the folder has."""
-    names = (f"{MASK_STEM}{'' if n == 1 else f'-{n}'}.png" for n in range(1, 10_000))
-    return next(name for name in names if not (folder / name).exists())
 
 
 def brief(summary: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from photostereo.report.document import render_page, safe_links, write_page
 from photostereo.report.packing import pack_heights
 from photostereo.report.page import MODES, identity_of
 from photostereo.report.pictures import MAX_PIXELS, Frame, frame_around
-from photostereo.report.pyramid import Layers
+from photostereo.report.pyramid import Layers, albedo_share
 from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, view_data
 from photostereo.solver.choice import BEST
 from photostereo.solver.reconstruction import Reconstruction
@@ -117,12 +117,6 @@ def _best(results: Sequence[Reconstruction], entries: Sequence[Entry], mask: Boo
         return min(judged, key=lambda key: judged[key])
     keys = [one.key for one, result in zip(entries, results, strict=False) if result.method == BEST]
     return keys[-1] if keys else entries[len(results) - 1].key
-
-
-def albedo_share(albedo: FloatArray, mask: BoolArray) -> tuple[FloatArray, float]:
-    """An albedo and the factor that makes its mean 1."""
-    level = float(np.mean(albedo[mask]))
-    return albedo, 1.0 / level if level > 0 else 1.0
 
 
 def _cards(entry: Entry, mask: BoolArray, frame: Frame) -> dict[str, Any]:

@@ -138,6 +138,12 @@ class Layers:
         return pack_normals(small / np.maximum(length, 1e-6)[..., None], inside & (length > 1e-6))
 
 
+def albedo_share(albedo: FloatArray, mask: BoolArray) -> tuple[FloatArray, float]:
+    """An albedo and the factor that makes its mean 1."""
+    level = float(np.mean(albedo[mask]))
+    return albedo, 1.0 / level if level > 0 else 1.0
+
+
 def shrink(values: FloatArray, known: BoolArray, level: int) -> tuple[NDArray[np.float32], BoolArray]:
     """Means over the known pixels of 2^level × 2^level cells, and the cells at least half known.
 

@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from photostereo.core.errors import CaptureError, OutputError, PhotostereoError
 from photostereo.io.png import encode_png
 from photostereo.io.safe import read_bytes
-from photostereo.report.comparison import albedo_share
 from photostereo.report.pictures import frame_around
-from photostereo.report.pyramid import Layers
+from photostereo.report.pyramid import Layers, albedo_share
 from photostereo.report.surface_parts import page_data
 from photostereo.solver.result_files import map_array
 
