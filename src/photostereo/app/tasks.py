@@ -60,7 +60,7 @@ class OpenCapture:
     circle: tuple[float, float, float] | None = None  #: the ball
     #: Masks that were found (by the word that asks for them) or read from files.
     masks: dict[Any, NDArray[np.bool_]] = field(default_factory=dict)
-    mask_notes: list[str] = field(default_factory=list)
+    mask_notes: list[Any] = field(default_factory=list)
     faults: dict[str, str] | None = None  #: photographs that cannot be used
     moved: frozenset[str] = frozenset()  #: displaced ones
     ambient: Path | None = None  #: the one that was taken with the light off
@@ -71,7 +71,7 @@ class OpenCapture:
     def at(cls, folder: Path, work: Path) -> OpenCapture:
         found, problem = find_photographs(folder)
         copies = SmallCopies.of(found, work)
-        settings = {"color": True, "align": "off", "edits": False, "focal": copies.focal}
+        settings: dict[str, Any] = {"color": True, "align": "off", "edits": False, "focal": copies.focal}
         pipeline = Pipeline(copies.capture, method="ls", strengths="given", **settings)
         return cls(folder, found, problem, copies, pipeline)
 
@@ -99,7 +99,7 @@ class OpenCapture:
         self.version = max(self.version + 1, int(time.time()))
         mask = np.where(capture.mask, 255, 0).astype(np.uint8)
         write_bytes(work / "mask.png", encode_png(mask))
-        notes = list(capture.origin.notes) if capture.origin else []
+        notes: list[Any] = list(capture.origin.notes) if capture.origin else []
         about = [note for note in notes if as_finding(note).code in ABOUT_MASK]
         chosen = read_edits(self.folder).mask
         if chosen in (None, "auto"):  # said when it was found

@@ -62,7 +62,8 @@ def map_picture(values: FloatArray, mask: BoolArray, frame: Frame, *, top: float
     """A map in colors; a fixed top makes reports comparable."""
     picture = shown(paint(pictures.shrink_map(values, mask, frame), 0, top, "ember"))
     inside = values[mask]
-    return Map(**vars(picture), top=top, mean=inside.mean(), median=np.median(inside), highest=inside.max())
+    mean, median, highest = (float(figure(inside)) for figure in (np.mean, np.median, np.max))
+    return Map(**vars(picture), top=top, mean=mean, median=median, highest=highest)
 
 
 def depth_picture(depth: FloatArray, mask: BoolArray, frame: Frame, size: PixelSize) -> dict[str, object]:

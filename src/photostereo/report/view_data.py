@@ -64,16 +64,15 @@ def fill(channels: Sequence[Channel], budget: int, control: Control = SILENT) ->
 
 
 def _level(channels: Sequence[Channel], level: int, control: Control = SILENT) -> list[list[str]]:
-    rows, cols = channels[0].layers.layout.tiles(level)
-    places = list(np.ndindex(rows, cols))
-    tasks = [(channel, *place) for channel in channels for place in places]
+    places = list(np.ndindex(*channels[0].layers.layout.tiles(level)))
+    count = len(channels) * len(places)
 
     def encode(number: int) -> str:
-        channel, row, col = tasks[number]
-        return channel.encode(level, row, col)
+        channel, place = divmod(number, len(places))
+        return channels[channel].encode(level, *places[place])
 
     # OpenCV compresses outside of Python's lock.
-    done = in_turn(encode, len(tasks), processors(), control, ahead=len(tasks))
+    done = in_turn(encode, count, processors(), control, ahead=count)
     return [list(islice(done, len(places))) for _ in channels]
 
 
