@@ -20,6 +20,7 @@ from photostereo.report.document import render_page, safe_links, write_page
 from photostereo.report.packing import pack_heights
 from photostereo.report.page import MODES, identity_of
 from photostereo.report.pictures import MAX_PIXELS, Frame, frame_around
+from photostereo.report.plots import color_bar
 from photostereo.report.pyramid import Layers, albedo_share
 from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, view_data
 from photostereo.solver.choice import BEST
@@ -76,6 +77,7 @@ def write_comparison(
         "title": (about or {}).get("title") or basis.name,
         "about": about_lines(about or {}),
         "kicker": f"{'Methods' if labels is None else 'Results'} compared · {counted}",
+        "color_bar": color_bar,
         "basis": basis,
         "entries": shown,
         "results": results,

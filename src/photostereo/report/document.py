@@ -75,8 +75,6 @@ def templates() -> Environment:
     """Where the templates are, and how they are read."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    from photostereo.report.plots import color_bar
-
     made = Environment(
         loader=PackageLoader("photostereo.report"),
         autoescape=True,
@@ -86,7 +84,6 @@ def templates() -> Environment:
     )
     made.filters |= {"one": "{:.1f}".format, "two": "{:.2f}".format, "status": wording.status_words}
     made.filters |= {filter.__name__: filter for filter in WORDS}
-    made.globals["color_bar"] = color_bar
     return made
 
 

@@ -136,6 +136,7 @@ def write_report(
         "diagnosis": None,
         "citation": wording.method_words(result.method)[1],
         "modes": MODES,
+        "color_bar": color_bar,
     }
     if capture is not None and capture.truth is not None:
         context |= error_evidence(result, capture.truth, frame)
@@ -205,8 +206,7 @@ def capture_evidence(
             [photograph.name for photograph in photographs],
         ),
         "correction": describe_correction(result.strengths),
-        "verdict_title": verdicts.title,
-        "verdict_bar": color_bar("weight", verdicts.low, verdicts.high, words=verdicts.ends),
+        "verdicts": verdicts,
         "diagnosis": diagnosis,
         "dark_map": figures.map_picture(dark, result.mask, frame, top=float(max(diagnosis.photographs, 1))),
         "residual_map": figures.map_picture(100 * diagnosis.residual, result.mask, frame, top=50.0),

@@ -19,6 +19,7 @@ from photostereo.report.document import json_for_script, safe_links, templates, 
 from photostereo.report.figures import depth_picture
 from photostereo.report.packing import pack_heights
 from photostereo.report.pictures import Frame, frame_around
+from photostereo.report.plots import color_bar
 from photostereo.report.pyramid import Layers
 from photostereo.report.view_data import UNKNOWN_SIZE, Channel, pixel_data
 from photostereo.solver.reconstruction import Reconstruction
@@ -51,6 +52,7 @@ def surface_parts(
         "links": safe_links(files or {}, meanings),
         "grid_step": step,
         "depth_map": depth_map,
+        "color_bar": color_bar,
     }
     return data, {name: _marked(name, template.render(part=name, **facts)) for name in PARTS}
 
