@@ -4,6 +4,7 @@
 default method, and compares the expected error with the true one. ``python -m benchmarks.doubt good --count 200`` reads
 good captures from files as ``solve`` does and counts photographs that are left out, moved or suspected, and wrong grades.
 ``python -m benchmarks.doubt misplaced --count 60`` turns one photograph of such captures, or takes one of another object.
+``python -m benchmarks.doubt many --count 32`` compares the expected error with the true one with 10, 20 and 96 photographs.
 Other scenes, lights and noise with ``--seed``; several captures at a time with ``--workers``.
 """
 
@@ -40,6 +41,9 @@ SCENES = (
     ("sphere", "marble", "ggx"),
     ("fabric", "uniform", "lambertian"),
 )
+#: Further ones, and numbers of photographs, of ``many``.
+MORE_SCENES = (("vase", None, "oren-nayar"), ("figure", None, "blinn-phong"), ("coin", None, "ggx"))
+MANY = (10, 20, 96)
 #: With a true error above this a result must not be called good.
 WRONG = 7.0
 Spoil = Callable[[np.ndarray, np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]]
@@ -256,6 +260,63 @@ def misplaced(pool: ProcessPoolExecutor, count: int, seed: int) -> None:
     )
 
 
+def mildly_off(
+    images: np.ndarray, lights: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """What no check finds and no number of photographs averages out: each in half of the captures."""
+    count, height, width = images.shape
+    rows, columns = np.mgrid[:height, :width] / np.array([height / 2, width / 2])[:, None, None] - 1
+    if rng.random() < 0.6:  # uneven beams
+        slope = rng.normal(0, 0.08, (count, 2))
+        images = images * np.exp(slope[:, :1, None] * columns + slope[:, 1:, None] * rows)
+    if rng.random() < 0.5:  # a tone curve that is not quite undone
+        images = np.maximum(images, 1e-5) ** np.exp(rng.normal(0, 0.07))
+    if rng.random() < 0.5:  # light below the surface
+        images = 0.7 * images + 0.3 * np.stack([cv2.GaussianBlur(one, (0, 0), 3.0) for one in images])
+    if rng.random() < 0.5:  # light of the room
+        images = images + 0.03 * images.mean(axis=0)
+    if rng.random() < 0.5:  # a turn of all lights
+        lights = lights + np.cross(rng.normal(0, 0.02, 3), lights)
+    if rng.random() < 0.5:  # all of them too high or too low
+        lights = lights * [1, 1, np.exp(rng.normal(0, 0.05))]
+    return images, lights / np.linalg.norm(lights, axis=1, keepdims=True)
+
+
+def many_one(number: int, seed: int) -> list[list[float]]:
+    """Expected over true error of a capture with 10, 20 and 96 photographs, as rendered and mildly off."""
+    number += 10_000 * seed
+    shape, texture, reflectance = (*SCENES[:5], *MORE_SCENES)[number % (5 + len(MORE_SCENES))]
+    rng = np.random.default_rng(500 + number)
+    lights = random_lights(MANY[-1], max_angle=float(rng.uniform(45, 65)), rng=number)
+    scene = render_scene(
+        shape, size=128, lights=lights, reflectance=reflectance, texture=texture, rng=900 + number
+    )
+    clean = scene.images.astype(np.float64) / np.quantile(scene.images, 0.99)
+    found = []
+    for images, given in (
+        (clean, scene.lights.directions),
+        mildly_off(clean, scene.lights.directions, rng),
+    ):
+        noisy = np.maximum(images + rng.normal(0, 0.003, images.shape), 0).astype(np.float32)
+        order = rng.permutation(len(given))
+        ratios = []
+        for count in MANY:
+            some = np.sort(order[:count])
+            capture = Capture(images=noisy[some], lights=given[some], mask=scene.mask, name=shape)
+            result = solve(capture, "dlnet")
+            true = angular_error(result.normals, scene.truth, scene.mask)[scene.mask].mean()
+            ratios.append(assess(result, capture).degrees / float(true))
+        found.append(ratios)
+    return found
+
+
+def many(pool: ProcessPoolExecutor, count: int, seed: int) -> None:
+    """Expected over true error by the number of photographs, geometric means."""
+    found = np.exp(np.log(np.array(list(pool.map(partial(many_one, seed=seed), range(count))))).mean(axis=0))
+    for name, row in zip(("as rendered", "mildly off"), found, strict=True):
+        print(name, *(f"{photographs}: {ratio:.2f}" for photographs, ratio in zip(MANY, row, strict=True)))
+
+
 def good_one(number: int, seed: int, method: str) -> str:
     """What is wrongly said of a good capture: left out, moved, suspected, or not trusted."""
     number += 10_000 * seed
@@ -293,7 +354,7 @@ def good(pool: ProcessPoolExecutor, count: int, seed: int, method: str) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("spoiled", "good", "misplaced"))
+    parser.add_argument("what", choices=("spoiled", "good", "misplaced", "many"))
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=1)
@@ -307,5 +368,7 @@ if __name__ == "__main__":
             spoiled(processes, chosen.seed, chosen.method or "dlnet", chosen.near)
         elif chosen.what == "misplaced":
             misplaced(processes, chosen.count, chosen.seed)
+        elif chosen.what == "many":
+            many(processes, chosen.count, chosen.seed)
         else:
             good(processes, chosen.count, chosen.seed, chosen.method or "net")

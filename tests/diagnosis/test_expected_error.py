@@ -134,6 +134,12 @@ def test_lights_that_are_not_accurate_count(solved):
     assert found.degrees > 8 and found.reasons[0].values["degrees"] == pytest.approx(8)
 
 
+def test_errors_that_all_photographs_share_do_not_average_out(solved):
+    _, result = solved
+    few, usual, many = (expected_error(result, Lights(dome_lights(n))).degrees for n in (6, 20, 96))
+    assert few == usual and many / usual == pytest.approx(1.39, abs=0.01)
+
+
 def test_a_detected_mistake_is_not_called_good(solved):
     scene, _ = solved
     wrong = replace(scene, lights=scene.lights.directions * [1, -1, 1])
