@@ -71,11 +71,9 @@ class Iteration:
     def select(self, problem: int) -> Iteration:
         """One of several problems that descended together: their figures are arrays."""
 
-        def own(value: Any) -> Any:
-            return float(value[problem]) if hasattr(value, "__len__") else value
-
-        facts = {name: own(value) for name, value in self.as_dict().items()}
-        return Iteration.from_dict(facts)
+        facts = self.as_dict().items()
+        own = {name: float(v[problem]) if hasattr(v, "__len__") else v for name, v in facts}  # type: ignore[index]
+        return Iteration.from_dict(own)
 
 
 class Control:
@@ -105,16 +103,13 @@ class Control:
     photostereo.core.control.Cancelled
     """
 
-    seconds: dict[str, float]
-    _cancelled: threading.Event
-    _current: str | None
-    _since: float
-
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """A subclass with an ``__init__`` of its own need not call this one's."""
         self = super().__new__(cls)
-        self.seconds, self._cancelled = {}, threading.Event()
-        self._current, self._since = None, time.perf_counter()
+        self.seconds: dict[str, float] = {}
+        self._cancelled = threading.Event()
+        self._current: str | None = None
+        self._since = time.perf_counter()
         return self
 
     # Called by whoever waits for the work.
@@ -139,7 +134,7 @@ class Control:
 
     def check(self) -> None:
         """Raise :class:`Cancelled` if the work should stop; for loops that have no progress to report."""
-        if self._cancelled.is_set():
+        if self.cancelled:
             raise Cancelled
 
     def awaited(self, job: Future[T]) -> T:
@@ -225,10 +220,6 @@ class _Beside(Control):
     def cancelled(self) -> bool:
         return super().cancelled or self._other.cancelled
 
-    def check(self) -> None:
-        if self.cancelled:
-            raise Cancelled
-
 
 class _Silent(Control):
     """The default everywhere: shared by all callers, so it keeps nothing and cannot be canceled."""
@@ -237,12 +228,6 @@ class _Silent(Control):
         raise RuntimeError("The default control is shared. Pass a Control of your own to be able to cancel.")
 
     def stage(self, name: str, total: int | None = None) -> None:
-        pass
-
-    def advance(self, steps: int = 1) -> None:
-        pass
-
-    def iteration(self, record: Iteration) -> None:
         pass
 
     def aside(self, work: Callable[[], T]) -> T:

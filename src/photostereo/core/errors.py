@@ -36,7 +36,7 @@ class PhotostereoError(Exception):
     >>> error.code, error.file.name, error.kind
     ('empty-mask', 'mask.png', 'capture')
     >>> print(error)
-    The mask is empty. Pass mask="full" to use the whole frame.
+    The mask is empty. Use mask="full" for the whole frame.
     >>> print(error.rendered("terminal"))
     The mask is empty. Use --mask full for the whole frame.
     """
@@ -78,13 +78,8 @@ class PhotostereoError(Exception):
 
     def about(self, file: str | os.PathLike[str], note: str = "") -> PhotostereoError:
         """The same error with the file that it concerns, if none was known, and a note at the end of its message."""
-        same = type(self)(
-            f"{self.message} {note}".strip(),
-            code=self.code,
-            file=self.file or file,
-            remedy=self.remedy,
-            **self.values,
-        )
+        make, (message,) = self.__reduce__()
+        same: PhotostereoError = make(f"{message} {note}".strip(), file=self.file or file)
         return same.with_traceback(self.__traceback__)
 
     def __reduce__(self) -> Any:  # across processes with everything it carries
@@ -109,17 +104,11 @@ class OutputError(PhotostereoError, OSError):
 
     kind = "output"
 
-    def __str__(self) -> str:  # OSError has its own
-        return self.rendered()
-
 
 class MissingDependencyError(PhotostereoError, ImportError):
     """An optional library is missing; the message says how to install it."""
 
     kind = "dependency"
-
-    def __str__(self) -> str:  # ImportError has its own
-        return self.rendered()
 
 
 class PhotostereoWarning(UserWarning):

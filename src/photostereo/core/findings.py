@@ -57,7 +57,9 @@ class Finding(str):
 
     def changed(self, **values: Any) -> Finding:
         """The same with other values."""
-        return Finding(self.code, **self._further() | values)
+        make, (code,) = self.__reduce__()
+        changed: Finding = make(code, **values)
+        return changed
 
     def as_dict(self, shell: str = "python") -> dict[str, Any]:
         """For JSON: code, severity, text, values."""
@@ -65,11 +67,8 @@ class Finding(str):
         return {"code": self.code, "severity": self.severity, "text": self.rendered(shell), "values": values}
 
     def __reduce__(self) -> Any:  # across processes with everything it carries
-        return partial(Finding, **self._further()), (self.code,)
-
-    def _further(self) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in ("severity", "remedy", "effect", "is_mistake")}
-        return own | self.values
+        return partial(Finding, **own, **self.values), (self.code,)
 
 
 class _Formatter(Formatter):

@@ -42,8 +42,8 @@ class Parameter:
         """The checked value."""
         try:
             result = self.kind(value)
-            if isinstance(result, (int, float)) and not isinstance(result, bool):
-                self._check_range(result)
+            if isinstance(result, (int, float)) and not self._is_in_range(result):
+                raise ValueError
             return result
         except ParameterError:
             raise
@@ -56,11 +56,10 @@ class Parameter:
                 method=method,
             ) from None
 
-    def _check_range(self, value: float) -> None:
+    def _is_in_range(self, value: float) -> bool:
         low = -math.inf if self.minimum is None else self.minimum
         high = math.inf if self.maximum is None else self.maximum
-        if not (math.isfinite(value) and low <= value <= high and (self.above is None or value > self.above)):
-            raise ValueError(value)
+        return math.isfinite(value) and low <= value <= high and (self.above is None or value > self.above)
 
     @property
     def allowed(self) -> str:
@@ -103,31 +102,33 @@ def _flag(value: Any) -> bool:
     word = str(value).lower()
     if word in ("true", "yes", "on", "1", "false", "no", "off", "0"):
         return word in ("true", "yes", "on", "1")
-    raise ValueError(value)
+    raise ValueError
 
 
-def _fail(value: Any) -> Any:
-    raise ValueError(value)
+def custom(default: Any, doc: str, expects: str, kind: Callable[[Any], Any], **more: Any) -> Any:
+    """A field with a conversion of its own; ``more`` is its range, and when it applies."""
+    parameter = Parameter("", kind, default, doc, expects, **more)
+    return field(default=default, metadata={_KEY: parameter})
 
 
 def number(default: float, doc: str, **more: Any) -> Any:
     """A field that holds a number."""
-    return _field(Parameter("", _number, default, doc, "a number", **more))
+    return custom(default, doc, "a number", _number, **more)
 
 
 def number_or_auto(doc: str, default: float | None = None, **more: Any) -> Any:
     """A field that holds a number, or None for one that is measured."""
-    return _field(Parameter("", _number_or_auto, default, doc, 'a number or "auto"', **more))
+    return custom(default, doc, 'a number or "auto"', _number_or_auto, **more)
 
 
 def integer(default: int, doc: str, **more: Any) -> Any:
     """A field that holds a whole number."""
-    return _field(Parameter("", _integer, default, doc, "a whole number", **more))
+    return custom(default, doc, "a whole number", _integer, **more)
 
 
 def flag(default: bool, doc: str, **more: Any) -> Any:
     """A field that is true or false."""
-    return _field(Parameter("", _flag, default, doc, "true or false", **more))
+    return custom(default, doc, "true or false", _flag, **more)
 
 
 def choice(default: str, choices: Iterable[str], doc: str, **more: Any) -> Any:
@@ -135,9 +136,9 @@ def choice(default: str, choices: Iterable[str], doc: str, **more: Any) -> Any:
     known = tuple(choices)
 
     def pick(value: Any) -> str:
-        return str(value) if str(value) in known else _fail(value)
+        return known[known.index(str(value))]
 
-    return _field(Parameter("", pick, default, doc, "one of " + ", ".join(known), **more))
+    return custom(default, doc, "one of " + ", ".join(known), pick, **more)
 
 
 def whole_numbers(default: tuple[int, ...], doc: str, **more: Any) -> Any:
@@ -146,20 +147,10 @@ def whole_numbers(default: tuple[int, ...], doc: str, **more: Any) -> Any:
     def parse(value: Any) -> tuple[int, ...]:
         if isinstance(value, str):
             value = value.lower().replace("x", ",").split(",")
-        parts = tuple(_integer(part) for part in value)
-        return parts if len(parts) == len(default) else _fail(value)
+        return tuple(_integer(part) for part, _ in zip(value, default, strict=True))
 
     words = f"{len(default)} whole numbers such as " + "x".join(str(part) for part in default)
-    return _field(Parameter("", parse, default, doc, words, **more))
-
-
-def custom(default: Any, doc: str, expects: str, kind: Callable[[Any], Any], **more: Any) -> Any:
-    """A field with a conversion of its own."""
-    return _field(Parameter("", kind, default, doc, expects, **more))
-
-
-def _field(parameter: Parameter) -> Any:
-    return field(default=parameter.default, metadata={_KEY: parameter})
+    return custom(default, doc, words, parse, **more)
 
 
 def parameters_of(declared: type) -> tuple[Parameter, ...]:

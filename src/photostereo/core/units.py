@@ -17,7 +17,7 @@ UNITS = {
 #: One nanometer and one kilometer, in millimeters.
 SMALLEST, LARGEST = 1e-6, 1e6
 
-_TEXT = re.compile(r"\s*([-+0-9.eE]+)\s*([^\s\d]*)\s*")
+_TEXT = re.compile(r"\s*\+?((?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*([^\s\d]*)\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -70,15 +70,11 @@ class PixelSize:
         if not isinstance(size, str):
             return cls(float(size), known=True)
         found = _TEXT.fullmatch(size)
-        try:
-            number = float(found[1]) if found else math.nan
-        except ValueError:
-            number = math.nan
-        factor = UNITS.get(found[2].lower() or "mm") if found else None
-        if factor is None or not (math.isfinite(number) and number > 0):
+        millimeters = float(found[1]) * UNITS.get(found[2].lower() or "mm", 0.0) if found else 0.0
+        if not 0 < millimeters < math.inf:
             raise ParameterError(code="bad-pixel-size", text=size)
         # Rounded: 0.002 in is 0.0508 mm, not 0.050800000000000005.
-        return cls(float(f"{number * factor:.12g}"), known=True)
+        return cls(float(f"{millimeters:.12g}"), known=True)
 
     @property
     def unit(self) -> str:
