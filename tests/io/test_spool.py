@@ -15,12 +15,12 @@ def test_arrays_come_back(tmp_path) -> None:
         rng.random((4, 9)).astype(np.float32)[:, ::2],
         rng.integers(0, 255, (3, 2)).astype(np.uint8),
     ]
-    with Spool(tmp_path) as kept:
-        places = [kept.write(array) for array in arrays]
-        for place, array in zip(reversed(places), reversed(arrays), strict=True):
-            assert np.array_equal(kept.read(place), array)
-            assert kept.read(place).dtype == array.dtype
-            assert np.array_equal(kept.read(place, slice(1, 3)), array[1:3])
+    kept = Spool(tmp_path)
+    places = [kept.write(array) for array in arrays]
+    for place, array in zip(reversed(places), reversed(arrays), strict=True):
+        assert np.array_equal(kept.read(place), array)
+        assert kept.read(place).dtype == array.dtype
+        assert np.array_equal(kept.read(place, slice(1, 3)), array[1:3])
     assert list(tmp_path.iterdir()) == []
 
 

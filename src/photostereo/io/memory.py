@@ -58,18 +58,19 @@ def _cached_files(path: Path) -> int:
 
 def give_back_memory() -> None:
     """Return memory that was freed to the system, as far as the C library keeps it (GNU's keeps hundreds of MB)."""
-    import ctypes
-
-    with suppress(AttributeError, OSError, TypeError):  # another C library
-        ctypes.CDLL(None).malloc_trim(0)
+    _ask_allocator("malloc_trim", 0)
 
 
 def share_one_heap() -> None:
     """Let all threads share a heap; GNU's C library gives each its own, and a solve then holds 0.1 GB more than it uses."""
+    _ask_allocator("mallopt", -8, 1)  # M_ARENA_MAX
+
+
+def _ask_allocator(function: str, *values: int) -> None:
     import ctypes
 
-    with suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).mallopt(-8, 1)  # M_ARENA_MAX
+    with suppress(AttributeError, OSError, TypeError):  # another C library
+        getattr(ctypes.CDLL(None), function)(*values)
 
 
 @contextmanager

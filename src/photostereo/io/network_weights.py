@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.io.safe import read_npz
+from photostereo.io.schema import ArraySpec, check_arrays
 
 #: The name of the archive in a package that brings one.
 SHIPPED = "weights.npz"
@@ -61,30 +62,21 @@ def read_weights(path: str | Path, shapes: Shapes) -> Weights:
     except CaptureError as error:
         raise ParameterError(str(error), code="unreadable-weights", file=path) from error
     claimed = str(content.pop("digest", ""))
-    problem = _problem(content, shapes)
-    if problem:
-        raise ParameterError(code="not-weights", file=path, problem=problem, advice=REMEDY)
+    expected = {name: ArraySpec(" ".join(map(str, shape))) for name, shape in shapes(content).items()}
+
+    def not_weights(problem: str) -> ParameterError:
+        return ParameterError(code="not-weights", file=path, problem=problem, advice=REMEDY)
+
+    check_arrays(content, expected, not_weights)
+    for name, array in content.items():
+        if name not in expected or array.dtype != np.float16:
+            raise not_weights(f"{name} is unknown, or not of 16-bit numbers")
     if claimed != digest_of(content):
         raise ParameterError(code="damaged-weights", file=path, advice=REMEDY)
     arrays = {name: np.ascontiguousarray(values.astype(np.float32)) for name, values in content.items()}
     for values in arrays.values():
         values.flags.writeable = False
     return Weights(arrays, claimed)
-
-
-def _problem(arrays: Mapping[str, NDArray[np.float16]], shapes: Shapes) -> str:
-    """What is wrong with the arrays of an archive; empty if nothing is."""
-    expected = shapes(arrays)
-    different = sorted(expected.keys() ^ arrays.keys())
-    if different:
-        return f"{different[0]} is {'missing' if different[0] in expected else 'unknown'}"
-    for name, shape in expected.items():
-        array = arrays[name]
-        if array.shape != shape or array.dtype != np.float16:
-            return f"{name} is {array.dtype} of shape {array.shape}; expected float16 of shape {shape}"
-        if not np.isfinite(array).all():
-            return f"{name} holds values that are not finite"
-    return ""
 
 
 @cache

@@ -136,8 +136,6 @@ def read_json(path: Path, what: str, *, remedy: str) -> Any:
     text = read_text(path, what, remedy=remedy)
     try:
         return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise complaint(f"line {error.lineno}: {error.msg}") from error
     except RecursionError as error:
         raise complaint("brackets are nested too deeply") from error
     except ValueError as error:
@@ -153,24 +151,17 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
         raise ParameterError(code="invalid-toml", file=path, error=str(error)) from None
 
 
-def read_npy(path: Path, what: str, *, remedy: str) -> NDArray[Any]:
-    """The array in an ``.npy`` file; never a Python object."""
+def read_npy(path: Path, what: str, *, remedy: str, mapped: bool = False) -> NDArray[Any]:
+    """The array in an ``.npy`` file; never a Python object. If it is ``mapped``, its values stay in the file until they
+    are used.
+    """
     complaint = _about(path, what, remedy, "cannot be read as a NumPy array")
     with opened(path, what, remedy=remedy) as file, explained(complaint):
-        size = os.fstat(file.fileno()).st_size
-        return np.asarray(_array_in(file, size, f"The {what} {path}", complaint))
-
-
-def map_npy(path: Path, what: str, *, remedy: str) -> NDArray[Any]:
-    """The same, but the values stay in the file until they are used."""
-    complaint = _about(path, what, remedy, "cannot be read as a NumPy array")
-    with opened(path, what, remedy=remedy) as file, explained(complaint):
-        size = os.fstat(file.fileno()).st_size
-        shape, by_column, kind = _header_of(file, size, f"The {what} {path}", complaint)
-        if not math.prod(shape):  # nothing can be mapped
-            return np.empty(shape, kind)
-        order: Any = "F" if by_column else "C"
-        return np.memmap(file, kind, "r", offset=file.tell(), shape=shape, order=order)
+        size, label = os.fstat(file.fileno()).st_size, f"The {what} {path}"
+        if mapped and math.prod(_header_of(file, size, label, complaint)[0]):  # what is empty cannot be mapped
+            return np.lib.format.open_memmap(path, mode="r")
+        file.seek(0)
+        return np.asarray(_array_in(file, size, label, complaint))
 
 
 def read_npz(
@@ -229,21 +220,13 @@ def _array_in(
     """
     shape, by_column, kind = _header_of(stream, size, label, complaint)
     if spooled and not by_column and 4 * math.prod(shape) > SPOOLED and (spool := open_spool(size)):
-        parts = (_values_in(stream, math.prod(shape[1:]), kind, label, complaint) for _ in range(shape[0]))
-        return SpooledStack(spool, tuple(spool.write(part.reshape(shape[1:])) for part in parts))
-    array = _values_in(stream, math.prod(shape), kind, label, complaint)
-    return array.reshape(shape[::-1]).T if by_column else array.reshape(shape)
-
-
-def _values_in(
-    stream: IO[bytes], count: int, kind: np.dtype[Any], label: str, complaint: Complaint
-) -> NDArray[Any]:
-    declared = count * kind.itemsize
-    require_memory(declared, label, "Use a smaller one.")
-    data = bytearray(declared)
-    if _fill(stream, data) != declared:
-        raise complaint(f"{label} ends early")
-    return np.frombuffer(data, dtype=kind)
+        bytes_each = kind.itemsize * math.prod(shape[1:])
+        require_memory(bytes_each, label, "Use a smaller one.")
+        parts = (np.frombuffer(stream.read(bytes_each), kind).reshape(shape[1:]) for _ in range(shape[0]))
+        return SpooledStack(spool, tuple(map(spool.write, parts)))
+    require_memory(size, label, "Use a smaller one.")
+    stream.seek(0)
+    return np.lib.format.read_array(stream, allow_pickle=False)
 
 
 def _header_of(
@@ -263,18 +246,6 @@ def _header_of(
     if declared != there or any(side < 0 for side in shape):
         raise complaint(f"{label} declares {declared} bytes of values, but there are {there}")
     return shape, by_column, kind
-
-
-def _fill(stream: IO[bytes], data: bytearray) -> int:
-    """Read into the buffer until it is full or the stream ends; how many bytes came."""
-    view, done = memoryview(data), 0
-    while done < len(view):
-        part = stream.read(min(len(view) - done, 1 << 20))
-        if not part:
-            break
-        view[done : done + len(part)] = part
-        done += len(part)
-    return done
 
 
 def read_mat(path: Path, what: str, *, remedy: str) -> dict[str, NDArray[Any]]:

@@ -33,11 +33,11 @@ class Spooled:
 
 
 class Spool:
-    """A temporary file of arrays.
+    """A temporary file of arrays; it ends with this object.
 
-    >>> with Spool() as spool:
-    ...     kept = spool.write(np.arange(12).reshape(4, 3))
-    ...     spool.read(kept, slice(1, 3)).tolist()
+    >>> spool = Spool()
+    >>> kept = spool.write(np.arange(12).reshape(4, 3))
+    >>> spool.read(kept, slice(1, 3)).tolist()
     [[3, 4, 5], [6, 7, 8]]
     """
 
@@ -45,16 +45,6 @@ class Spool:
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (it lives as long as this object)
         self._end = 0
         self._lock = threading.Lock()
-
-    def __enter__(self) -> Spool:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Free the disk space."""
-        self._file.close()
 
     def write(self, array: NDArray[Any]) -> Spooled:
         """Keep an array."""

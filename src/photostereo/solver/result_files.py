@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import CaptureError
-from photostereo.io.safe import map_npy, read_json, read_npy, read_npz
+from photostereo.io.safe import read_json, read_npy, read_npz
 from photostereo.io.schema import NUMBER, ArraySpec, check_arrays, check_facts
 
 _AGAIN = "Solve again."
@@ -95,7 +95,7 @@ def read_truth(path: Path, frame: tuple[int, ...] | None = None) -> FloatArray:
 def map_array(path: Path, name: str, frame: tuple[int, ...] | None = None) -> NDArray[Any]:
     """One array of a result, mapped instead of read: for a server that needs a part at a time."""
     spec = ARRAYS.get(name) or MORE[name]
-    array = map_npy(path, name, remedy=_not_a_result(path.parent))
+    array = read_npy(path, name, remedy=_not_a_result(path.parent), mapped=True)
     check_arrays({name: array}, {name: spec}, lambda problem: _damaged(path, problem), _sizes(frame))
     return array
 
