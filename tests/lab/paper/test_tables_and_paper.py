@@ -6,11 +6,11 @@ import csv
 
 import pytest
 
-from photostereo.io.tables import Table
 from photostereo.solver.methods import method_names
 from photostereo_lab.paper.experiments import ALL_METHODS, NAMED_RUNS, PUBLISHED, uses_of
 from photostereo_lab.sweeps.outputs import look_of
 from photostereo_lab.sweeps.plan import settle_parameters
+from photostereo_lab.sweeps.tables import Table
 
 
 def test_table_in_three_formats(tmp_path):

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from photostereo.io.tables import best_in_rows
 from photostereo_lab.paper.experiments import OURS_NOTE, PUBLISHED, NamedRun
 from photostereo_lab.paper.figure import Column, box_of_difference, draw_atoms, draw_figure, draw_surfaces
 from photostereo_lab.sweeps.curves import draw_bars, draw_curves, draw_lines
@@ -26,6 +25,7 @@ from photostereo_lab.sweeps.outputs import (
     with_paper,
 )
 from photostereo_lab.sweeps.plan import Cell
+from photostereo_lab.sweeps.tables import best_in_rows
 
 #: A cell's place on the axis of a curve.
 AXES: dict[str, Callable[[Cell], float | None]] = {

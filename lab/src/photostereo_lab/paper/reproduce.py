@@ -12,7 +12,6 @@ from photostereo.batch.options import HERE, SILENT_RUN, Progress, RunControl, Ru
 from photostereo.core.errors import ParameterError
 from photostereo.io.atomic import write_text
 from photostereo.io.safe import read_text
-from photostereo.io.tables import Table
 from photostereo_lab.paper.claims import check_claims, claims_table
 from photostereo_lab.paper.experiments import NAMED_RUNS, NamedRun, find_run
 from photostereo_lab.paper.reports import shown_rows, write_report
@@ -20,6 +19,7 @@ from photostereo_lab.sweeps.outputs import RunOutputs, results_of
 from photostereo_lab.sweeps.plan import Plan
 from photostereo_lab.sweeps.store import Store
 from photostereo_lab.sweeps.sweep import run_trials
+from photostereo_lab.sweeps.tables import Table
 
 
 def reproduce(

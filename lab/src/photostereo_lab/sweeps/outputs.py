@@ -20,11 +20,11 @@ from photostereo.batch.options import SILENT_RUN, RunControl
 from photostereo.core.errors import ParameterError
 from photostereo.io.atomic import replacing_file
 from photostereo.io.safe import read_npz
-from photostereo.io.tables import Table, best_in_rows
 from photostereo.reflectance.entry import Look
 from photostereo.solver.methods import find_method
 from photostereo_lab.sweeps.plan import Cell, Plan
 from photostereo_lab.sweeps.store import Store
+from photostereo_lab.sweeps.tables import Table, best_in_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
