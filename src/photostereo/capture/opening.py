@@ -26,11 +26,11 @@ from photostereo.io.safe import exists
 from photostereo.lights.ball.search import FoundBall, find_balls
 from photostereo.lights.files.table import LightTable, require_strengths
 from photostereo.photographs.alignment.alignment import SMALLEST, Alignment, find_alignment
+from photostereo.photographs.alignment.warp import coarse
 from photostereo.photographs.brackets import find_brackets, shortest_of
 from photostereo.photographs.faults import (
     FEWEST_LEFT,
     Fault,
-    coarse,
     find_blurred,
     find_dark,
     find_duplicates,

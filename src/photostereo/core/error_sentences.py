@@ -24,10 +24,14 @@ ERRORS: Mapping[str, str] = {
     "output-is-a-file": "{file} is a file, but the results need a folder. Choose another name or remove the file.",
     "output-in-use": "{file} is never replaced, because it contains the current folder, your home folder or a git "
     "repository. Choose another folder for the results.",
+    "not-our-folder": "{file} is never replaced, because photostereo did not write it. Choose another folder for the "
+    "results.",
+    "foreign-file": "{file} is never replaced, because it contains {name}, which {reason}. Move that file elsewhere, "
+    "or choose another folder for the results.",
     "cannot-write": "Cannot write to {file}: {reason}. Check the path, the permissions and the free disk space.",
-    "damaged-image": "{file} cannot be read as {kind} file ({problem}): it is truncated, damaged or of an unknown "
-    "camera. Copy it again, or export it as 16-bit linear TIFF.",
-    "image-shape": "{file} has the channels {names}; expected R, G, B or Y. Export the color layer alone.",
+    "damaged-image": "The image {file} cannot be read, because it is truncated, damaged or of an unknown kind: "
+    "{problem}. Copy or export it again; if that is not possible, leave it out together with its light.",
+    "image-shape": "{file} has {found}; expected one picture, gray (Y) or RGB. Export it alone.",
     "unreadable-folder": "The folder {file} cannot be read: {strerror}. Check its name and permissions.",
     "image-type": "{file} contains numbers of type {type}, whose scale is not known. Export it as 8- or 16-bit "
     "unsigned integers or 32-bit float.",

@@ -41,9 +41,7 @@ def replacing_directory(
     >>> sorted(p.name for p in (base / "result").iterdir())
     ['.photostereo.json', 'summary.json']
     """
-    target, kept = _absolute(out), tuple(keep)
-    _require_reachable(target)
-    target = _followed(target)
+    target, kept = _followed(_reachable(out)), tuple(keep)
     clear_leftovers(target)
     _check_target(target, force, kept, renew)
     with _staged(target, folder=True) as folder:
@@ -57,9 +55,7 @@ def replacing_directory(
 
 def require_free(out: Place, *, force: bool = False) -> None:
     """Raise what :func:`replacing_directory` would raise, before long work."""
-    target = _absolute(out)
-    _require_reachable(target)
-    _check_target(_followed(target), force, (), None)
+    _check_target(_followed(_reachable(out)), force, (), None)
 
 
 @contextmanager
@@ -68,8 +64,7 @@ def replacing_file(out: Place, *, force: bool = False) -> Iterator[Path]:
 
     If the block removes it, ``out`` stays as it is.
     """
-    target = _absolute(out)
-    _require_reachable(target)
+    target = _reachable(out)
     if target.is_dir():
         raise OutputError(code="output-is-a-folder", file=target)
     if target.exists() and not force:
@@ -85,7 +80,7 @@ def replacing_file(out: Place, *, force: bool = False) -> Iterator[Path]:
 @contextmanager
 def writing(path: Place) -> Iterator[IO[bytes]]:
     """An open file that becomes ``path``, new or in place of an older one, when the block ends well."""
-    with replacing_file(path, force=True) as partial, _explained(_absolute(path)), partial.open("wb") as file:
+    with replacing_file(path, force=True) as partial, _explained(Path(path)), partial.open("wb") as file:
         yield file
 
 
@@ -126,18 +121,16 @@ def _staged(target: Path, *, folder: bool) -> Iterator[Path]:
             yield stage
 
 
-def _absolute(out: Place) -> Path:
-    return Path(os.path.abspath(os.path.expanduser(out)))
-
-
-def _require_reachable(target: Path) -> None:
-    """Check that the system accepts the name: not too long, no NUL, every parent a folder."""
+def _reachable(out: Place) -> Path:
+    """The absolute path, which the system accepts: not too long, no NUL, every parent a folder."""
+    target = Path(os.path.abspath(os.path.expanduser(out)))
     try:
         os.lstat(target)
     except FileNotFoundError:
         pass
     except (OSError, ValueError) as error:
         raise _unwritable(target, error) from error
+    return target
 
 
 def _followed(target: Path) -> Path:
@@ -174,18 +167,11 @@ def _check_target(target: Path, force: bool, keep: Collection[Place], renew: Col
         raise _unwritable(target, error) from error
     if renew is not None:
         foreign = {name: why for name, why in foreign.items() if name in renew}
-    if foreign or (renew is None and not ours):
-        name, why = next(iter(foreign.items()), ("", "photostereo did not write"))
-        raise OutputError(
-            f"{target} is never replaced, because it contains {name}, which {why}. Move that file elsewhere, or "
-            "choose another folder for the results."
-            if name
-            else f"{target} is never replaced, because photostereo did not write it. Choose another folder.",
-            code="not-our-folder" if renew is None and not ours else "foreign-file",
-            file=target,
-            name=name,
-            reason=why,
-        )
+    name, why = next(iter(foreign.items()), ("", ""))
+    if renew is None and not ours:
+        raise OutputError(code="not-our-folder", file=target, name=name)
+    if foreign:
+        raise OutputError(code="foreign-file", file=target, name=name, reason=why)
 
 
 def _contains(target: Path, place: Path) -> bool:

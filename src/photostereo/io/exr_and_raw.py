@@ -46,7 +46,7 @@ def _library(name: str, path: Path, kind: str, extra: str) -> Iterator[Any]:
         ) from error
 
     def damaged(problem: str) -> CaptureError:
-        return CaptureError(code="damaged-image", file=path, kind=kind, problem=problem)
+        return CaptureError(code="damaged-image", file=path, problem=problem)
 
     with explained(damaged):
         yield library
@@ -74,7 +74,7 @@ def read_exr(path: Path) -> NDArray[np.float32]:
         return np.stack([channels[name] for name in "RGB"], axis=-1).astype(np.float32)
     if "Y" in channels or len(channels) == 1:
         return np.asarray(channels.get("Y", next(iter(channels.values()))), dtype=np.float32)
-    raise CaptureError(code="image-shape", file=path, names=", ".join(sorted(channels)))
+    raise CaptureError(code="image-shape", file=path, found=f"the channels {', '.join(sorted(channels))}")
 
 
 def _require_plausible_exr(path: Path) -> None:

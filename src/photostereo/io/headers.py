@@ -40,7 +40,7 @@ _WITHOUT_LENGTH = (0x01, 0xD8)
 
 
 class HeaderError(ValueError):
-    """A file that ends too early or contradicts itself; the message completes "The image is damaged: "."""
+    """A file that ends too early or contradicts itself."""
 
 
 @dataclass(frozen=True)
@@ -237,12 +237,8 @@ def require_plausible(declared: Declared, stored: int, path: Path) -> None:
     """Check a declared size against the file and the memory; raises a :class:`CaptureError` ``"damaged-image"``."""
     measures = f"{declared.width} × {declared.height} pixels"
     if declared.size > declared.ratio * stored + _SLACK:
-        raise CaptureError(
-            f"The image {path} is damaged: it declares {measures}, far more than its {stored} bytes can hold. "
-            "Copy or export it again; if that is not possible, leave it out together with its light.",
-            code="damaged-image",
-            file=path,
-        )
+        problem = f"it declares {measures}, far more than its {stored} bytes can hold"
+        raise CaptureError(code="damaged-image", file=path, problem=problem)
     require_memory(_COPIES * declared.size, f"The image {path} of {measures}", "Scale the photographs down.")
 
 

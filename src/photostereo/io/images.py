@@ -11,7 +11,6 @@ import re
 import struct
 import zlib
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +47,6 @@ _TIFF_RATIO = 20_000
 #: A packed strip that can give more bytes than this is unpacked once to see how many it does give.
 _STRIP_BYTES = 1 << 28
 _MISSING = "Check the name in the list of photographs, or restore it."
-_DAMAGED = "Copy or export it again; if that is not possible, leave it out together with its light."
 
 
 def is_image(path: Path) -> bool:
@@ -86,16 +84,11 @@ def decode_image(
     Orientation tags and color profiles are ignored: all photographs are treated alike. ``seen`` is called with the bytes
     of the file, for its digest (not for EXR and RAW, which are read by their libraries).
     """
-    suffix = path.suffix.lower()
-    if suffix in EXR_SUFFIXES | HEIC_SUFFIXES | RAW_SUFFIXES:
-        with opened(path, "image", remedy=_MISSING):
-            pass  # their libraries need a name; whether the file can be read is checked here
-    if suffix in EXR_SUFFIXES:
-        return read_exr(path)
-    if suffix in RAW_SUFFIXES:
-        return read_raw(path)
-    if suffix in HEIC_SUFFIXES:
-        return read_heic(path)
+    for suffixes, read in ((EXR_SUFFIXES, read_exr), (RAW_SUFFIXES, read_raw), (HEIC_SUFFIXES, read_heic)):
+        if path.suffix.lower() in suffixes:
+            with opened(path, "image", remedy=_MISSING):
+                pass  # their libraries need a name; whether the file can be read is checked here
+            return read(path)
     # Reading the bytes ourselves makes file names in any script work on every platform.
     data = read_bytes(path, "image", remedy=_MISSING)
     if seen is not None:
@@ -103,22 +96,18 @@ def decode_image(
     try:
         require_complete(data)
     except HeaderError as fault:
-        raise _damaged(f"The image {path} is truncated or damaged: {fault}.", path) from fault
+        raise _damaged(str(fault), path) from fault
     if data.startswith(TIFF_SIGNATURES):
         return _decode_tiff(data, path, alpha)
     declared = declared_size(data)
     if declared is None:
-        raise _damaged(
-            f"{path} cannot be decoded: it is damaged or not an image in a supported format (PNG, TIFF, JPEG, BMP, PGM, "
-            "PPM), whatever its name.",
-            path,
-        )
+        raise _damaged("it is not an image in a supported format (PNG, TIFF, JPEG, BMP, PGM, PPM)", path)
     require_plausible(declared, len(data), path)
     return _decode_with_opencv(data, path, alpha)
 
 
-def _damaged(message: str, path: Path) -> CaptureError:
-    return CaptureError(f"{message} {_DAMAGED}", code="damaged-image", file=path)
+def _damaged(problem: str, path: Path) -> CaptureError:
+    return CaptureError(code="damaged-image", file=path, problem=problem)
 
 
 def _decode_with_opencv(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
@@ -127,7 +116,7 @@ def _decode_with_opencv(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
     except cv2.error:
         image = None
     if image is None:
-        raise _damaged(f"{path} cannot be decoded: it is damaged or not an image.", path)
+        raise _damaged("its content is not that of an image", path)
     if image.ndim == 3 and image.shape[2] >= 3:
         with_alpha = cv2.COLOR_BGRA2RGBA if alpha else cv2.COLOR_BGRA2RGB
         code = cv2.COLOR_BGR2RGB if image.shape[2] == 3 else with_alpha
@@ -143,7 +132,7 @@ def _decode_tiff(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
             page = file.pages[0]
             ends = [start + size for start, size in zip(page.dataoffsets, page.databytecounts, strict=True)]
             if not ends or max(ends) > len(data):
-                raise _damaged(f"The image {path} is truncated: its pixels end too early.", path)
+                raise _damaged("its pixels end too early", path)
             _require_plausible_tiff(page, data, path)
             axes = page.axes
             try:
@@ -163,7 +152,7 @@ def _decode_tiff(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
     except CaptureError:
         raise
     except Exception as error:  # tifffile raises whatever the damaged bytes lead to
-        raise _damaged(f"The image {path} is truncated or damaged ({error}).", path) from error
+        raise _damaged(str(error), path) from error
     if axes.startswith("S") and image.ndim == 3:
         image = np.moveaxis(image, 0, -1)
     if image.dtype == np.bool_:
@@ -184,20 +173,16 @@ def _unturned(data: bytes, page: Any) -> bytes:
 def _require_plausible_tiff(page: Any, data: bytes, path: Path) -> None:
     """What the directory declares, and what each packed strip unpacks to, is no more than belongs to the picture."""
     packed = page.compression != 1
-    size = int(page.size) * page.dtype.itemsize
-    declared = Declared(
-        page.imagewidth, page.imagelength, size / max(page.imagewidth * page.imagelength, 1), 1
-    )
-    require_plausible(replace(declared, ratio=_TIFF_RATIO if packed else 1), len(data), path)
+    size, width, height = int(page.size) * page.dtype.itemsize, page.imagewidth, page.imagelength
+    declared = Declared(width, height, size / max(width * height, 1), _TIFF_RATIO if packed else 1)
+    require_plausible(declared, len(data), path)
     if page.compression not in _DEFLATED:
         return
     for start, count in zip(page.dataoffsets, page.databytecounts, strict=True):
         if count * DEFLATE_RATIO > _STRIP_BYTES:  # else it cannot do harm
             unpacked = zlib.decompressobj().decompress(data[start : start + count], size + _STRIP_BYTES)
             if len(unpacked) > size + (1 << 16):
-                raise _damaged(
-                    f"The image {path} is damaged: a strip contains more than the whole picture.", path
-                )
+                raise _damaged("a strip contains more than the whole picture", path)
 
 
 def _checked(image: NDArray[Any], path: Path, alpha: bool) -> NDArray[Any]:
@@ -206,12 +191,7 @@ def _checked(image: NDArray[Any], path: Path, alpha: bool) -> NDArray[Any]:
         channels = image.shape[2]
         image = image[..., 0] if channels <= 2 else image[..., : 4 if alpha else 3]
     if image.ndim != 2 and (image.ndim != 3 or image.shape[2] not in (3, 4)):
-        raise CaptureError(
-            f"{path} has the shape {image.shape}; expected one gray or RGB picture. Export single pictures.",
-            code="image-shape",
-            file=path,
-            shape=image.shape,
-        )
+        raise CaptureError(code="image-shape", file=path, found=f"the shape {image.shape}")
     if image.dtype in (np.float16, np.float64):
         image = image.astype(np.float32)
     if image.dtype not in (np.uint8, np.uint16, np.uint32, np.float32):

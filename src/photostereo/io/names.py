@@ -20,8 +20,8 @@ WINDOWS_DEVICES = {
     "nul",
     *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10)),
 }
-#: Format characters that people's names do use: the joiners of Arabic, Persian and Indic scripts and of emoji.
-_JOINERS = "\u200c\u200d"
+#: Control characters of text, and format characters that names use: the joiners of Arabic, Indic scripts and emoji.
+_HARMLESS = "\n\t\u200c\u200d"
 
 
 def printable(text: str) -> str:
@@ -30,16 +30,13 @@ def printable(text: str) -> str:
     >>> printable("cat\x1b[2J"), printable("a\udcff\u202eb"), printable("Öl, two\nlines")
     ('cat\\x1b[2J', 'a\\udcff\\u202eb', 'Öl, two\nlines')
     """
-    letters = (
-        letter if _is_harmless(letter) else letter.encode("unicode_escape").decode("ascii") for letter in text
-    )
-    return "".join(letters)
+    return "".join(_escaped(letter) for letter in text)
 
 
-def _is_harmless(letter: str) -> bool:
-    if " " <= letter <= "~" or letter in "\n\t" or letter in _JOINERS:
-        return True
-    return unicodedata.category(letter) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
+def _escaped(letter: str) -> str:
+    if letter in _HARMLESS or unicodedata.category(letter) not in ("Cc", "Cf", "Cs", "Zl", "Zp"):
+        return letter
+    return letter.encode("unicode_escape").decode("ascii")
 
 
 def folder_name(name: str) -> str:

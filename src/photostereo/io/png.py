@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from photostereo.core.errors import OutputError
 from photostereo.core.units import PixelSize
 from photostereo.io.atomic import write_bytes
-from photostereo.runtime.threads import processors
+from photostereo.runtime.threads import in_turn, processors
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 #: Bytes of the signature and of the header chunk, whose length is fixed.
@@ -99,11 +98,5 @@ def write_photographs(images: NDArray[Any], paths: Sequence[Path], exposure: flo
         stored = np.clip(values, 0, 65535).astype(np.uint16)
         write_png(paths[number], stored if stored.ndim == 3 else np.repeat(stored[..., None], 3, axis=2))
 
-    with ThreadPoolExecutor(max_workers=processors()) as pool:
-        pending = [pool.submit(write, number) for number in range(len(paths))]
-        try:
-            for job in pending:
-                job.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    for _ in in_turn(write, len(paths), processors()):
+        pass

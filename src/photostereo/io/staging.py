@@ -85,12 +85,11 @@ def _clear(path: Path, target: Path | None) -> None:
             path.rmdir()
             return
         with _locked(path) as handle:
-            if handle is None or not stat.S_ISREG(os.fstat(handle).st_mode):
-                return
-            if target is None:
-                _remove(path)
-            else:
-                _recover(path, target)
+            if handle is not None and stat.S_ISREG(os.fstat(handle).st_mode):
+                if target is None:
+                    _remove(path)
+                else:
+                    _recover(path, target)
 
 
 def exchange(first: Path, second: Path) -> bool:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
-from photostereo.photographs.alignment.tiles import cut_tiles
+from photostereo.photographs.alignment.tiles import cut_tiles, tile_means
+from photostereo.photographs.alignment.warp import coarse
 
 Pictures = NDArray[np.float32]
 
@@ -158,7 +159,8 @@ def find_blurred(pictures: Pictures) -> list[int]:
     energy = np.array(
         [np.vdot(f, f) / max(np.vdot(p, p), 1e-30) for f, p in zip(fine, pictures, strict=True)]
     )
-    detailed = np.argsort(-np.median([_tile_means(f * f, side) for f in fine], axis=0), kind="stable")[:TILES]
+    squares = np.array([tile_means(f * f, side) for f in fine], np.float64)
+    detailed = np.argsort(-np.median(squares, axis=0), kind="stable")[:TILES]
     details, rest = (
         np.stack([cut_tiles(part, side, detailed) for part in stack], axis=1).astype(np.float64)
         for stack in (fine, [one[2] for one in smooth])
@@ -191,20 +193,6 @@ def _is_blurred(fine: NDArray[np.float64], rest: NDArray[np.float64], number: in
     return bool(np.median(energy) < ENERGY and np.median(share) < SHARE)
 
 
-def _tile_means(values: Pictures, side: int) -> NDArray[np.float64]:
-    rows, columns = values.shape[0] // side, values.shape[1] // side
-    whole = values[: rows * side, : columns * side]
-    return np.asarray(cv2.resize(whole, (columns, rows), interpolation=cv2.INTER_AREA), np.float64).ravel()
-
-
-def coarse(picture: Pictures, longest: int) -> Pictures:
-    """A picture whose longer side has at most this many pixels."""
-    factor = longest / max(picture.shape)
-    if factor >= 1:
-        return picture
-    return np.asarray(cv2.resize(picture, None, fx=factor, fy=factor, interpolation=cv2.INTER_AREA))
-
-
 def require_alike(frame: tuple[int, ...], path: Path, expected: tuple[int, int], first: Path) -> None:
     """Raise if a photograph has another height and width than the first."""
     if frame != expected:
@@ -217,17 +205,6 @@ def require_alike(frame: tuple[int, ...], path: Path, expected: tuple[int, int],
             found=frame,
             expected=expected,
         )
-
-
-def mode_mismatch(path: Path, first: Path, *, first_is_color: bool) -> CaptureError:
-    """A gray photograph among those in color, or the other way round."""
-    own, usual = ("gray", "RGB") if first_is_color else ("RGB", "gray")
-    return CaptureError(code="mode-mismatch", file=path, own=own, name=first.name, usual=usual)
-
-
-def companion_mismatch(path: Path, first: Path) -> CaptureError:
-    """An ambient or flat photograph that does not belong to the others."""
-    return CaptureError(code="companion-mismatch", file=path, name=first.name)
 
 
 def not_finite(path: Path, count: int) -> CaptureError:

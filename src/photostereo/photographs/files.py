@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import gray_from_rgb
+from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.io.camera import Heads, changes, common_orientation, exposure_of, exposures
 from photostereo.io.images import decode_image
@@ -27,7 +28,7 @@ from photostereo.photographs.develop import (
     linear_part,
     upright,
 )
-from photostereo.photographs.faults import companion_mismatch, mode_mismatch, not_finite, require_alike
+from photostereo.photographs.faults import not_finite, require_alike
 from photostereo.photographs.framing import Framing
 from photostereo.photographs.source import Float32, Photographs, bad_values
 
@@ -296,7 +297,8 @@ class PhotographFiles(Photographs):
         """Raise if a photograph has another size or mode than the first."""
         require_alike(stored.shape[:2], path, self.full_frame, self.files[0])
         if (stored.ndim == 3) != self.is_color:
-            raise mode_mismatch(path, self.files[0], first_is_color=self.is_color)
+            own, usual = ("gray", "RGB") if self.is_color else ("RGB", "gray")
+            raise CaptureError(code="mode-mismatch", file=path, own=own, name=self.files[0].name, usual=usual)
 
     def _develop_part(
         self, target: Float32, part: NDArray[Any], number: int, same: Callable[[Float32], Float32]
@@ -318,5 +320,5 @@ class PhotographFiles(Photographs):
         """A further photograph of the same frame, linear, full scale 1."""
         stored = upright(decode_image(path), self.orientation)
         if stored.shape[:2] != self.full_frame or (stored.ndim == 3) != self.is_color:
-            raise companion_mismatch(path, self.files[0])
+            raise CaptureError(code="companion-mismatch", file=path, name=self.files[0].name)
         return linear_part(stored, srgb=self._heads[path].srgb if srgb is None else srgb)

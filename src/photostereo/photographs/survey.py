@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +12,7 @@ from photostereo.core.conventions import gray_from_rgb
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.photographs.alignment.motion import LONGEST
+from photostereo.photographs.alignment.warp import resized
 from photostereo.photographs.files import PhotographFiles
 
 
@@ -46,9 +46,7 @@ def survey(source: PhotographFiles, control: Control = SILENT) -> Survey:
 def reduced(frame: NDArray[np.float32], scale: float) -> NDArray[np.float32]:
     """The root of a photograph, as it is in gray, at a lower resolution."""
     gray = gray_from_rgb(frame) if frame.ndim == 3 else frame
-    if scale < 1:
-        gray = cv2.resize(gray, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
-    return np.sqrt(np.maximum(gray, 0))
+    return np.sqrt(np.maximum(resized(gray, scale), 0))
 
 
 def bit_depth(source: PhotographFiles) -> int:

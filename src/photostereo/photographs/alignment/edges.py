@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import Control
 from photostereo.core.conventions import FloatArray
-from photostereo.photographs.alignment.warp import moved_back, resized
+from photostereo.photographs.alignment.tiles import derivatives
+from photostereo.photographs.alignment.warp import coarse, moved_back
 
 #: Pixels along the longer side of the pictures that are compared, and their blur.
 SIZE, BLUR = 80, 0.8
@@ -47,8 +48,7 @@ class Edges(NamedTuple):
 
 def compare_edges(pictures: NDArray[np.float32], control: Control) -> Edges:
     """Compare the edges of at least three pictures (d, H, W)."""
-    factor = min(1.0, SIZE / max(pictures.shape[1:]))
-    small = [cv2.GaussianBlur(resized(picture, factor), (0, 0), BLUR) for picture in pictures]
+    small = [cv2.GaussianBlur(coarse(picture, SIZE), (0, 0), BLUR) for picture in pictures]
     inside, angles = _disc(small[0].shape), np.radians([0.0, *np.arange(LEAST, 360.0 - LEAST + STEP, STEP)])
 
     def agreement(number: int, angles: FloatArray) -> FloatArray:
@@ -90,7 +90,7 @@ def compare_edges(pictures: NDArray[np.float32], control: Control) -> Edges:
 
 def _directions(picture: NDArray[np.float32], inside: NDArray[np.bool_]) -> NDArray[np.float32]:
     """The directions of edges inside, a unit vector: cosine and sine of twice their angle, times their contrast."""
-    across, down = (cv2.Scharr(picture, cv2.CV_32F, *axis, scale=1 / 32) for axis in ((1, 0), (0, 1)))
+    across, down = derivatives(picture)
     squared = across * across + down * down
     around = cv2.GaussianBlur(squared, (0, 0), AROUND) + (FLAT * float(picture.std())) ** 2 + 1e-20
     both = np.stack([across * across - down * down, 2 * across * down]) / (squared + around)

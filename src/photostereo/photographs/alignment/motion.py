@@ -15,7 +15,7 @@ from photostereo.core.conventions import FloatArray
 from photostereo.photographs.alignment.edges import Edges, compare_edges
 from photostereo.photographs.alignment.first_guess import first_guess
 from photostereo.photographs.alignment.tiles import SIDE, TileShifts, tile_shifts
-from photostereo.photographs.alignment.warp import moved_back, resized
+from photostereo.photographs.alignment.warp import coarse, moved_back, resized
 
 #: Pixels along the longer side of the pictures that :func:`estimate_motion` is given at most: the last of its levels.
 LONGEST = 1280
@@ -79,11 +79,10 @@ def estimate_motion(
     """
     stack = np.asarray(pictures, dtype=np.float32)
     longest = max(stack.shape[1:])
-    factor = min(1.0, GUESS_SIZE / longest)
     moved = np.zeros((len(stack), 3))
-    moved[:, :2] = first_guess(np.stack([resized(picture, factor) for picture in stack])) / factor
-    nothing, ones, reach = np.zeros(len(stack)), np.ones(len(stack)), 0.5 * longest
-    found = Motion(moved, reach, np.inf * ones, nothing, ones, nothing, Edges(ones, ones, nothing))
+    guess = first_guess(np.stack([coarse(picture, GUESS_SIZE) for picture in stack]))
+    moved[:, :2] = guess / min(1.0, GUESS_SIZE / longest)
+    reach = 0.5 * longest
     levels = list(_levels(longest))
     control.stage("alignment", len(levels))
     for factor, rounds in levels:
@@ -106,19 +105,18 @@ def estimate_motion(
                 undone.append(moved_back(picture, size * move))
                 control.check()
             tiles = control.aside(partial(tile_shifts, undone, _side(undone[0])))
-            found = _consensus(tiles, np.where(far > STILL, far, 0.0), reach * factor)
-            moved = applied + found.moves / size
+            step, errors, agreement, misfit = _consensus(
+                tiles, np.where(far > STILL, far, 0.0), reach * factor
+            )
+            moved = applied + step / size
             moved -= np.median(moved, axis=0)
             control.check()
         control.advance()
-        found = found._replace(moves=moved, errors=found.errors / factor)
     seen = farthest(moved, reach).max() * factor > STILL
-    gain = _gain(small, moved * size) if seen else found.gain
+    gain = _gain(small, moved * size) if seen else np.ones(len(stack))
     edges = compare_edges(stack, control)
     moved = moved / [scale, scale, 1.0]
-    return found._replace(
-        moves=moved, reach=reach / scale, errors=found.errors / scale, gain=gain, edges=edges
-    )
+    return Motion(moved, reach / scale, errors / factor / scale, agreement, gain, misfit, edges)
 
 
 def farthest(moves: NDArray[np.float64], reach: float) -> NDArray[np.float64]:
@@ -160,8 +158,11 @@ def _levels(longest: int) -> Iterator[tuple[float, int]]:
             return
 
 
-def _consensus(found: TileShifts, undone: NDArray[np.float64], reach: float) -> Motion:
-    """One displacement for each photograph: what most tiles agree on, weighted by their information.
+def _consensus(
+    found: TileShifts, undone: NDArray[np.float64], reach: float
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """One displacement for each photograph, what most tiles agree on, weighted by their information; its error, the
+    share that agrees, and the misfit, see :class:`Motion`.
 
     ``undone`` (d,) is how far the photographs have been moved already, at the distance ``reach`` from the center.
     """
@@ -191,15 +192,7 @@ def _consensus(found: TileShifts, undone: NDArray[np.float64], reach: float) -> 
     moves[:, 2] /= reach
     typical = np.median(found.misfit, axis=1, keepdims=True)
     misfit = np.median(np.log(found.misfit / typical), axis=0) if len(found.misfit) else np.zeros(count)
-    return Motion(
-        moves,
-        reach,
-        errors,
-        agreement,
-        np.ones(count),
-        misfit,
-        Edges(np.ones(count), np.ones(count), np.zeros(count)),
-    )
+    return moves, errors, agreement, misfit
 
 
 def _agreed(

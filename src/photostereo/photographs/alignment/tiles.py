@@ -63,6 +63,13 @@ def cut_tiles(
     return cut[row, :, column].reshape(-1, side * side)
 
 
+def tile_means(picture: NDArray[np.float32], side: int) -> NDArray[np.float32]:
+    """The mean of every tile of a picture: (T,)."""
+    rows, columns = picture.shape[0] // side, picture.shape[1] // side
+    whole = picture[: rows * side, : columns * side]
+    return np.asarray(cv2.resize(whole, (columns, rows), interpolation=cv2.INTER_AREA)).ravel()
+
+
 def tile_shifts(
     pictures: Sequence[NDArray[np.float32]],
     side: int = SIDE,
@@ -103,24 +110,22 @@ def tile_shifts(
     return TileShifts(shifts, information, misfit, places)
 
 
+def derivatives(picture: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+    """Of a picture by columns and rows."""
+    return [cv2.Scharr(picture, cv2.CV_32F, *axis, scale=1 / 32) for axis in ((1, 0), (0, 1))]
+
+
 def _slopes(
     picture: NDArray[np.float32], side: int, chosen: NDArray[np.int64] | None = None
 ) -> NDArray[np.float32]:
-    """Derivatives of the tiles of a picture by columns and rows (T, 2, side²)."""
-    both = (cut_tiles(one, side, chosen) for one in _derivatives(picture))
-    return np.stack(tuple(both), axis=1)
-
-
-def _derivatives(picture: NDArray[np.float32]) -> list[NDArray[np.float32]]:
-    return [cv2.Scharr(picture, cv2.CV_32F, *axis, scale=1 / 32) for axis in ((1, 0), (0, 1))]
+    """Derivatives of the tiles of a picture (T, 2, side²)."""
+    return np.stack([cut_tiles(one, side, chosen) for one in derivatives(picture)], axis=1)
 
 
 def _steepness(picture: NDArray[np.float32], side: int) -> NDArray[np.float32]:
     """The mean squared slope of every tile."""
-    rows, columns = picture.shape[0] // side, picture.shape[1] // side
-    across, down = (one[: rows * side, : columns * side] for one in _derivatives(picture))
-    squared = across * across + down * down
-    return np.asarray(cv2.resize(squared, (columns, rows), interpolation=cv2.INTER_AREA)).ravel()
+    across, down = derivatives(picture)
+    return tile_means(across * across + down * down, side)
 
 
 def _basis(others: NDArray[np.float32]) -> NDArray[np.float32]:

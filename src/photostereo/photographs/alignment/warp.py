@@ -15,6 +15,11 @@ def resized(picture: NDArray[np.float32], factor: float) -> NDArray[np.float32]:
     return small
 
 
+def coarse(picture: NDArray[np.float32], longest: int) -> NDArray[np.float32]:
+    """The picture reduced so that its longer side has at most this many pixels."""
+    return resized(picture, min(1.0, longest / max(picture.shape)))
+
+
 def moved_back(picture: NDArray[np.float32], move: NDArray[np.float64]) -> NDArray[np.float32]:
     """The picture with a displacement (columns, rows) and a turn about the center (radians, clockwise) undone.
 
