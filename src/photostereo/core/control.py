@@ -103,13 +103,16 @@ class Control:
     photostereo.core.control.Cancelled
     """
 
+    seconds: dict[str, float]
+    _cancelled: threading.Event
+    _current: str | None
+    _since: float
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """A subclass with an ``__init__`` of its own need not call this one's."""
         self = super().__new__(cls)
-        self.seconds: dict[str, float] = {}
-        self._cancelled = threading.Event()
-        self._current: str | None = None
-        self._since = time.perf_counter()
+        self.seconds, self._cancelled = {}, threading.Event()
+        self._current, self._since = None, time.perf_counter()
         return self
 
     # Called by whoever waits for the work.

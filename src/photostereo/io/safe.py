@@ -158,9 +158,7 @@ def read_npy(path: Path, what: str, *, remedy: str, mapped: bool = False) -> NDA
     complaint = _about(path, what, remedy, "cannot be read as a NumPy array")
     with opened(path, what, remedy=remedy) as file, explained(complaint):
         size, label = os.fstat(file.fileno()).st_size, f"The {what} {path}"
-        if mapped and math.prod(
-            _header_of(file, size, label, complaint)[0]
-        ):  # what is empty cannot be mapped
+        if mapped and all(_header_of(file, size, label, complaint)[0]):  # what is empty cannot be mapped
             return np.lib.format.open_memmap(path, mode="r")
         file.seek(0)
         return np.asarray(_array_in(file, size, label, complaint))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.conventions import gray_from_rgb
+from photostereo.core.conventions import FloatArray, gray_from_rgb
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.io.camera import Heads, changes, common_orientation, exposure_of, exposures
@@ -187,7 +187,7 @@ class PhotographFiles(Photographs):
         """The same photographs divided by further strengths (d,) or (d, 3), found in the photographs as they are."""
         return self._view(_strengths=self._strengths * as_rgb(np.asarray(strengths, np.float64)))
 
-    def moved_back(self, moves: NDArray[np.float64]) -> PhotographFiles:
+    def moved_back(self, moves: FloatArray) -> PhotographFiles:
         """The same photographs with displacements and turns (d, 3) undone, see :class:`.alignment.motion.Motion`."""
         return self._view(_moves=np.array(moves))
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
+from photostereo.core.conventions import FloatArray
 from photostereo.core.findings import Finding, listed
 from photostereo.photographs.alignment.edges import TURNED
 from photostereo.photographs.alignment.motion import Motion, estimate_motion, farthest
@@ -45,12 +46,11 @@ class Alignment:
 
     #: (d, 3), estimated displacement of each photograph in columns and rows, and its turn about the center in
     #: radians, clockwise.
-    moves: NDArray[np.float64]
-    farthest: NDArray[np.float64]  #: (d,), pixels by which that displaces the ends of the photograph.
-    errors: NDArray[np.float64]  #: (d,), its standard error in pixels.
+    moves: FloatArray
+    farthest: FloatArray  #: (d,), pixels by which that displaces the ends of the photograph.
     #: (d, 3), what is undone: zero for photographs that are still, or whose movement is uncertain or too
     #: small to matter.
-    corrected: NDArray[np.float64]
+    corrected: FloatArray
     uncertain: NDArray[np.bool_]  #: (d,), photographs that seem to have moved and are left as they are.
     #: (d,), photographs that do not match the others: of another object, or turned.
     mismatched: NDArray[np.bool_]
@@ -73,15 +73,13 @@ class Alignment:
         # What the others explain as well as most is neither, however a weave looks under its light.
         strange = (edges.turned < common - FOREIGN) | (edges.better > TURNED)
         mismatched = ((odd & unlike) | (strange & (motion.misfit > most))) & ~certain
-        return cls(
-            moves, farthest(moves, motion.reach), motion.errors, corrected, likely & ~certain, mismatched
-        )
+        return cls(moves, farthest(moves, motion.reach), corrected, likely & ~certain, mismatched)
 
     @classmethod
     def still(cls, count: int) -> Alignment:
         """Photographs that have not moved."""
         nothing, none, no = np.zeros((count, 3)), np.zeros(count), np.zeros(count, dtype=bool)
-        return cls(nothing, none, none, nothing, no, no)
+        return cls(nothing, none, nothing, no, no)
 
     def take(self, kept: Sequence[int]) -> Alignment:
         """That of some of the photographs."""

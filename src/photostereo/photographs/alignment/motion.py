@@ -56,18 +56,18 @@ class Motion(NamedTuple):
 
     #: (d, 3) columns and rows in pixels of the full photographs, at their center, and the turn about it in
     #: radians (clockwise as seen); the median photograph has none
-    moves: NDArray[np.float64]
+    moves: FloatArray
     reach: float  #: pixels from the center to the end of the photographs' longer side
     #: (d,) standard errors of the displacement at that distance in pixels, infinite if nothing was seen
-    errors: NDArray[np.float64]
+    errors: FloatArray
     #: (d,) share of the informative tiles that agree within a third of the displacement (or a quarter pixel)
-    agreement: NDArray[np.float64]
+    agreement: FloatArray
     #: (d,) how many times less of a photograph is left unexplained with its displacement undone than as it
     #: was taken
-    gain: NDArray[np.float64]
+    gain: FloatArray
     #: (d,) logarithm of what the others leave unexplained of a photograph, over what they leave of a typical
     #: one
-    misfit: NDArray[np.float64]
+    misfit: FloatArray
     edges: Edges  #: whether edges run as in the other photographs
 
 
@@ -91,7 +91,7 @@ def estimate_motion(
         for one in small:
             one /= level
         size = np.array([factor, factor, 1.0])
-        tried: list[NDArray[np.float64]] = []
+        tried: list[FloatArray] = []
         for _ in range(rounds):
             # Photographs that seem still are left alone: if all were moved at once they would wander together, because
             # a displacement that follows the light is nearly a change of light.
@@ -119,7 +119,7 @@ def estimate_motion(
     return Motion(moved, reach / scale, errors / factor / scale, agreement, gain, misfit, edges)
 
 
-def farthest(moves: NDArray[np.float64], reach: float) -> NDArray[np.float64]:
+def farthest(moves: FloatArray, reach: float) -> FloatArray:
     """Pixels by which moves (d, 3) displace what is at this distance from the center, at most.
 
     >>> farthest(np.array([[3.0, 4.0, 0.01]]), 100.0).tolist()
@@ -128,7 +128,7 @@ def farthest(moves: NDArray[np.float64], reach: float) -> NDArray[np.float64]:
     return np.asarray(np.hypot(moves[:, 0], moves[:, 1]) + np.abs(moves[:, 2]) * reach)
 
 
-def _gain(pictures: Sequence[NDArray[np.float32]], moved: NDArray[np.float64]) -> NDArray[np.float64]:
+def _gain(pictures: Sequence[NDArray[np.float32]], moved: FloatArray) -> FloatArray:
     """How much better each picture is explained with its displacement undone; 1 if nothing was seen.
 
     Shading that a light from another side turns around may look like a displacement, of half a wave on a wavy surface. But
@@ -159,7 +159,7 @@ def _levels(longest: int) -> Iterator[tuple[float, int]]:
 
 
 def _consensus(
-    found: TileShifts, undone: NDArray[np.float64], reach: float
+    found: TileShifts, undone: FloatArray, reach: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """One displacement for each photograph, what most tiles agree on, weighted by their information; its error, the
     share that agrees, and the misfit, see :class:`Motion`.

@@ -6,6 +6,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.conventions import FloatArray
+
 
 def resized(picture: NDArray[np.float32], factor: float) -> NDArray[np.float32]:
     """The picture reduced by a factor, each pixel a mean."""
@@ -20,7 +22,7 @@ def coarse(picture: NDArray[np.float32], longest: int) -> NDArray[np.float32]:
     return resized(picture, min(1.0, longest / max(picture.shape)))
 
 
-def moved_back(picture: NDArray[np.float32], move: NDArray[np.float64]) -> NDArray[np.float32]:
+def moved_back(picture: NDArray[np.float32], move: FloatArray) -> NDArray[np.float32]:
     """The picture with a displacement (columns, rows) and a turn about the center (radians, clockwise) undone.
 
     By cubic interpolation; the border is continued.
