@@ -96,7 +96,7 @@ def trained(out, **given) -> None:
 
     usual = {"model": Model.REFLECTANCE, "minutes": 0.01, "seed": 0, "device": "cpu", "resume": False}
     usual |= {"begin": None, "evaluate": None, "force": False}
-    train(out, Terminal(quiet=True), **usual | given)
+    train(Terminal(quiet=True), out=out, **usual | given)
 
 
 def test_a_training_that_cannot_go_on_says_so(tmp_path) -> None:

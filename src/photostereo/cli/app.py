@@ -11,7 +11,7 @@ from photostereo.core.errors import CaptureError, require_extra
 
 def app(
     terminal: Terminal,
-    folder: Path | None = argument(metavar="FOLDER", help="Folder of photographs to open."),
+    folder: Path | None = argument("Folder of photographs to open.", "FOLDER", default=None),
     port: int = option("Port (0: any free port).", min=0, max=65535, default=0),
     browser: bool = option(
         "Open the browser, or only print the address.", flags="--browser/--no-browser", default=True

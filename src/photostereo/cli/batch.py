@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from photostereo.cli.command import ADVANCED, INPUT, option
-from photostereo.cli.options import GrowingOut, Making, Reading, Running, seen_from_anywhere
+from photostereo.cli.command import ADVANCED, INPUT, REQUIRED, argument, option
+from photostereo.cli.options import GROWING, Making, Reading, Running, output, seen_from_anywhere
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import ParameterError
 
 
 def batch(
-    places: Annotated[
-        list[Path],
-        typer.Argument(metavar="PLAN|FOLDERS...", help="A plan (TOML), or captures and folders of captures."),
-    ],
-    out: GrowingOut,
+    terminal: Terminal,
     reading: Reading,
     making: Making,
     running: Running,
-    terminal: Terminal,
+    places: list[Path] = argument("A plan (TOML), or captures and folders of captures.", "PLAN|FOLDERS..."),
+    out: Path = output(GROWING, default=REQUIRED),
     watch: bool = option("Keep solving captures as they appear in the folders.", INPUT, default=False),
     settle: float = option(
         "With --watch: solve a capture once its files have not changed for this long.",

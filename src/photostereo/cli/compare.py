@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-import typer
-
-from photostereo.cli.command import METHOD, OUTPUT, option
+import photostereo as ps
+from photostereo.cli.command import METHOD, OUTPUT, argument, option
 from photostereo.cli.options import (
     DEVICE,
     FORCE,
@@ -19,13 +18,10 @@ from photostereo.cli.options import (
     Reading,
     complete_method,
     names,
+    output,
     parse_parameters,
 )
 from photostereo.cli.terminal import Terminal
-from photostereo.core.errors import ParameterError
-
-if TYPE_CHECKING:
-    from photostereo.io.tables import Table
 
 
 def complete_methods(incomplete: str) -> list[str]:
@@ -35,14 +31,11 @@ def complete_methods(incomplete: str) -> list[str]:
 
 
 def compare(
-    sources: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="CAPTURE | RESULT RESULT...", help="Photographs to solve, or results to compare."
-        ),
-    ],
-    reading: Reading,
     terminal: Terminal,
+    reading: Reading,
+    sources: list[Path] = argument(
+        "Photographs to solve, or results to compare.", "CAPTURE | RESULT RESULT..."
+    ),
     methods: str | None = option(
         "Comma-separated names (default: all methods).", METHOD, autocompletion=complete_methods
     ),
@@ -52,9 +45,7 @@ def compare(
     images: int | None = IMAGES,
     seed: int = SEED,
     truth: Path | None = option("For results: a capture with truth, or true normals as .npy or .png."),
-    out: Path | None = option(
-        "Folder for the results (default: NAME-compare).", OUTPUT, "OUT", flags="--out -o"
-    ),
+    out: Path | None = output("Folder for the results (default: NAME-compare)."),
     meshes: bool = option("Write a mesh for each method.", OUTPUT, default=False),
     report: bool = REPORT,
     pixel_size: str | None = PIXEL_SIZE,
@@ -62,15 +53,13 @@ def compare(
     force: bool = FORCE,
 ) -> dict[str, Any]:
     """Compare several methods on one capture, or existing results: a table, pictures and a page."""
+    from photostereo.cli.comparison_tables import comparison_table
     from photostereo.cli.state import report_state
     from photostereo.core.units import PixelSize
     from photostereo.io.atomic import write_text
     from photostereo.io.names import folder_name
     from photostereo.pipeline import comparison
-    from photostereo.pipeline.pipeline import Pipeline
-    from photostereo.pipeline.settings import OutputSettings, Settings, SolveSettings
-    from photostereo.results.choice import SurfaceChoice
-    from photostereo.solver.methods import find_method
+    from photostereo.results import SurfaceChoice
     from photostereo.solver.result_files import is_result
 
     size = PixelSize.of(pixel_size)
@@ -78,31 +67,30 @@ def compare(
         from photostereo.cli.compare_results import compare_results
 
         if methods is not None or parameters:
-            raise ParameterError(
+            raise ps.ParameterError(
                 "--methods and --set apply to a capture, not to existing results.",
                 code="not-for-results",
             )
         return compare_results(sources, out, truth, size, force, terminal)
     if truth is not None:
-        raise ParameterError(
+        raise ps.ParameterError(
             "--truth applies to existing results; a capture brings its own truth.", code="not-for-captures"
         )
     of_each = parameters_by_method(parse_parameters(parameters), names(methods))
-    settings = Settings(
-        reading.options(),
-        images,
-        seed,
-        SolveSettings(device=device),
-        SurfaceChoice(pixel_size=size, formats=("ply", "glb") if meshes else ())
-        if meshes or report
-        else None,
-        OutputSettings(report=False),
+    surface = SurfaceChoice(pixel_size=size, formats=("ply", "glb") if meshes else ())
+    pipeline = ps.Pipeline(
+        sources[0],
+        control=terminal,
+        reading=reading.options(),
+        images=images,
+        seed=seed,
+        device=device,
+        surface=surface if meshes or report else None,
+        report=False,
     )
-    if any(find_method(name).sees_colors for name in of_each):
-        settings = settings.changed(color=True)
-    pipeline = Pipeline(sources[0], settings, control=terminal)
-    if out is None:
-        out = Path(f"{folder_name(pipeline.found.name)}-compare")
+    if any(ps.find_method(name).sees_colors for name in of_each):
+        pipeline.configure(color=True)
+    out = out or Path(f"{folder_name(pipeline.found.name)}-compare")
     with pipeline.writing(out, force=force) as (folder, target):
         capture = pipeline.loaded
         report_state(terminal, pipeline)
@@ -133,18 +121,17 @@ def parameters_by_method(
     {'ls': {}, 'pls': {'p': '3'}}
     """
     from photostereo.solver.choice import choose
-    from photostereo.solver.methods import find_method, method_names
 
     if methods is not None and not methods:
-        raise ParameterError(
+        raise ps.ParameterError(
             "No methods were given. Name at least one, for example --methods ls,pdlnv.", code="no-methods"
         )
-    of_each: dict[str, dict[str, Any]] = {choose(name).name: {} for name in methods or method_names()}
+    of_each: dict[str, dict[str, Any]] = {choose(name).name: {} for name in methods or ps.method_names()}
     for key, value in parameters.items():
         word, dot, name = key.partition(".")
         method = choose(word).name
         if not dot or not name or method not in of_each:
-            raise ParameterError(
+            raise ps.ParameterError(
                 f'"{key}" does not name a method. Write --set METHOD.NAME=VALUE with one of the '
                 f"compared methods: {', '.join(of_each)}.",
                 code="whose-parameter",
@@ -152,25 +139,5 @@ def parameters_by_method(
             )
         of_each[method][name] = value
     for method, values in of_each.items():
-        find_method(method).resolve(values)
+        ps.find_method(method).resolve(values)
     return of_each
-
-
-def comparison_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """The errors or, without a truth, the brightness that is left unexplained; the lowest is the best."""
-    from photostereo.io.tables import Table
-
-    known = all(row["mean"] is not None for row in rows)
-    headings = ("mean error", "median", "within 10°") if known else ("unexplained",)
-    lines = []
-    for row in rows:
-        expected = "" if row["expected"] is None else f"{row['expected']:.1f}°, {row['grade']}"
-        figures = (
-            [f"{row['mean']:.2f}°", f"{row['median']:.2f}°", f"{row['within_10deg']:.0%}"]
-            if known
-            else [f"{100 * row['unexplained']:.1f} %"]
-        )
-        lines.append([row["method"], *figures, expected, f"{row['seconds']:.2f}", row["status"]])
-    values = [row["mean" if known else "unexplained"] for row in rows]
-    header = ["method", *headings, "expected error", "seconds", "status"]
-    return Table("Methods compared", header, lines, best=[(values.index(min(values)), 1)])

@@ -9,18 +9,16 @@ from typing import Any
 
 import numpy as np
 
+import photostereo as ps
+from photostereo.cli.comparison_tables import results_table
 from photostereo.cli.export import size_of_result
 from photostereo.cli.terminal import Terminal
 from photostereo.core.conventions import FloatArray
-from photostereo.core.errors import ParameterError
 from photostereo.core.units import PixelSize
-from photostereo.diagnosis.metrics import angular_error
 from photostereo.io.atomic import replacing_directory, write_array, write_json, write_text
 from photostereo.io.names import folder_name
-from photostereo.io.tables import Table
 from photostereo.pipeline.comparison import numbered, truth_of
 from photostereo.report.compared import basis_of
-from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.result_files import is_result, read_depth, read_summary
 
 
@@ -35,15 +33,15 @@ def compare_results(
     """Write a folder with a page, and beside it what the page needs to be served pixel by pixel."""
     from photostereo.report import write_comparison
 
-    strangers = [str(source) for source in sources if not is_result(source)]
-    if strangers:
-        raise ParameterError(code="not-a-result", file=strangers[0])
+    for source in sources:
+        if not is_result(source):
+            raise ps.ParameterError(code="not-a-result", file=source)
     if len(sources) < 2:
-        raise ParameterError(code="one-result", file=sources[0])
+        raise ps.ParameterError(code="one-result", file=sources[0])
     names = numbered(
         [source.resolve().name if source.name in ("", "..") else source.name for source in sources]
     )
-    results = [Reconstruction.load(source) for source in sources]
+    results = [ps.Reconstruction.load(source) for source in sources]
     known = None if truth is None else truth_of(truth)
     # Page and server cut their tiles around the same pixels: those that all results know.
     mask = basis_of(results, None, known).mask
@@ -51,23 +49,20 @@ def compare_results(
     sizes = {size_of_result(source) for source in sources}
     size = sizes.pop() if not pixel_size.known and len(sizes) == 1 else pixel_size
     expected = [read_summary(source).get("expected_error") for source in sources]
-    rows = angles_of(names, results, known)
-    for row, words in zip(rows, expected, strict=True):
-        row |= {"expected": words and words["degrees"], "grade": words and words["grade"]}
+    rows = _rows(names, results, expected, results[0].normals if known is None else known)
     table = results_table(rows, None if known is not None else names[0])
     target = out or Path(f"{folder_name(names[0])}-compare")
+    folders = [f"{number}-{folder_name(name)}" for number, name in enumerate(names, 1)]
+    depths = [read_depth(source, mask.shape) for source in sources]
     with replacing_directory(target, force=force, keep=sources) as folder:
-        folders, depths = [], []
-        for number, (source, result) in enumerate(zip(sources, results, strict=True)):
-            folders.append(f"{number + 1}-{folder_name(names[number])}")
-            (folder / folders[-1]).mkdir()
-            result.save(folder / folders[-1])
-            if expected[number] is not None:
-                summary = {**result.summary(), "expected_error": expected[number]}
-                write_json(folder / folders[-1] / "summary.json", summary)
-            depths.append(read_depth(source, mask.shape))
-            if depths[-1] is not None:
-                write_array(folder / folders[-1] / "depth.npy", depths[-1])
+        for name, result, depth, expects in zip(folders, results, depths, expected, strict=True):
+            (folder / name).mkdir()
+            result.save(folder / name)
+            if expects is not None:
+                summary = {**result.summary(), "expected_error": expects}
+                write_json(folder / name / "summary.json", summary)
+            if depth is not None:
+                write_array(folder / name / "depth.npy", depth)
         if known is not None:
             write_array(folder / "truth" / "normals.npy", known.astype(np.float32))
             write_array(folder / "truth" / "mask.npy", mask)
@@ -86,36 +81,22 @@ def compare_results(
         )
     terminal.table(None, table.header, table.rows)
     terminal.say(f"Report:  {target / 'report.html'}  (photostereo view {target})")
-    return {
-        "out": str(target.absolute()),
-        "against": "truth" if known is not None else names[0],
-        "results": rows,
-    }
+    against = "truth" if known is not None else names[0]
+    return {"out": str(target.absolute()), "against": against, "results": rows}
 
 
-def results_table(rows: Sequence[dict[str, Any]], first: str | None) -> Table:
-    """Angles to the truth, the lowest in bold, or to the ``first`` result; and what each result expects of itself."""
-    header = ["result", "method", "mean error" if first is None else f"mean angle to {first}"]
-    header += ["median", "90 % below", "expected error"]
-    lines = []
-    for row in rows:
-        angles = [f"{row[key]:.2f}°" for key in ("mean", "median", "p90")]
-        expected = "" if row["expected"] is None else f"{row['expected']:.1f}°, {row['grade']}"
-        lines.append([row["name"], row["method"], *angles, expected])
-    means = [row["mean"] for row in rows]
-    best = [(means.index(min(means)), 2)] if first is None else []
-    return Table("Results compared", header, lines, best=best)
-
-
-def angles_of(
-    names: Sequence[str], results: Sequence[Reconstruction], truth: FloatArray | None
+def _rows(
+    names: Sequence[str],
+    results: Sequence[ps.Reconstruction],
+    expected: Sequence[dict[str, Any] | None],
+    against: FloatArray,
 ) -> list[dict[str, Any]]:
-    """Angles to the truth or, without it, to the first result, in degrees; all have one mask."""
-    mask = results[0].mask
-    against = results[0].normals if truth is None else truth
+    """Angles to the truth or to the first result, and expected errors, in degrees; all have one mask."""
     rows = []
-    for name, result in zip(names, results, strict=True):
-        angle = angular_error(result.normals, against, mask)[mask]
+    for name, result, expects in zip(names, results, expected, strict=True):
+        angle = ps.angular_error(result.normals, against, result.mask)[result.mask]
         mean, median, high = float(angle.mean()), float(np.median(angle)), float(np.percentile(angle, 90))
-        rows.append({"name": name, "method": result.method, "mean": mean, "median": median, "p90": high})
+        row = {"name": name, "method": result.method, "mean": mean, "median": median, "p90": high}
+        expects = expects or {"degrees": None, "grade": None}
+        rows.append(row | {"expected": expects["degrees"], "grade": expects["grade"]})
     return rows

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from photostereo.cli.command import option
-from photostereo.cli.options import COLOR, FORCE, IMAGES, SEED, CapturePath, OutFolder
+import photostereo as ps
+from photostereo.cli.command import REQUIRED, option
+from photostereo.cli.options import CAPTURE, COLOR, FORCE, IMAGES, SEED, output
 from photostereo.cli.terminal import Terminal
-from photostereo.core.errors import ParameterError
 
 
 def corrupt(
-    capture: CapturePath,
-    out: OutFolder,
     terminal: Terminal,
+    capture: Path = CAPTURE,
+    out: Path = output(default=REQUIRED),
     poisson: float | None = option("Poisson noise with this signal-to-noise ratio.", metavar="DB"),
     salt_pepper: float | None = option("Share of values set to 0 or 1.", metavar="SHARE"),
     gaussian: float | None = option("Gaussian noise, for intensities from 0 to 1.", metavar="SIGMA"),
@@ -24,28 +25,27 @@ def corrupt(
 ) -> dict[str, Any]:
     """Add noise to a capture (Poisson, then Gaussian, then salt and pepper) and write it in the DiLiGenT layout."""
     if poisson is None and salt_pepper is None and gaussian is None and images is None:
-        raise ParameterError(
+        raise ps.ParameterError(
             "Nothing to do. Give --poisson DB, --salt-pepper SHARE, --gaussian SIGMA or --images N.",
             code="nothing-to-do",
         )
-    from photostereo.capture import corruptions
+    from photostereo.capture.corruptions import noise_of_seed, signal_to_noise
     from photostereo.capture.layouts.diligent import write_diligent
     from photostereo.cli.state import capture_line
     from photostereo.io.atomic import require_free
-    from photostereo.pipeline.pipeline import Pipeline
 
     require_free(out, force=force)
-    reading = Pipeline(capture, control=terminal, color=color, images=images, seed=seed, method="ls")
+    reading = ps.Pipeline(capture, control=terminal, color=color, images=images, seed=seed, method="ls")
     clean = noisy = reading.loaded
-    rng = corruptions.noise_of_seed(seed)
-    for add, level in (
-        (corruptions.add_poisson, poisson),
-        (corruptions.add_gaussian, gaussian),
-        (corruptions.add_salt_and_pepper, salt_pepper),
-    ):
-        noisy = noisy if level is None else add(noisy, level, rng)
+    rng = noise_of_seed(seed)
+    if poisson is not None:
+        noisy = ps.add_poisson(noisy, poisson, rng)
+    if gaussian is not None:
+        noisy = ps.add_gaussian(noisy, gaussian, rng)
+    if salt_pepper is not None:
+        noisy = ps.add_salt_and_pepper(noisy, salt_pepper, rng)
     write_diligent(noisy, out, force=force, keep=[capture])
-    ratio = corruptions.signal_to_noise(clean, noisy)
+    ratio = signal_to_noise(clean, noisy)
     terminal.say(capture_line(noisy))
     terminal.say(f"Signal-to-noise ratio: {ratio:.2f} dB")
     terminal.say(f"Written: {out}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from photostereo.cli.options import FORCE, OutFolder
+import photostereo as ps
+from photostereo.cli.options import FORCE, output
 from photostereo.cli.terminal import Terminal
 
 PHOTOGRAPHS, SIZE = 20, 400
@@ -16,22 +17,20 @@ METHODS = ("ls", "pdlnv", "dlnet")
 
 
 def demo(
-    terminal: Terminal, out: OutFolder = Path("photostereo-demo"), force: bool = FORCE
+    terminal: Terminal, out: Path = output(default=Path("photostereo-demo")), force: bool = FORCE
 ) -> dict[str, Any]:
     """Run the whole pipeline on a synthetic object, in about a minute."""
-    from photostereo.capture.corruptions import add_poisson
     from photostereo.capture.layouts.diligent import write_diligent
-    from photostereo.cli.compare import comparison_table
+    from photostereo.cli.comparison_tables import comparison_table
     from photostereo.io.atomic import require_free
     from photostereo.pipeline import comparison
-    from photostereo.pipeline.pipeline import Pipeline
-    from photostereo.scenes import dome_lights, render_scene
+    from photostereo.scenes import dome_lights
 
     require_free(out, force=force)
     terminal.say(f"Rendering a synthetic figure under {PHOTOGRAPHS} lights, with as much noise as signal ...")
     lights = dome_lights(PHOTOGRAPHS)
-    clean = render_scene("figure", size=SIZE, lights=lights, reflectance="oren-nayar", color=True)
-    pipeline = Pipeline(add_poisson(clean, SNR_DB, rng=0), control=terminal)
+    clean = ps.render_scene("figure", size=SIZE, lights=lights, reflectance="oren-nayar", color=True)
+    pipeline = ps.Pipeline(ps.add_poisson(clean, SNR_DB, rng=0), control=terminal)
     with pipeline.writing(out, force=force) as (folder, _):
         write_diligent(pipeline.capture, folder / "capture")
         results, _ = comparison.solve_each(pipeline, folder, {name: {} for name in METHODS}, terminal.say)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from photostereo.cli.command import option
+import photostereo as ps
+from photostereo.cli.command import argument, option
 from photostereo.cli.options import FLIP_Y, FORCE, PIXEL_SIZE, SURFACE_METHOD, TEXELS
 from photostereo.cli.terminal import Terminal
 from photostereo.results.format_names import FORMAT_NAMES
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def export(
-    source: Annotated[Path, typer.Argument(metavar="RESULT", help="Results of a solve.")],
     terminal: Terminal,
+    source: Path = argument("Results of a solve.", "RESULT"),
     to: str = option(f"Comma-separated formats: {', '.join(FORMAT_NAMES)}.", default="glb,tiff,ptm,relight"),
     out: Path | None = option("Folder (default: RESULT-export).", metavar="DIR", flags="--out -o"),
     pixel_size: str | None = PIXEL_SIZE,
@@ -33,19 +32,17 @@ def export(
     force: bool = FORCE,
 ) -> dict[str, Any]:
     """Export a result for other programs."""
-    from photostereo.capture import load
     from photostereo.core.units import PixelSize
     from photostereo.io.atomic import replacing_directory
     from photostereo.pipeline.folder import write_summary
     from photostereo.results.export import export_result
     from photostereo.results.formats import check_formats
-    from photostereo.solver.reconstruction import Reconstruction
     from photostereo.surface.integration import check_method
 
     wanted = check_formats(to.split(","))
     check_method(surface_method)
     size = PixelSize.of(pixel_size)
-    result = Reconstruction.load(source)
+    result = ps.Reconstruction.load(source)
     target = out or source.with_name(f"{source.resolve().name}-export")
     used = [source, *([] if photographs is None else [photographs])]
     with replacing_directory(target, force=force, keep=used) as folder:
@@ -54,7 +51,7 @@ def export(
             result,
             wanted,
             pixel_size=size if size.known else size_of_result(source),
-            capture=None if photographs is None else load(photographs),
+            capture=None if photographs is None else ps.load(photographs),
             tileable=tileable,
             texels=texels,
             stretch=stretch,

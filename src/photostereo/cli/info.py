@@ -5,36 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import photostereo as ps
 from photostereo.capture.options import ESTIMATE, ReadOptions
-from photostereo.cli.options import CapturePath, Reading
+from photostereo.cli.options import CAPTURE, Reading
 from photostereo.cli.terminal import Terminal
-from photostereo.core.errors import CaptureError, PhotostereoError
 from photostereo.core.findings import as_finding
-
-if TYPE_CHECKING:
-    from photostereo.capture import Capture
 
 #: Bytes that photographs and their diagnosis may take; of larger ones every n-th pixel is diagnosed.
 IN_MEMORY = 800_000_000
 
 
-def info(capture: CapturePath, reading: Reading, terminal: Terminal) -> dict[str, Any]:
+def info(terminal: Terminal, reading: Reading, capture: Path = CAPTURE) -> dict[str, Any]:
     """Show what a capture contains and what may be wrong with it."""
-    from photostereo.diagnosis.diagnose import diagnose
     from photostereo.pipeline.budget import glance, is_diagnosed_whole
-    from photostereo.pipeline.pipeline import Pipeline
-    from photostereo.pipeline.settings import Settings
 
-    pipeline = Pipeline(capture, Settings(reading.options()), control=terminal)
+    pipeline = ps.Pipeline(capture, control=terminal, reading=reading.options())
     try:
         found = pipeline.capture
         if is_diagnosed_whole(found, IN_MEMORY):
             found, diagnosis = pipeline.at_hand, pipeline.diagnosis
         else:
-            diagnosis = diagnose(glance(found, terminal), control=terminal)
-    except CaptureError as problem:
+            diagnosis = ps.diagnose(glance(found, terminal), control=terminal)
+    except ps.CaptureError as problem:
         return _what_there_is(capture, reading.options(), problem, terminal)
     facts = describe(found)
     if getattr(pipeline.capture.photographs, "is_color", False):
@@ -65,7 +59,7 @@ def _say_photographs(terminal: Terminal, facts: Mapping[str, Any]) -> None:
 
 
 def _what_there_is(
-    capture: Path, options: ReadOptions, problem: CaptureError, terminal: Terminal
+    capture: Path, options: ReadOptions, problem: ps.CaptureError, terminal: Terminal
 ) -> dict[str, Any]:
     """What was found in a capture that cannot be solved, without lights and mask; raises if that is nothing."""
     from photostereo.capture.loading import read_lazily
@@ -73,7 +67,7 @@ def _what_there_is(
     plain = replace(options, lights=ESTIMATE, ball=None, circle=None, mask="full", edits=False, color=True)
     try:
         found = read_lazily(capture, plain, terminal, need_lights=False)
-    except PhotostereoError:
+    except ps.PhotostereoError:
         raise problem from None
     facts = photograph_facts(found)
     _say_photographs(terminal, facts)
@@ -83,7 +77,7 @@ def _what_there_is(
     return {**facts, "problem": problem.as_dict("terminal")}
 
 
-def photograph_facts(capture: Capture) -> dict[str, Any]:
+def photograph_facts(capture: ps.Capture) -> dict[str, Any]:
     origin = capture.origin
     height, width = capture.frame
     return {
@@ -98,7 +92,7 @@ def photograph_facts(capture: Capture) -> dict[str, Any]:
     }
 
 
-def describe(capture: Capture) -> dict[str, Any]:
+def describe(capture: ps.Capture) -> dict[str, Any]:
     import numpy as np
 
     tilt = np.degrees(np.arccos(np.clip(capture.lights.directions[:, 2], -1, 1)))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from photostereo.cli.command import LIGHTS, OUTPUT, option
-from photostereo.cli.options import FORCE, BallReading, CapturePath, read_options
+from photostereo.cli.options import CAPTURE, FORCE, BallReading, output, read_options
 from photostereo.cli.terminal import Terminal, text_table
 
 if TYPE_CHECKING:
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def lights(
-    capture: CapturePath,
-    reading: BallReading,
     terminal: Terminal,
+    reading: BallReading,
+    capture: Path = CAPTURE,
     unknown: bool = option(
         "Estimate the lights from the photographs alone, without a ball.", LIGHTS, default=False
     ),
-    out: Path | None = option("Light file (default: CAPTURE/lights.csv).", OUTPUT, "FILE", flags="--out -o"),
+    out: Path | None = output("Light file (default: CAPTURE/lights.csv).", "FILE"),
     picture: bool = option(
         "Write a picture for checking the lights.", OUTPUT, flags="--picture/--no-picture", default=True
     ),

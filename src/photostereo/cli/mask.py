@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from photostereo.cli.command import OUTPUT, option
-from photostereo.cli.options import FORCE, CapturePath
+from photostereo.cli.options import CAPTURE, FORCE, output
 from photostereo.cli.terminal import Terminal
 
 
 def mask(
-    capture: CapturePath,
     terminal: Terminal,
-    out: Path | None = option("Picture (default: CAPTURE/mask.png).", OUTPUT, "FILE", flags="--out -o"),
+    capture: Path = CAPTURE,
+    out: Path | None = output("Picture (default: CAPTURE/mask.png).", "FILE"),
     force: bool = FORCE,
 ) -> dict[str, Any]:
     """Find the object and write its mask at full size, to edit in any image editor."""

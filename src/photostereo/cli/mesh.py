@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-import typer
-
-from photostereo.cli.command import option
+import photostereo as ps
+from photostereo.cli.command import argument, option
 from photostereo.cli.options import FLIP_Y, FORCE, PIXEL_SIZE, names
 from photostereo.cli.terminal import Terminal
-from photostereo.core.errors import CaptureError
-
-if TYPE_CHECKING:
-    from photostereo.solver.reconstruction import Reconstruction
 
 
 def mesh(
-    source: Annotated[Path, typer.Argument(metavar="OUT", help="Results of a solve, or a normal map (PNG).")],
     terminal: Terminal,
+    source: Path = argument("Results of a solve, or a normal map (PNG).", "OUT"),
     method: str = option("poisson, robust or simchony.", flags="--method -m", default="poisson"),
     formats: str = option(
         "Comma-separated: ply, glb, obj, stl. Other meshes in OUT are deleted.",
@@ -47,7 +42,6 @@ def mesh(
     from photostereo.report import renew_surface
     from photostereo.results.choice import SurfaceChoice
     from photostereo.results.formats import SURFACE_FILES
-    from photostereo.solver.reconstruction import Reconstruction
     from photostereo.solver.result_files import read_summary
 
     choice = SurfaceChoice(
@@ -61,21 +55,19 @@ def mesh(
         options={} if highpass is None else {"highpass": highpass},
     )
     if not exists(source):
-        raise CaptureError(code="missing-result", file=source)
+        raise ps.CaptureError(code="missing-result", file=source)
     in_place = source.is_dir() and (out is None or out.resolve() == source.resolve())
     if source.is_dir():
-        result = Reconstruction.load(source)
-        target = out or source
-        # The old surface goes only when the new one is complete: everything else is copied beside it.
-        replace = force or in_place
-        summary = read_summary(source)
+        result = ps.Reconstruction.load(source)
+        target, summary = out or source, read_summary(source)
     else:
         result = _from_picture(source, mask, flip_y)
         target = out or source.with_name(f"{source.stem}-mesh")
-        replace, summary = force, {"capture": source.stem, "method": "normal map"}
+        summary = {"capture": source.stem, "method": "normal map"}
     used = [] if in_place else [source, *([mask] if mask is not None else [])]
     renewed = SURFACE_FILES if in_place else None
-    with replacing_directory(target, force=replace, keep=used, renew=renewed) as folder:
+    # The old surface goes only when the new one is complete: everything else is copied beside it.
+    with replacing_directory(target, force=force or in_place, keep=used, renew=renewed) as folder:
         if in_place:
             _copy_all_but_surface(source, folder)
         summary["conventions"] = {
@@ -87,13 +79,8 @@ def mesh(
         record_surface(summary, facts)
         write_summary(folder, summary)
         page = folder / "report.html"
-        if page.is_file() and not renew_surface(
-            page,
-            result,
-            **shown,
-            **files_to_offer(folder, summary),
-            pixel_size=choice.pixel_size,
-        ):
+        offered = {**shown, **files_to_offer(folder, summary), "pixel_size": choice.pixel_size}
+        if page.is_file() and not renew_surface(page, result, **offered):
             terminal.say("report.html was not written by this version and still shows the old surface.")
     facts = summary["surface"]
     terminal.say(f"{facts['method']}: {facts['vertices']} vertices, {facts['triangles']} triangles")
@@ -116,14 +103,13 @@ def _copy_all_but_surface(source: Path, folder: Path) -> None:
             shutil.copy2(path, folder / path.name, follow_symlinks=False)
 
 
-def _from_picture(source: Path, mask: Path | None, flip_y: bool) -> Reconstruction:
+def _from_picture(source: Path, mask: Path | None, flip_y: bool) -> ps.Reconstruction:
     import numpy as np
 
     from photostereo.results.normal_map import read_normal_map
-    from photostereo.solver.reconstruction import Reconstruction
 
     normals, inside = read_normal_map(source, mask, flip_y=flip_y)
-    return Reconstruction(
+    return ps.Reconstruction(
         normals=normals,
         albedo=np.where(inside, np.float32(0.8), np.float32(0)),
         mask=inside,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import photostereo as ps
 from photostereo.cli.command import argument
 from photostereo.cli.options import complete_method
-from photostereo.cli.terminal import Terminal, text_table
+from photostereo.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from photostereo.solver.methods import Method
@@ -14,16 +15,16 @@ if TYPE_CHECKING:
 
 def methods(
     terminal: Terminal,
-    name: str | None = argument(help="Show one method in full.", autocompletion=complete_method),
+    name: str | None = argument("Show one method in full.", default=None, autocompletion=complete_method),
 ) -> dict[str, Any]:
     """List the methods, or show one with its parameters, defaults and citation."""
     from photostereo.solver.choice import BEST, FAST
-    from photostereo.solver.methods import find_method, method_names
 
     if name is not None:
-        return _show(find_method(name), terminal)
-    known = [find_method(each) for each in method_names()]
-    terminal.say(text_table(["name", "method", "use it for"], [[m.name, m.title, m.assumes] for m in known]))
+        return _show(ps.find_method(name), terminal)
+    known = [ps.find_method(each) for each in ps.method_names()]
+    rows = [[method.name, method.title, method.assumes] for method in known]
+    terminal.table(None, ["name", "method", "use it for"], rows)
     terminal.say(
         f"By default, photostereo solve uses {BEST}, or {FAST} if the capture is too large or has too few or too many "
         f"photographs for {BEST}. --method best always uses {BEST}, --method fast always uses {FAST}."
@@ -41,6 +42,6 @@ def _show(method: Method, terminal: Terminal) -> dict[str, Any]:
     terminal.say(method.assumes)
     if facts["parameters"]:
         header = ["parameter", "default", "expects", "meaning"]
-        terminal.say(text_table(header, [list(values.values()) for values in facts["parameters"]]))
+        terminal.table(None, header, [list(values.values()) for values in facts["parameters"]])
     terminal.say(f"Citation: {method.citation}")
     return facts

@@ -9,13 +9,20 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from photostereo.batch.options import RunOptions
 from photostereo.capture.options import NAMED_FILES, ReadOptions
-from photostereo.cli.command import ADVANCED, INPUT, LIGHTS, METHOD, OUTPUT, RESOURCES, option
+from photostereo.cli.command import (
+    ADVANCED,
+    INPUT,
+    LIGHTS,
+    METHOD,
+    OUTPUT,
+    RESOURCES,
+    argument,
+    option,
+)
 from photostereo.core.errors import ParameterError
 from photostereo.results.format_names import LEAST_TEXELS, MOST_TEXELS
 
@@ -28,10 +35,14 @@ def complete_method(incomplete: str) -> list[str]:
     return [name for name in (*method_names(), *WORDS) if name.startswith(incomplete)]
 
 
-CapturePath = Annotated[
-    Path, typer.Argument(metavar="CAPTURE", help="Folder of photographs, .lp or .npz file.")
-]
-OutFolder = Annotated[Path, option("Folder for the results.", OUTPUT, "OUT", flags="--out -o")]
+def output(help: str = "Folder for the results.", metavar: str = "OUT", default: Any = None) -> Any:
+    """``--out``: where the results go."""
+    return option(help, OUTPUT, metavar, flags="--out -o", default=default)
+
+
+CAPTURE = argument("Folder of photographs, .lp or .npz file.", "CAPTURE")
+#: Of commands that go on with what is there.
+GROWING = "Folder for the results; continues an earlier run."
 FORCE = option("Replace an existing OUT.", OUTPUT, flags="--force -f", default=False)
 PIXEL_SIZE = option("Width of a pixel: 0.1mm, 50um, 0.002in (no unit: mm).", OUTPUT, "SIZE")
 SURFACE_METHOD = option("Integration method: poisson, robust or simchony.", ADVANCED, default="poisson")
@@ -222,12 +233,6 @@ def numbers(text: str | None, count: int, option: str, *, whole: bool = False) -
     if len(values) != count or not all(abs(value) < 1e9 for value in values):
         raise ParameterError(code="not-numbers", option=option, text=text, count=count)
     return tuple(int(value) for value in values) if whole else values
-
-
-GrowingOut = Annotated[
-    Path, option("Folder for the results; continues an earlier run.", OUTPUT, "OUT", flags="--out -o")
-]
-ONLY_FIGURES = option("Redraw tables and figures without computing anything.", default=False)
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
-import typer
-
-from photostereo.cli.command import option
-from photostereo.cli.options import FORCE, OutFolder
+import photostereo as ps
+from photostereo.cli.command import REQUIRED, argument, option
+from photostereo.cli.options import FORCE, output
 from photostereo.cli.terminal import Terminal
 
 
 def scene(
-    name: Annotated[str, typer.Argument(help="sphere, vase, relief, coin, figure, ...")],
-    out: OutFolder,
     terminal: Terminal,
+    name: str = argument("sphere, vase, relief, coin, figure, ..."),
+    out: Path = output(default=REQUIRED),
     size: int = option("Pixels along a side.", min=16, default=256),
     lights: int = option("Number of lights.", min=3, default=20),
     arrangement: str = option("How the lights are placed: dome, ring or random.", default="dome"),
@@ -29,10 +29,10 @@ def scene(
     from photostereo.capture.layouts.diligent import write_diligent
     from photostereo.cli.state import capture_line
     from photostereo.io.atomic import require_free
-    from photostereo.scenes import place_lights, render_scene
+    from photostereo.scenes import place_lights
 
     require_free(out, force=force)
-    capture = render_scene(
+    capture = ps.render_scene(
         name,
         size=size,
         lights=place_lights(arrangement, lights, rng=seed),

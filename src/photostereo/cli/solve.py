@@ -5,36 +5,33 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from photostereo.cli.command import ADVANCED, OUTPUT, option
-from photostereo.cli.options import FORCE, CapturePath, Making, Reading
+import photostereo as ps
+from photostereo.cli.command import ADVANCED, option
+from photostereo.cli.options import CAPTURE, FORCE, Making, Reading, output
 from photostereo.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from photostereo.diagnosis.metrics import ErrorSummary
-    from photostereo.pipeline.pipeline import Pipeline, Written
+    from photostereo.pipeline.pipeline import Written
 
 
 def solve(
-    capture: CapturePath,
+    terminal: Terminal,
     reading: Reading,
     making: Making,
-    terminal: Terminal,
-    out: Path | None = option(
-        "Folder for the results (default: NAME-METHOD).", OUTPUT, "OUT", flags="--out -o"
-    ),
+    capture: Path = CAPTURE,
+    out: Path | None = output("Folder for the results (default: NAME-METHOD)."),
     checkpoint: Path | None = option("Save the state here every ten iterations.", ADVANCED, "FILE"),
     resume: Path | None = option("Continue from a saved state.", ADVANCED, "FILE"),
     force: bool = FORCE,
 ) -> dict[str, Any]:
     """Compute normals, albedo, depth and a mesh from photographs, with a page to explore them."""
     from photostereo.cli.state import report_state
-    from photostereo.pipeline.pipeline import Pipeline
     from photostereo.pipeline.settings import Settings
 
     settings = Settings(reading.options()).changed(
         **making.settings(terminal.given), checkpoint=checkpoint, resume=resume
     )
-    pipeline = Pipeline(capture, settings, control=terminal)
+    pipeline = ps.Pipeline(capture, settings, control=terminal)
     with pipeline.writing(out, force=force) as (folder, target):
         pipeline.require_memory()
         report_state(terminal, pipeline)
@@ -45,18 +42,14 @@ def solve(
     return {**written.summary, "out": str(target.absolute()), "warnings": list(written.warnings)}
 
 
-def _conclude(terminal: Terminal, pipeline: Pipeline, written: Written, target: Path) -> None:
+def _conclude(terminal: Terminal, pipeline: ps.Pipeline, written: Written, target: Path) -> None:
     from photostereo.lights.strengths import describe_correction
 
     for warning in written.warnings:
         terminal.say(f"Warning: {warning}")
     result = pipeline.solution
-    plural = "" if result.iterations == 1 else "s"
-    how = {
-        "closed form": "closed form",
-        "converged": f"converged after {result.iterations} iteration{plural}",
-        "iterations": f"{result.iterations} iteration{plural}",
-    }[result.status]
+    how = f"{result.iterations} iteration{'s' * (result.iterations != 1)}"
+    how = {"closed form": "closed form", "converged": f"converged after {how}"}.get(result.status, how)
     terminal.say(f"{result.method}: {how}, {sum(written.summary['seconds'].values()):.1f} s in total")
     if result.angular_error is not None:
         terminal.say(error_words(result.angular_error))
@@ -77,7 +70,7 @@ def _conclude(terminal: Terminal, pipeline: Pipeline, written: Written, target: 
         terminal.say(f"Report:  {target / 'report.html'}  (photostereo view {target})")
 
 
-def error_words(error: ErrorSummary) -> str:
+def error_words(error: ps.ErrorSummary) -> str:
     """The angular error in a sentence; if some pixels have no truth, without them first and with them after."""
     with_all = f"mean {error.mean:.2f}°, median {error.median:.2f}°"
     if not error.unknown_truth:

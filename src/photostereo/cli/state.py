@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from photostereo.capture import Capture
+import photostereo as ps
 from photostereo.cli.terminal import Terminal
 from photostereo.core.findings import as_finding
-from photostereo.pipeline.pipeline import Pipeline
+
+#: Notes about the source of the lights, which has a line of its own.
+_SAID_HERE = ("no-lights", "lights-from-ball")
 
 
-def capture_line(capture: Capture) -> str:
+def capture_line(capture: ps.Capture) -> str:
     height, width = capture.frame
     kind = "in color" if capture.is_color else "gray"
     return f"{capture.name}: {len(capture)} photographs, {width} × {height} pixels, {kind}"
 
 
-def report_state(terminal: Terminal, pipeline: Pipeline) -> None:
+def report_state(terminal: Terminal, pipeline: ps.Pipeline) -> None:
     """The capture, how it was read, where the lights come from, and problems; minor notes are left to ``info``."""
     if terminal.quiet:
         return
@@ -27,12 +29,8 @@ def report_state(terminal: Terminal, pipeline: Pipeline) -> None:
             terminal.say(f"lights found from: {sources}; strengths: {origin.calibration.strengths_from}")
             for warning in origin.calibration.warnings:
                 terminal.say(f"Warning: {warning}.")
-            said = origin.calibration.warnings
-            notes = tuple(
-                n
-                for n in notes
-                if n not in said and as_finding(n).code not in ("no-lights", "lights-from-ball")
-            )
+            said = {*origin.calibration.warnings, *(n for n in notes if as_finding(n).code in _SAID_HERE)}
+            notes = tuple(note for note in notes if note not in said)
         for note in notes:
             terminal.say(f"• {note}")
     findings = pipeline.diagnosis.findings
@@ -41,7 +39,5 @@ def report_state(terminal: Terminal, pipeline: Pipeline) -> None:
             terminal.say(f"Warning: {finding.rendered('terminal')}")
     notices = sum(finding.severity == "notice" for finding in findings)
     if notices:
-        plural = "s" if notices > 1 else ""
-        terminal.say(
-            f"{notices} minor note{plural}; run `photostereo info` to see {'them' if plural else 'it'}."
-        )
+        count, them = ("1 minor note", "it") if notices == 1 else (f"{notices} minor notes", "them")
+        terminal.say(f"{count}; run `photostereo info` to see {them}.")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from photostereo.cli.command import option
+from photostereo.cli.command import argument, option
 from photostereo.cli.terminal import Terminal
 
 
 def view(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Results of solve, compare or demo.")],
     terminal: Terminal,
+    out: Path = argument("Results of solve, compare or demo.", "OUT"),
     serve: bool | None = option(
         "Serve it on 127.0.0.1, or open the file (default: serve if the result has more detail than the page).",
         flags="--serve/--no-serve",

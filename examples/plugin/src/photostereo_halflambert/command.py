@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from photostereo.cli.command import option
-from photostereo.cli.options import CapturePath
+from photostereo.cli.options import CAPTURE
 from photostereo.cli.terminal import Terminal
 
 
 def brightness(
-    capture: CapturePath,
     terminal: Terminal,
+    capture: Path = CAPTURE,
     digits: int = option("Digits to print.", min=1, default=3),
 ) -> dict[str, Any]:
     """Print the mean brightness of each photograph."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from photostereo.cli.command import option
+from photostereo.cli.command import REQUIRED, argument, option
 from photostereo.cli.options import FORCE, names, numbers
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import ParameterError, require_extra
@@ -20,11 +18,9 @@ MOST = 12
 
 
 def figure(
-    sources: Annotated[
-        list[Path], typer.Argument(metavar="RESULT...", help="Results of solve, compare or sweep.")
-    ],
-    out: Annotated[Path, option("A .pdf, .svg or .png file.", metavar="FIG", flags="--out -o")],
     terminal: Terminal,
+    sources: list[Path] = argument("Results of solve, compare or sweep.", "RESULT..."),
+    out: Path = option("A .pdf, .svg or .png file.", metavar="FIG", flags="--out -o", default=REQUIRED),
     truth: Path | None = option("A capture with truth, or true normals as .npy or .png: adds error maps."),
     zoom: list[str] | None = option("Add a close-up; can be repeated.", metavar="X,Y,W,H"),
     relit: list[str] | None = option("Add a row lit from this direction; can be repeated.", metavar="X,Y,Z"),

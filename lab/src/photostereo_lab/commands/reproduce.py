@@ -6,19 +6,20 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.cli.command import argument, option
-from photostereo.cli.options import DEVICE, ONLY_FIGURES, GrowingOut, Running
+from photostereo.cli.options import DEVICE, GROWING, Running, output
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import ParameterError
+from photostereo_lab.commands.sweep import ONLY_FIGURES
 
 
 def reproduce(
-    running: Running,
     terminal: Terminal,
-    names: list[str] | None = argument(metavar="NAME...", help="Runs; see --list."),
+    running: Running,
+    names: list[str] | None = argument("Runs; see --list.", "NAME...", default=None),
     data: Path | None = option(
         "Folder with diligent/pmsData and harvard.", metavar="DIR", envvar="PHOTOSTEREO_DATA"
     ),
-    out: GrowingOut = Path("reproduction"),
+    out: Path = output(GROWING, default=Path("reproduction")),
     everything: bool = option("Do all runs.", flags="--all", default=False),
     listing: bool = option("List the runs and what the paper reports.", flags="--list", default=False),
     quick: bool = option("Small grids and few trials: minutes.", default=False),

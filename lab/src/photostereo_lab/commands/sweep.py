@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from photostereo.cli.command import option
-from photostereo.cli.options import DEVICE, ONLY_FIGURES, GrowingOut, Running
+from photostereo.cli.command import REQUIRED, argument, option
+from photostereo.cli.options import DEVICE, GROWING, Running, output
 from photostereo.cli.terminal import Terminal
+
+ONLY_FIGURES = option("Redraw tables and figures without computing anything.", default=False)
 
 
 def sweep(
-    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan (TOML); see docs/lab/sweeps.md.")],
-    out: GrowingOut,
-    running: Running,
     terminal: Terminal,
+    running: Running,
+    plan: Path = argument("A plan (TOML); see docs/lab/sweeps.md.", "PLAN"),
+    out: Path = output(GROWING, default=REQUIRED),
     data: Path | None = option("Folder of the captures in the plan.", metavar="DIR"),
     only_figures: bool = ONLY_FIGURES,
     device: str = DEVICE,

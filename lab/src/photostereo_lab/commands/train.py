@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from photostereo.cli.command import option
+import photostereo as ps
+from photostereo.cli.command import REQUIRED, option
 from photostereo.cli.options import FORCE, SEED
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import OutputError, ParameterError, require_extra
@@ -22,8 +23,8 @@ class Model(StrEnum):
 
 
 def train(
-    out: Annotated[Path, option("Weights to write (.npz).", metavar="FILE", flags="--out -o")],
     terminal: Terminal,
+    out: Path = option("Weights to write (.npz).", metavar="FILE", flags="--out -o", default=REQUIRED),
     model: Model = option("The network to train.", default=Model.REFLECTANCE),
     minutes: float = option("Duration of the training.", min=0.01, default=10.0),
     seed: int = SEED,
@@ -94,14 +95,12 @@ def _task(model: Model, device: str, minutes: float, seed: int) -> Task:
 
 def evaluation(folder: Path, weights: Path) -> list[str]:
     """The mean error of `net` with these weights on every capture with truth under a folder."""
-    from photostereo.capture import load
     from photostereo.capture.loading import recognize
-    from photostereo.solver.solve import solve
 
     lines = []
     for path in sorted(entry for entry in folder.iterdir() if recognize(entry) is not None):
-        capture = load(path, color=True)
-        result = solve(capture, "net", weights=str(weights))
+        capture = ps.load(path, color=True)
+        result = ps.solve(capture, "net", weights=str(weights))
         if result.angular_error is not None:
             lines.append(f"{capture.name}: mean {result.angular_error.mean:.2f}°")
     return lines or [f"{folder} has no capture with truth."]
