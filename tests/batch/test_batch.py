@@ -103,7 +103,7 @@ def test_ten_captures_one_broken_one_worker_killed_one_not_utf8(folder, tmp_path
 
 
 def run_here(one: Path, out: Path, settings: Settings = PLAIN, key: str = "k"):
-    return run_capture(str(one), str(out), key, settings, ["photostereo", "batch"])
+    return run_capture(one, out, key, settings, ["photostereo", "batch"])
 
 
 def test_results_whose_worker_died_before_it_reported_are_not_made_again(one, tmp_path):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import photostereo as ps
 from photostereo.batch import worker
-from photostereo.batch.options import connect
-from photostereo.batch.worker import OverWorkers, open_capture
+from photostereo.batch.options import RunOptions
+from photostereo.batch.worker import share_bands
 from photostereo.capture import write_diligent
 from photostereo.pipeline.settings import Settings
 from photostereo.solver.tiles import OF_A_RESULT, OF_THE_PROGRAM, bytes_of_row
@@ -28,9 +30,9 @@ def written(tmp_path_factory):
 
 def test_outside_of_a_cluster_bands_are_solved_here(written) -> None:
     path, memory = written
-    alone = ps.solve(open_capture(path, SETTINGS), "dlnv", memory=memory, max_iter=2)
-    deal = OverWorkers(path, SETTINGS)
-    dealt = ps.solve(open_capture(path, SETTINGS), "dlnv", memory=memory, max_iter=2, deal=deal)
+    alone = ps.solve(ps.Pipeline(path, SETTINGS).capture, "dlnv", memory=memory, max_iter=2)
+    deal = partial(share_bands, path, SETTINGS)
+    dealt = ps.solve(ps.Pipeline(path, SETTINGS).capture, "dlnv", memory=memory, max_iter=2, deal=deal)
     assert np.array_equal(dealt.normals, alone.normals)
     assert np.array_equal(dealt.albedo, alone.albedo)
     assert (dealt.digest, dealt.iterations) == (alone.digest, alone.iterations)
@@ -39,15 +41,15 @@ def test_outside_of_a_cluster_bands_are_solved_here(written) -> None:
 @pytest.mark.slow
 def test_two_workers_share_a_capture(written) -> None:
     path, memory = written
-    alone = ps.solve(open_capture(path, SETTINGS), "dlnv", memory=memory, max_iter=2)
-    with connect(workers=2) as client:
+    alone = ps.solve(ps.Pipeline(path, SETTINGS).capture, "dlnv", memory=memory, max_iter=2)
+    with RunOptions(workers=2).connect() as client:
         future = client.submit(
             ps.solve,
-            open_capture(path, SETTINGS),
+            ps.Pipeline(path, SETTINGS).capture,
             "dlnv",
             memory=memory,
             max_iter=2,
-            deal=OverWorkers(path, SETTINGS),
+            deal=partial(share_bands, path, SETTINGS),
         )
         shared = future.result(timeout=120)
         took_part = client.run(lambda: worker._opened is not None)

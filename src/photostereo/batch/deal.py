@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from photostereo.batch.options import HERE, SILENT_RUN, Progress, RunControl, RunOptions, as_time
 
@@ -36,60 +36,51 @@ DEATHS = 3
 RESTART_SECONDS = 20
 
 
-class Ended(Protocol):
-    """What is needed of an outcome."""
-
-    @property
-    def status(self) -> str: ...
-
-
-O = TypeVar("O", bound=Ended)  # noqa: E741
-
-
 @dataclass(frozen=True)
-class Job(Generic[O]):
+class Job:
     """Something for a worker to do."""
 
-    key: str  #: identifies its outcome
-    call: Callable[[], O]  #: what the worker calls; whatever goes wrong is its outcome, not an exception
+    key: Any  #: identifies its outcome
+    #: what the worker calls; whatever goes wrong is its outcome (an object with a ``status``), not an exception
+    call: Callable[[], Any]
     bundle: Hashable = None  #: jobs of one bundle go to one worker while there are enough bundles
 
 
 @dataclass(eq=False)
-class _Held(Generic[O]):
-    job: Job[O]
+class _Held:
+    job: Job
     worker: str
     since: float
     future: Any
 
 
 @dataclass
-class Coordinator(Generic[O]):
+class Coordinator:
     """Assigns jobs until each has an outcome."""
 
     client: Client  #: of the cluster
-    write: Callable[[str, O], None]  #: called with the key and the outcome of a job as soon as it is there
+    write: Callable[[Any, Any], None]  #: called with the key and the outcome of a job as soon as it is there
     #: makes an outcome, from words and a code, for a job whose workers died or fell silent
-    fail: Callable[[str, str], O]
+    fail: Callable[[str, str], Any]
     tally: Progress  #: counts of jobs that had an outcome before; updated
     options: RunOptions = HERE  #: deadlines
     #: asked now and then for further jobs; None when there will be no more
-    more: Callable[[], Sequence[Job[O]] | None] | None = None
+    more: Callable[[], Sequence[Job] | None] | None = None
     control: RunControl = SILENT_RUN  #: receives progress
 
     def __post_init__(self) -> None:
         from distributed import as_completed
 
-        self.waiting: dict[Hashable, deque[Job[O]]] = {}
+        self.waiting: dict[Hashable, deque[Job]] = {}
         self.bundle_of: dict[str, Hashable] = {}
-        self.held: dict[str, _Held[O]] = {}  # by Dask's key
+        self.held: dict[str, _Held] = {}  # by Dask's key
         self.ended = as_completed(loop=self.client.loop, with_results=True, raise_errors=False)
-        self.deaths: Counter[str] = Counter()
+        self.deaths: Counter[Any] = Counter()
         self.present: set[str] = set()
         self.silent: set[str] = set()
         self.looked, self.seen = -TICK, {"": time.monotonic()}  # when each worker was last there
 
-    def run(self, jobs: Iterable[Job[O]]) -> Progress:
+    def run(self, jobs: Iterable[Job]) -> Progress:
         """Until every job has an outcome and there will be no more."""
         self.add(jobs)
         while self.fetch_more() or self.held or any(self.waiting.values()):
@@ -107,7 +98,7 @@ class Coordinator(Generic[O]):
             time.sleep(PAUSE)
         return list(found)
 
-    def add(self, jobs: Iterable[Job[O]]) -> None:
+    def add(self, jobs: Iterable[Job]) -> None:
         for job in jobs:
             self.waiting.setdefault(job.bundle, deque()).append(job)
 
@@ -146,7 +137,7 @@ class Coordinator(Generic[O]):
         for held in [held for held in self.held.values() if now - self.seen[held.worker] > GONE]:
             self.take_back(held)
 
-    def take_back(self, held: _Held[O]) -> None:
+    def take_back(self, held: _Held) -> None:
         """The worker of a job is gone: run it elsewhere, unless that happened too often."""
         self.deaths[held.job.key] += 1
         if self.deaths[held.job.key] == DEATHS:
@@ -158,7 +149,7 @@ class Coordinator(Generic[O]):
         with suppress(Exception):  # the scheduler may be gone too
             held.future.cancel(force=True)
 
-    def next_job(self, worker: str) -> Job[O] | None:
+    def next_job(self, worker: str) -> Job | None:
         """Of the worker's own bundle, of a new one, or of the longest that others are at."""
         self.waiting = {bundle: jobs for bundle, jobs in self.waiting.items() if jobs}
         if not self.waiting:
@@ -183,7 +174,7 @@ class Coordinator(Generic[O]):
             words = f"{type(problem).__name__}: {problem}"
             self.settle(held, result if problem is None else self.fail(words, "internal"))
 
-    def end_overdue(self, held: _Held[O]) -> None:
+    def end_overdue(self, held: _Held) -> None:
         """A job past its deadline has failed; its worker gets no more jobs and is restarted under another name."""
         words = f"No result after {as_time(self.options.deadline)}, the time limit of a job: the worker hung or was stopped."
         self.settle(held, self.fail(words, "deadline"))
@@ -191,7 +182,7 @@ class Coordinator(Generic[O]):
         self.present.discard(held.worker)
         threading.Thread(target=self.restart, args=(held,), daemon=True).start()
 
-    def restart(self, held: _Held[O]) -> None:
+    def restart(self, held: _Held) -> None:
         """Ask for a fresh process; a worker without a nanny stays away."""
         with suppress(Exception):  # the scheduler may be gone too
             held.future.cancel(force=True)
@@ -209,11 +200,11 @@ class Coordinator(Generic[O]):
             self.count(job, self.fail(words, "no-workers"))
         self.waiting, self.more = {}, None
 
-    def settle(self, held: _Held[O], outcome: O) -> None:
+    def settle(self, held: _Held, outcome: Any) -> None:
         del self.held[held.future.key]
         self.count(held.job, outcome)
 
-    def count(self, job: Job[O], outcome: O) -> None:
+    def count(self, job: Job, outcome: Any) -> None:
         self.write(job.key, outcome)
         done = outcome.status == "done"
         self.tally.done += done

@@ -23,13 +23,6 @@ def canonical_json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def plain(value: Any) -> Any:
-    """Tuples as lists and NumPy scalars as Python's, so that JSON returns what it was given."""
-    if isinstance(value, (tuple, list)):
-        return [plain(part) for part in value]
-    return value.item() if hasattr(value, "item") else value
-
-
 def fingerprint(path: Path) -> str:
     """Sixteen digits from the names and sizes of the files in a folder, or from the content of a single file."""
     state = hashlib.blake2b(digest_size=8)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,9 +39,42 @@ class RunOptions:
             if not seconds > 0:
                 raise ParameterError(code="bad-deadline", name=name, seconds=seconds)
 
-    def connect(self) -> AbstractContextManager[Client]:
-        """A client of the cluster; a local cluster ends with the block."""
-        return connect(self.scheduler, workers=self.workers)
+    @contextmanager
+    def connect(self) -> Iterator[Client]:
+        """A client of the cluster; a local one ends with the block."""
+        import dask
+        from distributed import Client, LocalCluster
+        from distributed.security import Security
+
+        if self.scheduler is not None:
+            try:
+                client = Client(self.scheduler, timeout="15s")
+            except (OSError, ValueError, TimeoutError) as problem:
+                raise ParameterError(
+                    code="no-scheduler", scheduler=self.scheduler, problem=str(problem)
+                ) from None
+            with client:
+                _require_same_version(client)
+                yield client
+            return
+        with _environment_restored(), dask.config.set(_LOCAL_CLUSTER), ExitStack() as stack:
+            with deferred_interrupt():
+                cluster = stack.enter_context(
+                    LocalCluster(
+                        n_workers=self.workers or worker_count(),
+                        threads_per_worker=1,
+                        processes=True,
+                        dashboard_address="127.0.0.1:0",  # not the default, which is a port on every interface
+                        scheduler_kwargs={"dashboard": False},
+                        host="127.0.0.1",
+                        protocol="tls",
+                        security=Security.temporary(),
+                        memory_limit=0,
+                        silence_logs="CRITICAL",
+                    )
+                )
+                client = stack.enter_context(Client(cluster))
+            yield client
 
     def require(self, device: str) -> None:
         """Raise what is missing before anything is written: Dask, or the device on this machine."""
@@ -117,6 +150,23 @@ BYTES_PER_WORKER = 1.5e9
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
+#: Dask's settings for the local cluster.
+_LOCAL_CLUSTER: dict[str, Any] = {
+    "distributed.scheduler.allowed-failures": 2,
+    # Bundles are assigned by hand; stealing would make a second worker load the same photographs.
+    "distributed.scheduler.work-stealing": False,
+    "distributed.worker.daemon": True,
+    # No pages about the run, which anybody on this machine could read.
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    "distributed.comm.timeouts.connect": "30s",
+    "distributed.nanny.pre-spawn-environ": dict.fromkeys(_THREAD_VARIABLES, "1"),
+    "distributed.admin.log-format": "%(message)s",
+    # Outcomes are in the store; a worker that misses the scheduler while both are closed would print a traceback.
+    "logging.distributed": "critical",
+}
+
+
 def worker_count() -> int:
     """One process per core, fewer if memory is short: dictionary learning gains more from jobs side by side than from
     threads within one.
@@ -124,58 +174,6 @@ def worker_count() -> int:
     import psutil  # type: ignore[import-untyped]
 
     return max(1, min(processors(), int(psutil.virtual_memory().available / BYTES_PER_WORKER)))
-
-
-@contextmanager
-def connect(scheduler: str | None = None, *, workers: int | None = None) -> Iterator[Client]:
-    """A client of the cluster at an address such as ``tcp://host:8786``, or of a local one that ends with the
-    block.
-    """
-    import dask
-    from distributed import Client, LocalCluster
-    from distributed.security import Security
-
-    if scheduler is not None:
-        try:
-            client = Client(scheduler, timeout="15s")
-        except (OSError, ValueError, TimeoutError) as problem:
-            raise ParameterError(code="no-scheduler", scheduler=scheduler, problem=str(problem)) from None
-        with client:
-            _require_same_version(client)
-            yield client
-        return
-    settings: dict[str, Any] = {
-        "distributed.scheduler.allowed-failures": 2,
-        # Bundles are assigned by hand; stealing would make a second worker load the same photographs.
-        "distributed.scheduler.work-stealing": False,
-        "distributed.worker.daemon": True,
-        # No pages about the run, which anybody on this machine could read.
-        "distributed.scheduler.http.routes": [],
-        "distributed.worker.http.routes": [],
-        "distributed.comm.timeouts.connect": "30s",
-        "distributed.nanny.pre-spawn-environ": dict.fromkeys(_THREAD_VARIABLES, "1"),
-        "distributed.admin.log-format": "%(message)s",
-        # Outcomes are in the store; a worker that misses the scheduler while both are closed would print a traceback.
-        "logging.distributed": "critical",
-    }
-    with _environment_restored(), dask.config.set(settings), ExitStack() as stack:
-        with deferred_interrupt():
-            cluster = stack.enter_context(
-                LocalCluster(
-                    n_workers=workers or worker_count(),
-                    threads_per_worker=1,
-                    processes=True,
-                    dashboard_address="127.0.0.1:0",  # not the default, which is a port on every interface
-                    scheduler_kwargs={"dashboard": False},
-                    host="127.0.0.1",
-                    protocol="tls",
-                    security=Security.temporary(),
-                    memory_limit=0,
-                    silence_logs="CRITICAL",
-                )
-            )
-            client = stack.enter_context(Client(cluster))
-        yield client
 
 
 @contextmanager

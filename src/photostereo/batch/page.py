@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,12 +10,15 @@ from urllib.parse import quote
 
 import cv2
 import numpy as np
+from markupsafe import Markup
 
 from photostereo._version import __version__
 from photostereo.batch.ledger import Ledger
 from photostereo.core.errors import PhotostereoError
 from photostereo.diagnosis.expected_error import ExpectedError
 from photostereo.io.safe import read_bytes
+from photostereo.report.document import bundle, content_policy, templates, write_page
+from photostereo.report.pictures import jpeg
 
 #: Pixels along the longer side of a thumbnail.
 THUMBNAIL = 128
@@ -39,32 +41,24 @@ FIGURES = {
 
 def write_overview(ledger: Ledger, path: Path) -> Path:
     """Write the page from the ledger and the pictures beside it."""
-    from markupsafe import Markup
-
-    from photostereo.report.document import bundle, content_policy, templates, write_page
-
     rows = order_rows(ledger.rows())
     style = bundle("static", ("base.css",)) + bundle("templates", ("batch.css",))
     script = bundle("templates", ("batch.js",))
     known = [name for name in FIGURES if any(name in row["figures"] for row in rows)]
     failed = sum(row["status"] != "done" for row in rows)
-    text = (
-        templates()
-        .get_template("batch.html")
-        .render(
-            title="Batch",
-            style=Markup(style),
-            script=Markup(script),
-            policy=content_policy(style, script),
-            version=__version__,
-            headings=[FIGURES[name][0] for name in known],
-            rows=[_entry(row, ledger.folder.absolute(), known) for row in rows],
-            done=len(rows) - failed,
-            failed=failed,
-            unusual=sum(bool(row["unusual"]) for row in rows if row["status"] == "done"),
-        )
-    )
-    write_page(path, text)
+    facts = {
+        "title": "Batch",
+        "style": Markup(style),
+        "script": Markup(script),
+        "policy": content_policy(style, script),
+        "version": __version__,
+        "headings": [FIGURES[name][0] for name in known],
+        "rows": [_entry(row, ledger.folder.absolute(), known) for row in rows],
+        "done": len(rows) - failed,
+        "failed": failed,
+        "unusual": sum(bool(row["unusual"]) for row in rows if row["status"] == "done"),
+    }
+    write_page(path, templates().get_template("batch.html").render(facts))
     return path
 
 
@@ -144,5 +138,4 @@ def thumbnail(path: Path) -> str | None:
     scale = min(1.0, THUMBNAIL / max(picture.shape[:2]))
     size = (max(1, round(picture.shape[1] * scale)), max(1, round(picture.shape[0] * scale)))
     small = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
-    data = cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, 80])[1]
-    return "data:image/jpeg;base64," + base64.b64encode(data.tobytes()).decode("ascii")
+    return jpeg(small[..., ::-1], quality=80)

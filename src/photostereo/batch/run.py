@@ -62,8 +62,7 @@ class _Batch:
     command: list[str]
     options: RunOptions
     control: RunControl
-    items: dict[str, Item] = field(default_factory=dict)
-    keys: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)  # of the captures so far, by their paths
     tally: Progress = field(default_factory=lambda: Progress(0, unit="captures"))
     share: int = 1
 
@@ -86,12 +85,12 @@ class _Batch:
         write_overview(self.ledger, self.out / "index.html")
         return self.tally
 
-    def deal(self, jobs: list[Job[Outcome]], watch: Watch | None) -> None:
+    def deal(self, jobs: list[Job], watch: Watch | None) -> None:
         if self.options.scheduler is None:
             warm_up(self.settings.solving.method, self.settings.solving.device)
         with self.options.connect() as client:
             self.tally.total += len(jobs)
-            coordinator: Coordinator[Outcome] = Coordinator(
+            coordinator = Coordinator(
                 client,
                 write=self.write,
                 fail=failure,
@@ -112,29 +111,27 @@ class _Batch:
             finally:
                 self.control.end()
 
-    def news(self, watch: Watch) -> list[Job[Outcome]] | None:
+    def news(self, watch: Watch) -> list[Job] | None:
         """Jobs of captures that have appeared; None when the watch is over."""
         if self.tally.running:
             watch.stay()
         ready = watch.ready()
         return None if ready is None else self.jobs(ready)
 
-    def jobs(self, paths: Sequence[Path]) -> list[Job[Outcome]]:
+    def jobs(self, paths: Sequence[Path]) -> list[Job]:
         """Jobs for those captures that the ledger does not have; the others are counted."""
         rows = self.ledger.rows()
-        taken = {row["path"]: row["name"] for row in rows.values()}
-        taken |= {item.path_text: item.name for item in self.items.values()}
+        self.names |= {row["path"]: row["name"] for row in rows.values()}
         jobs = []
-        for item in name_captures(paths, taken):
-            self.items[item.name] = item
+        for item in name_captures(paths, self.names):
+            self.names[item.path_text] = item.name
             try:
                 key = key_of(self.settings, f"{item.name} {fingerprint(item.path)}")
             except PhotostereoError as problem:
+                self.ledger.write(item, "", failure(str(problem), error_code(problem)))
                 self.tally.total += 1
                 self.tally.failed += 1
-                self.ledger.write(item, "", failure(str(problem), error_code(problem)))
                 continue
-            self.keys[item.name] = key
             row = rows.get(item.name)
             if row is not None and row["key"] == key and self.is_settled(row):
                 failed = row["status"] != "done"
@@ -143,7 +140,9 @@ class _Batch:
                 self.tally.failed += failed
                 self.tally.failed_earlier += failed
             else:
-                jobs.append(self.job(item, key))
+                out = self.out / item.name
+                call = partial(run_capture, item.path, out, key, self.settings, self.command, self.share)
+                jobs.append(Job((item, key), call, item.name))
         return jobs
 
     def is_settled(self, row: dict[str, Any]) -> bool:
@@ -151,12 +150,7 @@ class _Batch:
             return (self.out / str(row["name"]) / "summary.json").is_file()
         return not self.options.retry_failed
 
-    def job(self, item: Item, key: str) -> Job[Outcome]:
-        out = str(self.out / item.name)
-        call = partial(run_capture, str(item.path), out, key, self.settings, self.command, self.share)
-        return Job(item.name, call, item.name)
-
-    def write(self, name: str, outcome: Outcome) -> None:
-        self.ledger.write(self.items[name], self.keys[name], outcome)
+    def write(self, job: tuple[Item, str], outcome: Outcome) -> None:
+        self.ledger.write(*job, outcome)
         if outcome.status != "done":
-            self.control.say(f"{name} failed: {outcome.error}")
+            self.control.say(f"{job[0].name} failed: {outcome.error}")

@@ -96,14 +96,14 @@ def warm_up(method: str, device: str = "cpu") -> None:
 
 
 def run_capture(
-    path: str, out: str, key: str, settings: Settings, command: list[str], share: int = 1
+    path: Path, out: Path, key: str, settings: Settings, command: list[str], share: int = 1
 ) -> Outcome:
     """Solve one capture; whatever goes wrong with it is an outcome, not an exception.
 
     A folder ``out`` that bears the key (of the capture with these settings) is complete and is not made again. ``share``
     workers share the memory of a machine; a capture that does not fit is solved in parts.
     """
-    return run_safely(partial(_solve, Path(path), Path(out), key, settings, command, share), failure)
+    return run_safely(partial(_solve, path, out, key, settings, command, share), failure)
 
 
 def _finished(out: Path, key: str) -> Outcome | None:
@@ -124,9 +124,10 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
         clear_leftovers(out)  # of the worker that died
         return outcome
     began = time.perf_counter()
+    settings = settings.changed(workers=1)  # to decode: the other workers have the other cores
     if settings.solving.memory is None:
         settings = settings.changed(memory=available_memory() // (2 * share))
-    pipeline = Pipeline(path, for_worker(settings), deal=OverWorkers(path, settings))
+    pipeline = Pipeline(path, settings, deal=partial(share_bands, path, settings))
 
     def facts() -> dict[str, Any]:
         nonlocal outcome
@@ -190,54 +191,38 @@ def _figures_of_photographs(capture: Capture, result: Reconstruction) -> dict[st
 # its own disk. The result is that of one worker alone, bit for bit: the bands are the same.
 
 #: The capture whose bands this process has solved last, with what it was opened for.
-_opened: tuple[tuple[str, Settings], Capture] | None = None
+_opened: tuple[tuple[Path, Settings], Capture] | None = None
 
 
-def for_worker(settings: Settings) -> Settings:
-    """The settings on a worker: it decodes with one thread, as the others have the other cores."""
-    return settings.changed(workers=1)
-
-
-def open_capture(path: Path, settings: Settings) -> Capture:
-    """The capture as these settings read it, its photographs on disk."""
-    return Pipeline(path, for_worker(settings)).capture
-
-
-class OverWorkers:
-    """Assigns the bands of a capture to the workers of the cluster that this process belongs to.
+def share_bands(
+    path: Path, settings: Settings, capture: Capture, bands: Sequence[Band], learned: Learned
+) -> Iterator[tuple[Band, SolvedBand]]:
+    """Solve the bands of a capture on the workers of the cluster that this process belongs to.
 
     Outside of a cluster, or without a second worker, they are solved here, one after the other.
     """
+    if len(bands) < 2 or _others() < 1:
+        for band in bands:
+            yield band, _solve_band(capture, settings, band, learned)
+        return
+    from distributed import as_completed, worker_client
 
-    def __init__(self, path: Path, settings: Settings) -> None:
-        self.path, self.settings = path, settings
-
-    def __call__(
-        self, capture: Capture, bands: Sequence[Band], learned: Learned
-    ) -> Iterator[tuple[Band, SolvedBand]]:
-        if len(bands) < 2 or _others() < 1:
-            for band in bands:
-                yield band, _solve_band(capture, self.settings, band, learned)
-            return
-        from distributed import as_completed, worker_client
-
-        with worker_client() as client:  # gives its place up while it waits: a band may take it
-            # To all of them: tasks go where what they need lies already.
-            taught = client.scatter(learned, broadcast=True, hash=False)
-            waiting = {
-                client.submit(solve_one, str(self.path), self.settings, band, taught, pure=False): band
-                for band in bands
-            }
-            for future in as_completed(list(waiting)):
-                yield waiting.pop(future), future.result()
+    with worker_client() as client:  # gives its place up while it waits: a band may take it
+        # To all of them: tasks go where what they need lies already.
+        taught = client.scatter(learned, broadcast=True, hash=False)
+        waiting = {
+            client.submit(_solve_there, path, settings, band, taught, pure=False): band for band in bands
+        }
+        for future in as_completed(list(waiting)):
+            yield waiting.pop(future), future.result()
 
 
-def solve_one(path: str, settings: Settings, band: Band, learned: Learned) -> SolvedBand:
+def _solve_there(path: Path, settings: Settings, band: Band, learned: Learned) -> SolvedBand:
     global _opened
     set_threads()
     if _opened is None or _opened[0] != (path, settings):
         _opened = None  # its space on disk first
-        capture = open_capture(Path(path), settings)
+        capture = Pipeline(path, settings).capture
         capture.photographs.keep_decoded()
         _opened = ((path, settings), capture)
     return _solve_band(_opened[1], settings, band, learned)

@@ -44,12 +44,11 @@ class Terminal(RunControl):
         self.out = out or Console(highlight=False)
         self.err = err or Console(stderr=True, highlight=False)
         self._bar: Any = None
-        self._task: Any = None
         self._stage, self._note = "", ""
         self._total: int | None = None
         self._done = 0
         self._pace = Pace()
-        self._shown = self._last_line = time.monotonic()
+        self._printed = time.monotonic()  # the last line of progress, without a terminal
 
     def __enter__(self) -> Terminal:
         self._announcing = announcing(self._say_compiling)
@@ -61,38 +60,34 @@ class Terminal(RunControl):
     ) -> None:
         self._announcing.__exit__(kind, value, trace)
         self.finish()
-        self._hide()
+        self.end()
 
     # Messages.
 
     def say(self, text: Any = "") -> None:
         """A line or a table for the user, unless quiet is set."""
-        if self.quiet:
-            return
-        self._hide()
         self._print(self.out, text)
+
+    def table(self, title: str | None, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        self.say(text_table(header, rows, title))
 
     def _say_compiling(self, message: str) -> None:
         self._pace.restart()
-        if not self.quiet:
-            self._hide()
-            self._print(self.err, message)
+        self._print(self.err, message)
 
-    @staticmethod
-    def _print(console: Console, text: Any) -> None:
+    def _print(self, console: Console, text: Any) -> None:
         from rich.text import Text
 
-        if not isinstance(text, str):
-            # A table that is too wide for the terminal is shown without its frame.
-            if sum(column.min_width + 3 for column in text.columns) >= console.width:
-                text.box, text.pad_edge, text.collapse_padding = None, False, True
-            console.print(text)
-        else:
+        if self.quiet:
+            return
+        self.end()
+        if isinstance(text, str):
             console.print(Text(wrapped(printable(text), console)), soft_wrap=True)
-
-    def table(self, title: str | None, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        if not self.quiet:
-            self.say(text_table(header, rows, title))
+            return
+        # A table that is too wide for the terminal is shown without its frame.
+        if sum(column.min_width + 3 for column in text.columns) >= console.width:
+            text.box, text.pad_edge, text.collapse_padding = None, False, True
+        console.print(text)
 
     def summary(self) -> str:
         """Where the time went, e.g. ``"Time: photographs 1.2 s, iterations 4.0 s, other 0.3 s"``; ends the last stage."""
@@ -108,20 +103,12 @@ class Terminal(RunControl):
     def on_stage(self, name: str, total: int | None) -> None:
         self._stage, self._total, self._done, self._note = name, total, 0, ""
         self._pace.restart()
-        now = time.monotonic()
-        if self.quiet:
-            return
-        if self.err.is_terminal:
-            self._show()
-        elif now - self._last_line > PLAIN_INTERVAL:
-            self._print_progress(name)
-        self._shown = now
+        self._show(name)
 
     def on_advance(self, steps: int) -> None:
         self._done += steps
         self._pace.note(self._done)
-        count = f"{self._done}{f'/{self._total}' if self._total else ''}"
-        self._refresh(f"{self._stage}: {count}", self._note)
+        self._show(f"{self._stage}: {self._done}{f'/{self._total}' if self._total else ''}", self._note)
 
     def on_iteration(self, record: Iteration) -> None:
         error = "" if record.error is None else f", error {record.error:.2f}°"
@@ -134,60 +121,40 @@ class Terminal(RunControl):
         self._total, self._done = now.total, now.done + now.failed
         failed = f"{now.failed} failed, " if now.failed else ""
         self._note = f"{failed}{now.running} running"
-        self._refresh(f"{self._stage}: {now}")
+        self._show(f"{self._stage}: {now}")
 
-    def _refresh(self, line: str, note: str = "") -> None:
+    def _show(self, line: str, note: str = "") -> None:
         """Draw the bar; without a terminal, print a line now and then."""
-        now = time.monotonic()
         if self.quiet:
             return
+        seconds = self._pace.seconds_left(self._total)
+        left = "" if seconds is None else f"{as_time(seconds)} left"
         if self.err.is_terminal:
-            self._show()
-        elif now - self._shown > PLAIN_INTERVAL:
-            self._shown = now
-            left = self._pace.seconds_left(self._total)
-            words = [line, *([] if left is None else [f"{as_time(left)} left"]), *([note] if note else [])]
-            self._print_progress(", ".join(words))
+            self._draw(left)
+        elif time.monotonic() - self._printed > PLAIN_INTERVAL:
+            self._printed = time.monotonic()
+            self._print(self.err, ", ".join(word for word in (line, left, note) if word))
 
-    def end(self) -> None:
-        self._hide()
+    def _draw(self, left: str) -> None:
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as Bar
 
-    def _print_progress(self, line: str) -> None:
-        self._last_line = time.monotonic()
-        self._print(self.err, line)
-
-    def _show(self) -> None:
         if self._bar is None:
-            from rich.progress import BarColumn, TextColumn
-            from rich.progress import Progress as Bar
-
-            columns = (
-                "{task.description}",
-                "{task.fields[count]}",
-                "{task.fields[left]}",
-                "{task.fields[note]}",
-            )
-            first, *others = (TextColumn(column, markup=False) for column in columns)
+            shown = [f"{{task.fields[{name}]}}" for name in ("stage", "count", "left", "note")]
+            first, *others = (TextColumn(field, markup=False) for field in shown)
             bar = BarColumn(min(30, self.err.width // 4))
             self._bar = Bar(first, bar, *others, console=self.err, transient=True)
-            self._task = self._bar.add_task("", total=None, count="", left="", note="")
-        seconds = self._pace.seconds_left(self._total)
-        stage, left = printable(self._stage), "" if seconds is None else f"{as_time(seconds)} left"
+            self._bar.add_task("", total=None, stage="", count="", left="", note="")
         count = f"{self._done}/{self._total}" if self._total else ""
-        room = self.err.width - self._bar.columns[1].bar_width - len(f"{stage}  {count} {left} ")
-        self._bar.update(
-            self._task,
-            description=stage,
-            total=self._total,
-            completed=self._done,
-            count=count,
-            left=left,
-            note=self._note if len(self._note) <= room else "",
-        )
+        texts = {"stage": printable(self._stage), "count": count, "left": left}
+        room = self.err.width - self._bar.columns[1].bar_width - len(" ".join(texts.values())) - 2
+        note = self._note if len(self._note) <= room else ""
+        (task,) = self._bar.task_ids
+        self._bar.update(task, total=self._total, completed=self._done, note=note, **texts)
         self._bar.start()  # nothing if it is there
 
-    def _hide(self) -> None:
-        """Take the line away, so that nothing is printed behind it."""
+    def end(self) -> None:
+        """Take the bar away, so that nothing is printed behind it."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None

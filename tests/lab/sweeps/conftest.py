@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from photostereo import render_scene
-from photostereo.batch.options import connect
+from photostereo.batch.options import RunOptions
 from photostereo.capture import write_archive
 from photostereo_lab.sweeps.plan import CaptureSpec
 
@@ -29,7 +29,7 @@ def captures(folder) -> tuple[CaptureSpec, ...]:
 @pytest.fixture(scope="session")
 def client():
     """A local cluster of two processes."""
-    with connect(workers=2) as found:
+    with RunOptions(workers=2).connect() as found:
         yield found
 
 

@@ -11,7 +11,7 @@ import pytest
 from distributed.comm import connect as knock_at
 from distributed.security import Security
 
-from photostereo.batch.options import RunControl, RunOptions, connect
+from photostereo.batch.options import RunControl, RunOptions
 from photostereo.core.errors import ParameterError
 from photostereo_lab.sweeps.plan import Corruption, MethodPlan, Plan
 from photostereo_lab.sweeps.store import Store
@@ -38,7 +38,7 @@ class SendsASignal(RunControl):
 def test_a_stopped_worker_costs_one_failed_row_and_no_more(captures, tmp_path):
     plan = a_plan(captures, 6)
     store = Store(tmp_path)
-    with connect(workers=2) as client:
+    with RunOptions(workers=2).connect() as client:
         run_trials(plan.trials[:4], store, client)  # the workers have loaded what they need
         victim = next(iter(client.run(os.getpid).values()))
         control = SendsASignal(victim, signal.SIGSTOP, after=6)
@@ -52,7 +52,7 @@ def test_a_stopped_worker_costs_one_failed_row_and_no_more(captures, tmp_path):
 def test_without_workers_what_is_left_fails_with_the_reason(captures, tmp_path):
     plan = a_plan(captures, 40)
     store = Store(tmp_path)
-    with connect(workers=1) as client:
+    with RunOptions(workers=1).connect() as client:
         client.run(_leave_dead, nanny=True)
         (victim,) = client.run(os.getpid).values()
         control = SendsASignal(victim, signal.SIGKILL, after=2)

@@ -18,7 +18,7 @@ import pytest
 from distributed import LocalCluster, WorkerPlugin
 
 from photostereo import load, solve
-from photostereo.batch.options import RunOptions, connect
+from photostereo.batch.options import RunOptions
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import angular_error
 from photostereo_lab.sweeps.plan import Corruption, MethodPlan, Plan
@@ -138,7 +138,7 @@ class Poison(WorkerPlugin):
 @pytest.mark.slow
 def test_a_trial_that_kills_every_worker_is_a_failed_row(captures, tmp_path):
     plan = a_plan(captures[:1], seeds=tuple(range(6)))
-    with connect(workers=2) as client:
+    with RunOptions(workers=2).connect() as client:
         client.register_plugin(Poison())
         store = Store(tmp_path)
         end = run_trials(plan.trials, store, client)
@@ -262,7 +262,7 @@ def test_local_workers_have_one_thread_each(client):
 
 def test_a_local_cluster_leaves_the_environment_as_it_was():
     before = dict(os.environ)
-    with connect(workers=1):
+    with RunOptions(workers=1).connect():
         pass
     assert dict(os.environ) == before
 

@@ -20,7 +20,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from photostereo.batch.fingerprint import canonical_json, fingerprint, plain
+from photostereo.batch.fingerprint import canonical_json, fingerprint
+from photostereo.core.errors import plain
 from photostereo.solver.methods import find_method
 
 #: Part of every hash; raised when a trial of the same description begins to mean something else.

@@ -153,7 +153,7 @@ def run_trials(
         if options.scheduler is None:
             warm_up(method, device)
     grids = grids_of(missing) if device != "cpu" else {}
-    coordinator: Coordinator[Outcome] = Coordinator(
+    coordinator = Coordinator(
         client,
         write=lambda key, outcome: store.write(every[key], outcome),
         fail=lambda words, code: Outcome(status="failed", error=words),
