@@ -257,25 +257,10 @@ ERRORS: Mapping[str, str] = {
     "no-captures": "There are no captures in {places}. Name captures, or a folder that contains a folder (or an "
     ".npz or .lp file) for each.",
     "missing-file": "The {option} file {file} does not exist. Give the path of a file for all captures.",
-    # Experiments
-    "missing-data": "The data folder {file} does not exist. Give the folder that contains diligent/pmsData and "
-    "harvard.",
-    "no-such-results": "{file} has no results of {methods}.",
-    "no-maps": "No trial in {file} has kept its maps. Add the line maps = true to the plan and run the sweep "
-    "again.",
-    "no-results-of-run": "{file} has no results of {name} (it has: {known}). Run it first.",
-    "no-truth": "{file} has no true normals to compare with.",
-    "no-training-step": "No step was made in {minutes:g} minutes: making the first batch takes longer. Train for "
-    "longer.",
-    "bad-checkpoint": "{file} does not fit this training, or is damaged ({words}). Give the settings it was made "
-    "with, or start anew.",
     # Commands
     "not-a-result": "{file} is not the result of a solve. Give one capture, or two or more OUT folders of "
     "`photostereo solve`.",
     "one-result": "{file} is a result. Give at least one more result to compare it with.",
-    "figure-format": "A figure is written as {formats}, not as {name}.",
-    "not-a-zoom": '"{text}" is not a close-up: expected x,y,w,h in pixels, for example 120,80,60,60.',
-    "not-a-light": '"{text}" is not a light: expected x,y,z with z > 0, for example -1,1,1.5.',
     "missing-result": "{file} does not exist. Give the OUT folder of a solve, or a normal-map PNG.",
     "not-a-setting": '"{text}" is not a setting. Write NAME=VALUE, for example {example}.',
     "not-numbers": '"{text}" is not a value of {option}: expected {count} comma-separated numbers.',

@@ -32,7 +32,8 @@ def figure(
     """Draw results side by side for a paper: normals, close-ups, errors, relit views."""
     suffix = out.suffix.lower()
     if suffix not in FORMATS:
-        raise ParameterError(code="figure-format", file=out, formats=", ".join(FORMATS), name=out.name)
+        words = f"A figure is written as {', '.join(FORMATS)}, not as {out.name}."
+        raise ParameterError(words, code="figure-format", file=out)
     boxes, directions = [parse_zoom(text) for text in zoom or []], [parse_light(text) for text in relit or []]
     require_extra("matplotlib", "figures", "Figures")
     from matplotlib import rc_context
@@ -81,7 +82,8 @@ def parse_zoom(text: str) -> tuple[slice, slice]:
     """
     x, y, w, h = (int(value) for value in numbers(text, 4, "--zoom", whole=True) or ())
     if min(x, y) < 0 or min(w, h) < 2:
-        raise ParameterError(code="not-a-zoom", text=text)
+        words = f'"{text}" is not a close-up: expected x,y,w,h in pixels, for example 120,80,60,60.'
+        raise ParameterError(words, code="not-a-zoom")
     return slice(y, y + h), slice(x, x + w)
 
 
@@ -93,5 +95,6 @@ def parse_light(text: str) -> tuple[float, ...]:
     """
     light = numbers(text, 3, "--relit") or ()
     if not light[2] > 0:
-        raise ParameterError(code="not-a-light", text=text)
+        words = f'"{text}" is not a light: expected x,y,z with z > 0, for example -1,1,1.5.'
+        raise ParameterError(words, code="not-a-light")
     return light

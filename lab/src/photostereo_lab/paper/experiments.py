@@ -104,7 +104,11 @@ class Catalog:
 
     def __post_init__(self) -> None:
         if not self.root.is_dir():
-            raise CaptureError(code="missing-data", file=self.root)
+            raise CaptureError(
+                f"The data folder {self.root} does not exist. Give the folder that contains diligent/pmsData and harvard.",
+                code="missing-data",
+                file=self.root,
+            )
 
     def find(self, objects: list[str]) -> tuple[CaptureSpec, ...]:
         wanted = OBJECTS if objects == ["all"] else tuple(objects)

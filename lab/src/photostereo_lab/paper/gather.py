@@ -30,7 +30,8 @@ def columns_of(source: Path, methods: Sequence[str] | None) -> tuple[list[Column
     truth = read_truth(known, results[0].mask.shape) if results and known.is_file() else None
     chosen = [result for result in results if methods is None or result.method in methods]
     if not chosen:
-        raise ParameterError(code="no-such-results", file=source, methods=", ".join(methods or ()))
+        words = ", ".join(methods or ())
+        raise ParameterError(f"{source} has no results of {words}.", code="no-such-results", file=source)
     return [Column(name_of(r.method), r.normals, r.mask, r.albedo) for r in chosen], truth
 
 
@@ -52,7 +53,11 @@ def _of_store(source: Path, methods: Sequence[str] | None) -> tuple[list[Column]
         truth = maps.get("truth", truth)
         captures.add(row["capture"])
     if not columns:
-        raise CaptureError(code="no-maps", file=source)
+        raise CaptureError(
+            f"No trial in {source} has kept its maps. Add the line maps = true to the plan and run the sweep again.",
+            code="no-maps",
+            file=source,
+        )
     if len(captures) > 1:
         raise ParameterError(
             f"{source} has maps of several captures ({', '.join(sorted(captures))}).",

@@ -90,7 +90,11 @@ def _redraw(run: NamedRun, store: Store, control: RunControl) -> Progress:
     remembered = store.plan(run.name)
     if remembered is None:
         known = ", ".join(store.plan_names()) or "none"
-        raise ParameterError(code="no-results-of-run", file=store.path, name=run.name, known=known)
+        raise ParameterError(
+            f"{store.path} has no results of {run.name} (it has: {known}). Run it first.",
+            code="no-results-of-run",
+            file=store.path,
+        )
     plan, facts = remembered
     out = RunOutputs(
         run.name, run.title, plan, store, store.folder / run.name, tuple(facts["notes"]), control

@@ -183,7 +183,7 @@ def load_scene(
     """A capture's seeded subset with its seeded noise."""
     clean = _load(capture, color)
     if clean.truth is None:
-        raise CaptureError(code="no-truth", file=capture.path)
+        raise CaptureError(f"{capture.path} has no true normals.", code="no-truth", file=capture.path)
     chosen = clean if images is None else clean.take(images, rng=corruptions.photographs_of_seed(seed or 0))
     return _Scene(replace(_corrupted(chosen, corruption, seed or 0), truth=None), clean.truth)
 

@@ -222,7 +222,11 @@ def _train(
             save()
             last = time.perf_counter()
     if step == 0:
-        raise ParameterError(code="no-training-step", minutes=settings.minutes)
+        raise ParameterError(
+            f"No step was made in {settings.minutes:g} minutes: making the first batch takes longer. Train for longer.",
+            code="no-training-step",
+            minutes=settings.minutes,
+        )
     note()
     save()
     return average
@@ -269,4 +273,9 @@ def _explained(path: Path) -> Iterator[None]:
         yield
     except Exception as problem:
         words = (str(problem).splitlines() or [""])[0][:200] or type(problem).__name__
-        raise ParameterError(code="bad-checkpoint", file=path, words=words) from problem
+        raise ParameterError(
+            f"{path} does not fit this training, or is damaged ({words}). Give the settings it was made with, or start "
+            "anew.",
+            code="bad-checkpoint",
+            file=path,
+        ) from problem
