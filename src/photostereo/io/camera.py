@@ -5,6 +5,7 @@ Only a few EXIF entries and color tags are used. Damaged ones count as absent: t
 
 from __future__ import annotations
 
+import math
 import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -194,9 +195,7 @@ def exposures(shots: Sequence[Shot]) -> tuple[list[float] | None, tuple[Finding,
     if len(certain) < len(shots):
         notes.append(Finding("exposure-not-recorded", missing=len(shots) - len(certain)))
         return None, tuple(notes)
-    product = 1.0
-    for strength in certain:
-        product *= strength ** (1 / len(certain))
+    product = math.prod(strength ** (1 / len(certain)) for strength in certain)
     notes.append(Finding("exposure-compensated", factor=max(certain) / min(certain)))
     return [strength / product for strength in certain], tuple(notes)
 

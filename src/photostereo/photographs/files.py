@@ -89,10 +89,6 @@ class PhotographFiles(Photographs):
         #: Whether the sRGB curve of each photograph is undone, and whether its file decided that.
         self.curved = tuple(shot.srgb if srgb is None else srgb for shot in shots)
         self.curved_by_file = srgb is None
-        #: What each exposure of a bracket has for its curve and its exposure.
-        self._bracket_shots = {
-            file: [self._heads[other] for other in group] for file, group in self._brackets.items()
-        }
         self._srgb = srgb
         #: How viewers turn the photographs, if they turn all of them alike.
         self.orientation = common_orientation(shots)
@@ -104,7 +100,7 @@ class PhotographFiles(Photographs):
         ):
             exposed, self.camera_notes = None, (*self.camera_notes[:-1], CONTAINED)
         if self._brackets:
-            every = [shot for group in self._bracket_shots.values() for shot in group]
+            every = [self._heads[file] for group in self._brackets.values() for file in group]
             total = len(files) - len(self._brackets) + len(every)
             merged = Finding("brackets-merged", photographs=total, lights=len(files))
             self.camera_notes = tuple(dict.fromkeys((merged, *self.camera_notes, *changes(every))))
@@ -283,8 +279,8 @@ class PhotographFiles(Photographs):
     def _merged(self, path: Path) -> Float32:
         """The exposures of a bracket as one linear photograph, at the exposure of ``path``, the shortest."""
         linear, full, times = [], [], []
-        for file, shot in zip(self._brackets[path], self._bracket_shots[path], strict=True):
-            stored = self._decode(file)
+        for file in self._brackets[path]:
+            stored, shot = self._decode(file), self._heads[file]
             self._require_like_first(stored, file)
             full.append(linear_part(stored, srgb=False))
             curved = shot.srgb if self._srgb is None else self._srgb

@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.errors import ParameterError, did_you_mean, require_extra
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 if TYPE_CHECKING:
     import torch
@@ -97,11 +94,9 @@ def contiguous(array: Array) -> Array:
 
 def zeros(shape: tuple[int, ...], reference: Array, dtype: str = "float64") -> Array:
     """A new array of zeros of the same kind and on the same device; NumPy's take their memory when they are first used."""
-    if not is_tensor(reference):
-        return np.zeros(shape, dtype)
-    array = empty(shape, reference, dtype)
-    array[:] = 0
-    return array
+    if is_tensor(reference):
+        return reference.new_zeros(shape, dtype=getattr(namespace(reference), dtype))
+    return np.zeros(shape, dtype)
 
 
 def empty(shape: tuple[int, ...], reference: Array, dtype: str = "float64") -> Array:
@@ -111,8 +106,7 @@ def empty(shape: tuple[int, ...], reference: Array, dtype: str = "float64") -> A
     (2, 3)
     """
     if is_tensor(reference):
-        xp = namespace(reference)
-        return xp.empty(shape, dtype=getattr(xp, dtype), device=reference.device)
+        return reference.new_empty(shape, dtype=getattr(namespace(reference), dtype))
     return np.empty(shape, dtype=dtype)
 
 
@@ -231,30 +225,22 @@ def _precision_of_libraries(torch: Any) -> list[Any]:
     return [product for product in products if hasattr(product, "fp32_precision")]
 
 
-def in_full_precision(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function so that its products are exact to float32, whatever the program around it has chosen."""
-
-    @wraps(function)
-    def wrapped(*arguments: P.args, **options: P.kwargs) -> T:
-        with matmul_precision("highest"):
-            return function(*arguments, **options)
-
-    return wrapped
+#: Decorates a function whose products are exact to float32, whatever the program around it has chosen.
+in_full_precision = matmul_precision("highest")
 
 
-def memory_in_words(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function so that a GPU's memory that is too small is an error with a remedy."""
+@contextmanager
+def _memory_in_words() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as problem:
+        if type(problem).__name__ != "OutOfMemoryError":  # torch's; it may not be installed
+            raise
+        raise ParameterError(code="gpu-memory") from None
 
-    @wraps(function)
-    def wrapped(*arguments: P.args, **options: P.kwargs) -> T:
-        try:
-            return function(*arguments, **options)
-        except RuntimeError as problem:
-            if type(problem).__name__ != "OutOfMemoryError":  # torch's; it may not be installed
-                raise
-            raise ParameterError(code="gpu-memory") from None
 
-    return wrapped
+#: Decorates a function so that a GPU's memory that is too small is an error with a remedy.
+memory_in_words = _memory_in_words()
 
 
 def _upload(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
@@ -269,8 +255,6 @@ def _upload(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 def _quiet_tensor(torch: Any, array: NDArray[Any]) -> Any:
     """A tensor over the array's memory, without torch's warning about read-only arrays."""
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return torch.from_numpy(np.ascontiguousarray(array))
