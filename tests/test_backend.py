@@ -12,6 +12,7 @@ from photostereo.core.errors import MissingDependencyError, ParameterError
 from photostereo.runtime.arrays import (
     CPU,
     cast,
+    empty,
     find_device,
     is_tensor,
     like,
@@ -29,6 +30,9 @@ def test_numpy_arrays_pass_through() -> None:
     assert namespace(values) is np
     assert not is_tensor(values)
     assert cast(values, "float32").dtype == np.float32
+    assert like(values, values.astype(np.float32)).dtype == np.float64
+    assert empty((2, 3), values, "float32").shape == (2, 3)
+    assert not find_device("cpu").uses_torch
 
 
 @pytest.mark.parametrize("name", ["cuda", "torch-cpu"])

@@ -318,3 +318,21 @@ def test_photographs_that_viewers_turn_are_noted():
     assert orientation_notes([Shot(orientation=6)] * 2)[0].code == "orientation-undone"
     assert orientation_notes([Shot(orientation=6), Shot()])[0].code == "orientation-differs"
     assert orientation_notes([Shot(orientation=99)]) == ()
+
+
+def test_a_shot_in_numbers():
+    assert shot_of(b"no image") == Shot() and shot_of(b"\xff\xd8").srgb
+    assert (camera.exposure_of(Shot(seconds=0.5, iso=200)), camera.exposure_of(Shot(iso=200))) == (
+        100.0,
+        None,
+    )
+    two = [Shot(seconds=0.1, iso=100), Shot(seconds=0.4, iso=100)]
+    assert [round(exposure, 9) for exposure in exposures(two)[0]] == [0.5, 2.0]
+    assert camera.changes([Shot(aperture=8), Shot(aperture=11)])[0].startswith(
+        "the aperture changes (f/8 to f/11): "
+    )
+    assert camera.orientation_notes([Shot(orientation=6)])[0].startswith(
+        "the photographs are turned by 90° clockwise, as "
+    )
+    assert round(camera.focal_in_pixels([Shot(focal_35mm=50.0)] * 3, (400, 600))) == 833
+    assert camera.focal_in_pixels([Shot(focal_35mm=50.0, width=600, height=400)], (400, 400)) is None

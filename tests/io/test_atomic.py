@@ -19,6 +19,7 @@ import pytest
 from photostereo.core.errors import OutputError
 from photostereo.io import atomic, ownership, staging
 from photostereo.io.atomic import replacing_directory, replacing_file, write_bytes, write_json
+from photostereo.io.json_text import json_bytes, json_text
 from photostereo.io.ownership import MARK
 
 
@@ -521,6 +522,11 @@ def test_json_is_strict_and_takes_undecodable_names(tmp_path):
     text = (tmp_path / "a.json").read_text(encoding="utf-8")
     assert "NaN" not in text and "Infinity" not in text and "ö" in text
     assert json.loads(text) == {"error": None, "top": [None], "name": "caf\udce9 ö"}
+    assert (
+        json_text({"error": float("nan"), "files": ("a", "b")}, indent=None)
+        == '{"error":null,"files":["a","b"]}'
+    )
+    assert json_bytes("caf\udce9", indent=None) == b'"caf\\udce9"\n'
 
 
 def test_empty_folder_may_be_used(tmp_path):

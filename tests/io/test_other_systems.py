@@ -94,3 +94,8 @@ def test_names_that_windows_takes(name):
     made = folder_name(name)
     assert not set(made) & set('<>:"/\\|?*') and not made.endswith((".", " "))
     assert made.split(".")[0].lower() not in {"con", "aux", "nul", "com1"}
+
+
+def test_folder_names() -> None:
+    assert folder_name("a cat/../x\x1b") == "a-cat-..-x"
+    assert (folder_name("../.."), folder_name("Aux.1")) == ("capture", "_Aux.1")

@@ -167,6 +167,7 @@ def test_names_cannot_command_the_terminal():
     assert shown == "a\\x1b[2J\\x07\\u202eb\\x9b\\udcff"
     shown.encode("utf-8")
     assert printable("Größe 物 ١") == "Größe 物 ١"
+    assert printable("Öl, two\nlines") == "Öl, two\nlines"
     assert json.loads(json.dumps(shown)) == shown
 
 

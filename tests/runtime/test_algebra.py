@@ -14,7 +14,14 @@ from photostereo.reflectance.algebra_kernels import (
     solve_3x3,
     times_3x3,
 )
-from photostereo.runtime.algebra import quadratic_form, solve_shifted_3x3
+from photostereo.runtime.algebra import (
+    inverse_symmetric_3x3,
+    mean_symmetric_3x3,
+    quadratic_form,
+    solve_shifted_3x3,
+    solve_symmetric_3x3,
+    symmetric_entries,
+)
 
 ENTRIES = ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
 
@@ -63,3 +70,14 @@ def test_whole_arrays_agree_with_the_compiled(systems):
 def test_a_singular_matrix_is_told():
     lights = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 0.0]])  # in a plane
     assert not invert_if_regular((lights.T @ lights)[ENTRIES], np.empty((3, 3)))
+
+
+def test_entries_of_symmetric_matrices(systems) -> None:
+    h, b = systems
+    entries = symmetric_entries(h)
+    np.testing.assert_array_equal(entries, h[:, *ENTRIES])
+    np.testing.assert_allclose(mean_symmetric_3x3(entries), h.mean(axis=0), rtol=1e-12)
+    inverse = np.stack(inverse_symmetric_3x3(entries, ridge=0.5), axis=-1)
+    np.testing.assert_allclose(inverse, symmetric_entries(np.linalg.inv(h + 0.5 * np.eye(3))), atol=1e-9)
+    solved = np.stack(solve_symmetric_3x3(*entries.T, tuple(b.T)), axis=-1)
+    np.testing.assert_allclose(solved, np.linalg.solve(h, b[..., None])[..., 0], rtol=1e-6)

@@ -110,11 +110,7 @@ def read_shot(path: Path) -> Shot:
 
 
 def shot_of(head: Content) -> Shot:
-    """As :func:`read_shot`, from a file's bytes.
-
-    >>> shot_of(b"no image") == Shot(), shot_of(JPEG_SIGNATURE).srgb
-    (True, True)
-    """
+    """As :func:`read_shot`, from a file's bytes."""
     is_jpeg = head[:2] == JPEG_SIGNATURE
     exif: Content
     try:
@@ -136,11 +132,6 @@ def focal_in_pixels(shots: Sequence[Shot], frame: tuple[int, int]) -> float | No
     """The focal length in pixels of photographs with this height and width.
 
     None if EXIF does not say, if the photographs were cropped since, or if the focal length changes.
-
-    >>> round(focal_in_pixels([Shot(focal_35mm=50.0)] * 3, (400, 600)))
-    833
-    >>> focal_in_pixels([Shot(focal_35mm=50.0, width=600, height=400)], (400, 400)) is None
-    True
     """
     found = [_focal_of(shot, frame) for shot in shots]
     certain = [focal for focal in found if focal is not None]
@@ -166,11 +157,7 @@ def _focal_of(shot: Shot, frame: tuple[int, int]) -> float | None:
 
 
 def exposure_of(shot: Shot) -> float | None:
-    """How much a photograph was exposed: time times sensitivity; None if the file does not say.
-
-    >>> exposure_of(Shot(seconds=0.5, iso=200)), exposure_of(Shot(iso=200))
-    (100.0, None)
-    """
+    """How much a photograph was exposed: time times sensitivity; None if the file does not say."""
     return shot.seconds * (shot.iso or 100.0) if shot.seconds else None
 
 
@@ -179,9 +166,6 @@ def exposures(shots: Sequence[Shot]) -> tuple[list[float] | None, tuple[Finding,
 
     None if all are alike or one does not say. Exposure time and sensitivity are compensated; other changes
     (aperture, focal length, white balance) cannot be, and are noted.
-
-    >>> [round(e, 9) for e in exposures([Shot(seconds=0.1, iso=100), Shot(seconds=0.4, iso=100)])[0]]
-    [0.5, 2.0]
     """
     notes = []
     damaged = sum(shot.damaged for shot in shots)
@@ -201,11 +185,7 @@ def exposures(shots: Sequence[Shot]) -> tuple[list[float] | None, tuple[Finding,
 
 
 def changes(shots: Sequence[Shot]) -> tuple[Finding, ...]:
-    """What changed between photographs and cannot be compensated, in words.
-
-    >>> changes([Shot(aperture=8), Shot(aperture=11)])[0][:36]
-    'the aperture changes (f/8 to f/11): '
-    """
+    """What changed between photographs and cannot be compensated, in words."""
     notes = []
     for label in ("aperture", "focal"):
         known = [value for shot in shots if (value := getattr(shot, label)) is not None]
@@ -240,11 +220,7 @@ def common_orientation(shots: Sequence[Shot]) -> int:
 
 
 def orientation_notes(shots: Sequence[Shot]) -> tuple[Finding, ...]:
-    """Notes on photographs that viewers turn.
-
-    >>> orientation_notes([Shot(orientation=6)] * 3)[0][:48]
-    'the photographs are turned by 90° clockwise, as '
-    """
+    """Notes on photographs that viewers turn."""
     if len({int(shot.orientation or 1) for shot in shots}) > 1:
         return (Finding("orientation-differs"),)
     turn = common_orientation(shots)

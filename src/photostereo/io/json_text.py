@@ -9,11 +9,7 @@ from typing import Any
 
 
 def json_text(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -> str:
-    """The value as JSON. NaN and infinity become null.
-
-    >>> json_text({"error": float("nan"), "files": ("a", "b")}, indent=None)
-    '{"error":null,"files":["a","b"]}'
-    """
+    """The value as JSON. NaN and infinity become null."""
     separators = None if indent is not None else (",", ":")
     return json.dumps(
         finite_or_null(value), indent=indent, ensure_ascii=ascii_only, separators=separators, allow_nan=False
@@ -21,11 +17,7 @@ def json_text(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -
 
 
 def json_bytes(value: Any, *, indent: int | None = 2) -> bytes:
-    """The same as a file's content. A lone surrogate (an undecodable file name) is written as JSON's own escape.
-
-    >>> json_bytes("caf\\udce9", indent=None)
-    b'"caf\\\\udce9"\\n'
-    """
+    """The same as a file's content. A lone surrogate (an undecodable file name) is written as JSON's own escape."""
     return (json_text(value, indent=indent) + "\n").encode("utf-8", "backslashreplace")
 
 

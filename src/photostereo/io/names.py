@@ -25,11 +25,7 @@ _HARMLESS = "\n\t\u200c\u200d"
 
 
 def printable(text: str) -> str:
-    r"""Text that is safe to print in a terminal: control and direction characters, lone surrogates as escapes.
-
-    >>> printable("cat\x1b[2J"), printable("a\udcff\u202eb"), printable("Öl, two\nlines")
-    ('cat\\x1b[2J', 'a\\udcff\\u202eb', 'Öl, two\nlines')
-    """
+    r"""Text that is safe to print in a terminal: control and direction characters, lone surrogates as escapes."""
     return "".join(_escaped(letter) for letter in text)
 
 
@@ -40,11 +36,7 @@ def _escaped(letter: str) -> str:
 
 
 def folder_name(name: str) -> str:
-    """A folder name from any capture name, on any system.
-
-    >>> folder_name("a cat/../x\\x1b"), folder_name("../.."), folder_name("Aux.1")
-    ('a-cat-..-x', 'capture', '_Aux.1')
-    """
+    """A folder name from any capture name, on any system."""
     kept = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip("-.")
     kept = shortened(kept) or "capture"
     return f"_{kept}" if kept.split(".")[0].lower() in WINDOWS_DEVICES else kept

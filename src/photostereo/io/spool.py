@@ -33,13 +33,7 @@ class Spooled:
 
 
 class Spool:
-    """A temporary file of arrays; it ends with this object.
-
-    >>> spool = Spool()
-    >>> kept = spool.write(np.arange(12).reshape(4, 3))
-    >>> spool.read(kept, slice(1, 3)).tolist()
-    [[3, 4, 5], [6, 7, 8]]
-    """
+    """A temporary file of arrays; it ends with this object."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (it lives as long as this object)

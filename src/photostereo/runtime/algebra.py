@@ -17,36 +17,20 @@ from photostereo.runtime.cuda_kernels import are_doubles, launch_per_pixel
 
 
 def mean_symmetric_3x3(entries: Array) -> NDArray[Any]:
-    """The 3 × 3 mean, a NumPy array, of N symmetric matrices given as (N, 6): xx, xy, xz, yy, yz, zz.
-
-    >>> import numpy as np
-    >>> mean_symmetric_3x3(np.array([[1.0, 0, 0, 1, 0, 1], [3, 0, 0, 1, 0, 1]])).diagonal()
-    array([2., 1., 1.])
-    """
+    """The 3 × 3 mean, a NumPy array, of N symmetric matrices given as (N, 6): xx, xy, xz, yy, yz, zz."""
     xx, xy, xz, yy, yz, zz = to_numpy(entries.mean(0))
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def symmetric_entries(matrix: Array) -> Array:
-    """The six entries xx, xy, xz, yy, yz, zz of symmetric matrices (..., 3, 3).
-
-    >>> import numpy as np
-    >>> symmetric_entries(np.diag([1.0, 2.0, 3.0]))
-    array([1., 0., 0., 2., 0., 3.])
-    """
+    """The six entries xx, xy, xz, yy, yz, zz of symmetric matrices (..., 3, 3)."""
     return matrix[..., [0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]]
 
 
 def solve_symmetric_3x3(
     xx: Array, xy: Array, xz: Array, yy: Array, yz: Array, zz: Array, right: tuple[Array, Array, Array]
 ) -> tuple[Array, Array, Array]:
-    """Solve one symmetric positive definite 3 × 3 system per pixel by an LDLᵀ factorisation.
-
-    >>> import numpy as np
-    >>> one, zero = np.ones(1), np.zeros(1)
-    >>> solve_symmetric_3x3(2 * one, zero, zero, 4 * one, zero, 5 * one, (one, one, one))
-    (array([0.5]), array([0.25]), array([0.2]))
-    """
+    """Solve one symmetric positive definite 3 × 3 system per pixel by an LDLᵀ factorisation."""
     b0, b1, b2 = right
     l10, l20 = xy / xx, xz / xx
     d1 = yy - l10 * xy
@@ -62,12 +46,7 @@ def solve_symmetric_3x3(
 
 
 def inverse_symmetric_3x3(entries: Array, ridge: float = 0.0) -> tuple[Array, ...]:
-    """The six entries of (A + ridge I)⁻¹ of each pixel by cofactors: entries (..., 6) xx, xy, xz, yy, yz, zz.
-
-    >>> import numpy as np
-    >>> [round(float(v[0]), 3) for v in inverse_symmetric_3x3(np.array([[2.0, 1.0, 0, 2, 0, 4]]))]
-    [0.667, -0.333, 0.0, 0.667, 0.0, 0.25]
-    """
+    """The six entries of (A + ridge I)⁻¹ of each pixel by cofactors: entries (..., 6) xx, xy, xz, yy, yz, zz."""
     xx, yy, zz = (entries[..., k] + ridge for k in (0, 3, 5))
     xy, xz, yz = (entries[..., k] for k in (1, 2, 4))
     cxx, cxy, cxz = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
@@ -77,12 +56,7 @@ def inverse_symmetric_3x3(entries: Array, ridge: float = 0.0) -> tuple[Array, ..
 
 
 def solve_shifted_3x3(entries: Array, weight: Array, right: Array) -> Array:
-    """n of ``(H + w I) n = b``, one system per pixel: entries (..., 6) xx, xy, xz, yy, yz, zz; w (...); b (..., 3).
-
-    >>> import numpy as np
-    >>> solve_shifted_3x3(np.array([[1.0, 0, 0, 3, 0, 4]]), np.ones(1), np.ones((1, 3)))
-    array([[0.5 , 0.25, 0.2 ]])
-    """
+    """n of ``(H + w I) n = b``, one system per pixel: entries (..., 6) xx, xy, xz, yy, yz, zz; w (...); b (..., 3)."""
     if are_doubles(right, entries, weight):
         counts = prod(entries.shape[:-1]), prod(weight.shape)
         return launch_per_pixel("solve_shifted", right, (entries, weight, right), right.shape, *counts)
@@ -93,12 +67,7 @@ def solve_shifted_3x3(entries: Array, weight: Array, right: Array) -> Array:
 
 
 def quadratic_form(entries: Array, n: Array) -> Array:
-    """nᵀH n of each pixel: entries (..., 6), n (..., 3).
-
-    >>> import numpy as np
-    >>> quadratic_form(np.array([[1.0, 0.5, 0, 3, 0, 4]]), np.ones((1, 3)))
-    array([9.])
-    """
+    """nᵀH n of each pixel: entries (..., 6), n (..., 3)."""
     if are_doubles(n, entries):
         return launch_per_pixel("quadratic_form", n, (entries, n), n.shape[:-1], prod(entries.shape[:-1]))
     x, y, z = n[..., 0], n[..., 1], n[..., 2]

@@ -37,20 +37,12 @@ DEVICES = ("cpu", "cuda", "torch-cpu")
 
 
 def is_tensor(array: Array) -> TypeGuard[torch.Tensor]:
-    """Whether this is a torch tensor; does not import torch.
-
-    >>> is_tensor(np.zeros(3))
-    False
-    """
+    """Whether this is a torch tensor; does not import torch."""
     return type(array).__module__.partition(".")[0] == "torch"
 
 
 def namespace(array: Array) -> Any:
-    """The module with the functions for this kind of array: numpy or torch.
-
-    >>> namespace(np.zeros(3)).__name__
-    'numpy'
-    """
+    """The module with the functions for this kind of array: numpy or torch."""
     if is_tensor(array):
         import torch
 
@@ -64,11 +56,7 @@ def to_numpy(array: Array) -> NDArray[Any]:
 
 
 def like(values: Array, reference: Array) -> Array:
-    """NumPy values as an array of the reference's kind, on its device, in their own precision.
-
-    >>> like(np.ones(2), np.zeros(5)).dtype
-    dtype('float64')
-    """
+    """NumPy values as an array of the reference's kind, on its device, in their own precision."""
     if not is_tensor(reference) or is_tensor(values):
         return values
     import torch
@@ -77,11 +65,7 @@ def like(values: Array, reference: Array) -> Array:
 
 
 def cast(array: Array, dtype: str) -> Array:
-    """The array in another precision, ``"float32"`` or ``"float64"``; itself if it has it already.
-
-    >>> cast(np.ones(2, np.float32), "float64").dtype
-    dtype('float64')
-    """
+    """The array in another precision, ``"float32"`` or ``"float64"``; itself if it has it already."""
     if is_tensor(array):
         return array.to(getattr(namespace(array), dtype))
     return np.asarray(array).astype(dtype, copy=False)
@@ -100,11 +84,7 @@ def zeros(shape: tuple[int, ...], reference: Array, dtype: str = "float64") -> A
 
 
 def empty(shape: tuple[int, ...], reference: Array, dtype: str = "float64") -> Array:
-    """An uninitialized array of the reference's kind, on its device.
-
-    >>> empty((2, 3), np.zeros(1), "float32").shape
-    (2, 3)
-    """
+    """An uninitialized array of the reference's kind, on its device."""
     if is_tensor(reference):
         return reference.new_empty(shape, dtype=getattr(namespace(reference), dtype))
     return np.empty(shape, dtype=dtype)
@@ -163,9 +143,6 @@ def find_device(name: str) -> Device:
     """The device of that name, or an error that says what is missing.
 
     ``"cpu"``; ``"cuda"`` or ``"cuda:1"`` for an NVIDIA GPU; ``"torch-cpu"`` to run the torch code on the CPU.
-
-    >>> find_device("cpu").uses_torch
-    False
     """
     if name == "cpu":
         return CPU
