@@ -9,7 +9,6 @@ from photostereo.reflectance.learned import student as module
 from photostereo.reflectance.learned.student import WIDTH, Student, inputs, learn
 from photostereo.reflectance.learned.witnesses import Witness
 from photostereo.solver.bands import Within, solve_band
-from photostereo.solver.methods import find_method
 
 
 def answers_of(pixels):
@@ -95,7 +94,7 @@ def test_a_capture_in_parts_is_as_good(monkeypatch):
     def elsewhere(capture, bands, learned):
         learned = cloudpickle.loads(cloudpickle.dumps(learned))  # as if sent to a worker
         for band in bands:
-            yield band, solve_band(capture, find_method("net"), learned, band, Within(SILENT, 1))
+            yield band, solve_band(capture, learned, band, Within(SILENT, 1))
 
     monkeypatch.setattr(Student, "answer", counted)
     helped = ps.solve(capture, "net", crops=8, deal=elsewhere).angular_error

@@ -181,11 +181,11 @@ def test_following_itself_repeats_the_descent(noisy: ps.Capture) -> None:
 def test_survey_is_that_of_the_capture(noisy: ps.Capture) -> None:
     sample = choose_sample(noisy.mask)
     prepared = prepare(noisy, "dlsr", sample=sample, strengths="given")
-    assert prepared.scale == pytest.approx(noisy.intensity_scale())
+    assert prepared.measured.scale == pytest.approx(noisy.intensity_scale())
     assert prepared.digest() == noisy.digest
     flat = noisy.images.reshape(len(noisy), -1)
-    assert np.allclose(prepared.noise[0].pixels, flat[:, sample.index].T / prepared.scale)
-    learned = prepared.learn(find_method("dlsr").resolve({"max_iter": 2}), SILENT)
+    assert np.allclose(prepared.noise[0].pixels, flat[:, sample.index].T / prepared.measured.scale)
+    learned, _ = prepared.learn(find_method("dlsr").resolve({"max_iter": 2}), SILENT)
     whole = ps.solve(noisy, "dlsr", max_iter=1)
     assert learned.values["lam"] == pytest.approx(whole.parameters["lam"], rel=0.1)
     assert learned.values["mu"] == pytest.approx(whole.parameters["mu"], rel=0.1)

@@ -25,7 +25,7 @@ from photostereo.io.safe import read_json
 from photostereo.io.staging import clear_leftovers
 from photostereo.pipeline.pipeline import Pipeline
 from photostereo.pipeline.settings import Settings
-from photostereo.solver.methods import find_method, method_for
+from photostereo.solver.methods import find_method
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.tiles import Band
 
@@ -232,9 +232,8 @@ def _solve_band(capture: Capture, settings: Settings, band: Band, learned: Learn
     from photostereo.solver.bands import Within, solve_band
     from photostereo.solver.prepared import device_for
 
-    entry, _ = method_for(capture, settings.solving.method, settings.solving.prior)
-    device = device_for(entry, settings.solving.device)
-    return solve_band(capture, entry, learned, band, Within(SILENT, 1), device)
+    device = device_for(learned.measured.method, settings.solving.device)
+    return solve_band(capture, learned, band, Within(SILENT, 1), device)
 
 
 def _others() -> int:

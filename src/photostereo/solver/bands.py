@@ -18,11 +18,10 @@ from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import CPU, Array, Device, empty
 from photostereo.runtime.threads import in_turn, processors
 from photostereo.solver.finish import Pictures, pictures_of
-from photostereo.solver.methods import Method
-from photostereo.solver.prepared import Learned, also_seen
+from photostereo.solver.prepared import Learned
 from photostereo.solver.problem import Problem
+from photostereo.solver.sample import Part
 from photostereo.solver.tiles import READ_AT_A_TIME, SUMMED_AT_A_TIME, Band
-from photostereo.solver.whole import at_pixels
 from photostereo.solver.within_noise import WithinNoise
 
 #: Steps in which the progress of a band is reported; the share of them after reading, and after the model's own answer.
@@ -85,29 +84,30 @@ def frames_of_band(capture: Capture, band: Band) -> Iterator[NDArray[np.float32]
         yield from capture.photographs.rows(band.first, band.last, some)
 
 
-def pixels_of_band(
+def pixels_of_rows(
     capture: Capture,
-    band: Band,
+    first: int,
+    last: int,
     scale: float,
     *,
     colors: bool,
     device: Device = CPU,
     control: Control = SILENT,
 ) -> tuple[Array, Array | None]:
-    """Gray intensities (N, d) of a band's mask pixels divided by ``scale``, and those in color (N, d, 3) if asked for.
+    """Gray intensities (N, d) of the mask pixels of some rows divided by ``scale``; if asked for, in color (N, d, 3) too.
 
     A few photographs at a time, so that there is never a second copy of them all.
     """
-    index = np.flatnonzero(capture.mask[band.first : band.last])
+    index = np.flatnonzero(capture.mask[first:last])
     if device.uses_torch and not capture.is_color:
-        return _gray_on_device(capture, band, scale, index, device), None
+        return _gray_on_device(capture, first, last, scale, index, device), None
     d = len(capture)
     gray = np.empty((index.size, d), dtype=np.float32)
     tinted = np.empty((index.size, d, 3), dtype=np.float32) if colors else None
     divisor = np.float32(scale)
     for some in some_at_a_time(d, d if capture.in_memory else READ_AT_A_TIME):
         control.check()
-        frames = capture.photographs.rows(band.first, band.last, some)
+        frames = capture.photographs.rows(first, last, some)
         flat = frames.reshape(len(frames), -1, *frames.shape[3:])
 
         def transpose(number: int, flat: NDArray[Any] = flat, some: slice = some) -> None:
@@ -125,13 +125,15 @@ def pixels_of_band(
     return device.put(gray), None if tinted is None else device.put(tinted)
 
 
-def _gray_on_device(capture: Capture, band: Band, scale: float, index: NDArray[Any], device: Device) -> Array:
+def _gray_on_device(
+    capture: Capture, first: int, last: int, scale: float, index: NDArray[Any], device: Device
+) -> Array:
     """The same on a GPU, which gathers and transposes faster than the photographs arrive."""
-    whole = index.size == (band.last - band.first) * capture.frame[1]
+    whole = index.size == (last - first) * capture.frame[1]
     chosen = device.put(index[:0] if whole else index)
     gray = empty((index.size, len(capture)), chosen, "float32")
     for some in some_at_a_time(len(capture)):
-        frames = device.put(capture.photographs.rows(band.first, band.last, some))
+        frames = device.put(capture.photographs.rows(first, last, some))
         flat = frames.reshape(len(frames), -1)
         gray[:, some] = (flat if whole else flat[:, chosen]).T
     gray /= device.put(np.asarray(scale, dtype=np.float32))  # by an array: torch multiplies by 1/number
@@ -139,83 +141,72 @@ def _gray_on_device(capture: Capture, band: Band, scale: float, index: NDArray[A
 
 
 def model_of_band(
-    capture: Capture, entry: Method, learned: Learned, band: Band, device: Device, control: Control = SILENT
+    capture: Capture, learned: Learned, band: Band, device: Device, control: Control = SILENT
 ) -> Model:
     """The model of a band, with what was measured on the sample.
 
     A model that keeps only sums of each pixel is made of a few rows at a time, so that the photographs can be freed.
     """
-    if entry.model.joins and not device.uses_torch:
+    measured, entry = learned.measured, learned.measured.method.model
+    looks = capture.is_color and measured.method.sees_colors
+
+    def built(first: int, last: int) -> Model:
+        part = Part.rows(capture.mask, first, last)
+        pixels, colors = pixels_of_rows(
+            capture, first, last, measured.scale, colors=looks, device=device, control=control
+        )
+        lights = capture.lights_at(part.index)
+        lights.even(pixels)
+        control.check()
+        return measured.model_of(part, lights, pixels, colors, control)
+
+    if entry.joins and not device.uses_torch:
         few = max(1, SUMMED_AT_A_TIME // capture.frame[1])
         rows = [(first, min(first + few, band.last)) for first in range(band.first, band.last, few)]
-        strips = [Band(*ends, *ends) for ends in rows if capture.mask[slice(*ends)].any()]
-        model = entry.model.join([_built(capture, entry, learned, s, device, control) for s in strips])
+        model = entry.join([built(*ends) for ends in rows if capture.mask[slice(*ends)].any()])
     else:
-        model = _built(capture, entry, learned, band, device, control)
+        model = built(band.first, band.last)
     model.adopt(learned.model)
     return model
 
 
-def _built(
-    capture: Capture, entry: Method, learned: Learned, band: Band, device: Device, control: Control
-) -> Model:
-    mask = np.asarray(capture.mask[band.first : band.last])
-    looks, conditions = capture.is_color and entry.sees_colors, learned.conditions
-    pixels, colors = pixels_of_band(
-        capture, band, learned.scale, colors=looks, device=device, control=control
-    )
-    width = capture.frame[1]
-    index = np.flatnonzero(mask) + band.first * width
-    lights = capture.lights_at(index)
-    lights.even(pixels)
-    control.check()
-    noise = conditions.noise_of(entry.model.sees, pixels, lights.amplified)
-    control.check()
-    conditions.correct(pixels)
-    if colors is not None:
-        conditions.correct(lights.even(colors))
-    around = control.aside(lambda: at_pixels(learned.whole, index, width))
-    seen = also_seen(entry, mask, lights, colors, noise, around)
-    return entry.model.build(pixels, lights.matrix, **entry.of_model(learned.values), **seen)
-
-
 def solve_band(
-    capture: Capture, entry: Method, learned: Learned, band: Band, control: Within, device: Device = CPU
+    capture: Capture, learned: Learned, band: Band, control: Within, device: Device = CPU
 ) -> SolvedBand:
     """The band's own rows, solved on a device."""
-    mask = np.asarray(capture.mask[band.first : band.last])
-    if not mask.any():
+    part, prior_entry = Part.rows(capture.mask, band.first, band.last), learned.measured.method.prior
+    if not part.index.size:
         shape = (band.own_last - band.own_first, *capture.photographs.shape[2:])
         return SolvedBand(Pictures(np.zeros((*shape[:2], 3), np.float32), np.zeros(shape, np.float32), {}))
-    model = model_of_band(capture, entry, learned, band, device, control)
+    model = model_of_band(capture, learned, band, device, control)
     control.check()
     control.part(READING, 1.0)
-    if entry.prior is None:
+    if prior_entry is None:
         solution = Problem(model, device=device).solve(control=control)
     else:
         control.part(READING, STARTING)
         start = model.start(control)
         control.part(STARTING, 1.0, learned.iterations)
         control.check()
-        setting = Setting(Domain(mask), device=device, lessons=learned.lessons)
-        prior, _ = entry.prior.build(learned.values, setting)
+        setting = Setting(Domain(part.mask), device=device, lessons=learned.lessons)
+        prior, _ = prior_entry.build(learned.values, setting)
         control.check()
         bounded = model if learned.bound is None else WithinNoise(model, start, *learned.bound)
         problem = Problem(bounded, prior, start, share=learned.share, device=device)
         solution = problem.follow(learned.iterations, control)
     control.check()
-    own = slice(band.own_first - band.first, band.own_last - band.first)
+    frames = learned.measured.conditions.correct_frames(frames_of_band(capture, band))
     pictures = pictures_of(
-        mask,
-        learned.conditions.correct_frames(frames_of_band(capture, band)) if capture.is_color else (),
-        capture.lights_at(np.flatnonzero(mask) + band.first * capture.frame[1]),
+        part.mask,
+        frames if capture.is_color else None,
+        capture.lights_at(part.index),
         model,
         solution,
-        learned.scale,
-        color=capture.is_color,
+        learned.measured.scale,
         map_values=math.inf if band.maps else MAP_VALUES,
         control=control,
     )
+    own = slice(band.own_first - band.first, band.own_last - band.first)
     maps = {name: picture[own] for name, picture in pictures.maps.items()}
     kept = Pictures(pictures.normals[own], pictures.albedo[own], maps)
     return SolvedBand(kept, solution.iterations, solution.status)

@@ -17,9 +17,8 @@ from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import GRAY_WEIGHTS
 from photostereo.core.errors import ParameterError
-from photostereo.diagnosis.metrics import summarize_error
 from photostereo.reflectance.model import Model
-from photostereo.runtime.arrays import Array, Device, cast, empty, is_tensor, like, namespace, to_numpy
+from photostereo.runtime.arrays import Array, cast, empty, is_tensor, like, namespace, to_numpy
 from photostereo.runtime.illumination import PixelLights, pseudo_inverse, shading, some_lights
 from photostereo.solver.problem import Solution
 from photostereo.solver.reconstruction import Reconstruction
@@ -34,23 +33,6 @@ class Pictures(NamedTuple):
     normals: NDArray[np.float32]
     albedo: NDArray[np.float32]
     maps: Mapping[str, NDArray[np.float32]]
-
-
-def reconstruction_of(
-    capture: Capture, pictures: Pictures, *, device: Device, **facts: Any
-) -> Reconstruction:
-    """The result with these pictures; ``facts`` are its other fields."""
-    mask, truth = np.asarray(capture.mask), capture.truth
-    return Reconstruction(
-        normals=pictures.normals,
-        albedo=pictures.albedo,
-        maps=pictures.maps,
-        mask=mask,
-        capture=capture.name,
-        angular_error=None if truth is None else summarize_error(pictures.normals, truth, mask),
-        versions={**versions(), **device.facts()},
-        **facts,
-    )
 
 
 def with_colors(
@@ -77,21 +59,20 @@ def with_colors(
 
 def pictures_of(
     mask: NDArray[np.bool_],
-    frames: Iterable[NDArray[Any]],
+    frames: Iterable[NDArray[Any]] | None,
     lights: PixelLights,
     model: Model,
     solution: Solution,
     scale: float,
     *,
-    color: bool,
     colors: Array | None = None,
     map_values: float = math.inf,
     control: Control = SILENT,
 ) -> Pictures:
     """Back from mask pixels to pictures, from scaled normals to unit normals and albedo.
 
-    Made where the solution is, and fetched as finished pictures. The photographs ``frames`` are looked at for their colors
-    only; ``colors`` (N, d, 3) are those of a solution on a GPU that has them beside it. Maps of more than ``map_values``
+    Made where the solution is, and fetched as finished pictures. Photographs in color are given as ``frames``, for the
+    tint; ``colors`` (N, d, 3) are those of a solution on a GPU that has them beside it. Maps of more than ``map_values``
     numbers for each pixel are left out.
     """
     scaled = solution.normals
@@ -103,9 +84,9 @@ def pictures_of(
     gray = (length if own is None else own) * scale
     tinted = gray
     control.check()
-    if color and colors is not None:
+    if frames is not None and colors is not None:
         tinted = _tinted(gray, _along(unit, colors, lights.matrix))
-    elif color:
+    elif frames is not None:
         tinted = _tinted(to_numpy(gray), _along_frames(to_numpy(unit), mask, frames, lights, control))
     largest = np.finfo(np.float32).max
     if not (bool(xp.isfinite(unit).all()) and bool((abs(tinted) <= largest).all())):

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,9 @@ from numpy.typing import NDArray
 from photostereo.capture import Capture
 from photostereo.capture.capture import SAMPLED_PIXELS, gray_of
 from photostereo.capture.intensities import Intensities, intensities
-from photostereo.core.control import SILENT, Control, Iteration
-from photostereo.core.conventions import BoolArray
+from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ParameterError
+from photostereo.diagnosis.metrics import summarize_error
 from photostereo.diagnosis.noise import Noise, PixelNoise
 from photostereo.photographs.source import digest_of, hash_of
 from photostereo.priors.entry import Setting
@@ -31,13 +30,12 @@ from photostereo.runtime.arrays import Array, Device, find_device, in_full_preci
 from photostereo.runtime.illumination import PixelLights
 from photostereo.runtime.threads import processors, shorten_spinning
 from photostereo.solver.conditions import Conditions, measure_conditions
-from photostereo.solver.finish import pictures_of, reconstruction_of
+from photostereo.solver.finish import Pictures, pictures_of, versions
 from photostereo.solver.methods import Method, find_method, method_for, method_names
 from photostereo.solver.problem import Problem, Solution
 from photostereo.solver.reconstruction import Reconstruction
-from photostereo.solver.sample import Sample
-from photostereo.solver.state import SolveState
-from photostereo.solver.whole import SmallPhotographs, at_pixels
+from photostereo.solver.sample import Part
+from photostereo.solver.whole import SmallPhotographs
 from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
 
 #: Photographs that are hashed at a time, at most, for the digest: a core hashes 1.7 GB a second.
@@ -45,114 +43,136 @@ HASHED = 6
 
 
 @dataclass(frozen=True, eq=False)
+class Measured:
+    """What is measured once for all parts of a capture, and how the model of a part is built with it."""
+
+    method: Method
+    values: dict[str, Any]  #: of the model's parameters
+    scale: float  #: brightness of the photographs
+    conditions: Conditions  #: their noise and strengths
+    whole: Whole | None = None  #: what the model knows of the whole object, if that matters
+
+    def model_of(
+        self, part: Part, lights: PixelLights, pixels: Array, colors: Array | None, control: Control = SILENT
+    ) -> Model:
+        """The model of a part of the capture; its intensities, even already if gray, are corrected in place."""
+        noise = self.conditions.noise_of(self.method.model.sees, pixels, lights.amplified)
+        control.check()
+        self.conditions.correct(pixels)
+        if colors is not None:
+            self.conditions.correct(lights.even(colors))
+        return self.build(part, lights, pixels, colors, noise, control)
+
+    def build(
+        self,
+        part: Part,
+        lights: PixelLights,
+        pixels: Array,
+        colors: Array | None,
+        noise: PixelNoise | None = None,
+        control: Control = SILENT,
+    ) -> Model:
+        """The model of corrected intensities, with what it asks for besides: see ``ModelEntry.sees``."""
+        whole = self.whole
+        around = None if whole is None else control.aside(lambda: whole.at(*part.places))
+        available = {
+            "mask": part.mask,
+            "colors": colors,
+            "noise": noise,
+            "surroundings": around,
+            "fall_off": lights.fall_off,
+        }
+        entry = self.method.model
+        seen = {name: available[name] for name in entry.sees if available[name] is not None}
+        return entry.build(pixels, lights.matrix, **self.values, **seen)
+
+
+@dataclass(frozen=True, eq=False)
 class Learned:
     """What the tiles of a capture take over from its sample."""
 
+    measured: Measured
     values: dict[str, Any]  #: all parameters
     model: Model  #: of the sample
-    #: scale, conditions: brightness, noise and strengths of the photographs
-    scale: float
-    conditions: Conditions
     #: lessons, iterations: of the prior, in each iteration
     lessons: Sequence[Lesson] = ()
     iterations: int = 0
+    share: float = 1.0  #: how much of the prior's shift is kept
     #: the noise and the mean Hessian that a prior of automatic strength has to stay within
     bound: tuple[float | NoiseEvidence, NDArray[Any]] | None = None
-    share: float = 1.0  #: how much of the prior's shift is kept
-    #: history, arrays: of the result
-    history: tuple[Iteration, ...] = ()
-    arrays: Mapping[str, NDArray[Any]] | None = None
-    whole: Whole | None = None  #: what the model knows of the whole object, if that matters
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """What a solve needs of a capture before a prior matters: intensities and the model's statistics.
 
-    One of these serves every strength of a grid. ``noise`` holds the scaled intensities and their noise until the first
-    solve, if the method has a prior that may need it; ``seconds`` is what making it took, by stage; ``colors`` (N, d, 3) are
-    kept of a sample, and on a GPU.
+    One of these serves every strength of a grid.
     """
 
-    method: Method
+    measured: Measured
     capture: Capture
-    sample: Sample
-    model_values: dict[str, Any]
-    scale: float
-    digest: Callable[[], str]
-    noise: list[Noise]
-    model: Model
-    seconds: dict[str, float]
-    device: Device
-    colors: Array | None
-    conditions: Conditions
+    part: Part  #: all of it, or a sample
     lights: PixelLights
-    whole: Whole | None = None
+    model: Model
+    device: Device
+    digest: Callable[[], str]
+    seconds: dict[str, float]  #: what making it took, by stage
+    noise: list[Noise]  #: of the corrected intensities until the first solve, if the method has a prior
+    colors: Array | None  #: (N, d, 3) of a sample, and on a GPU
 
     @cached_property
     def evidence(self) -> NoiseEvidence:
         """Of the noise of the scaled intensities: computed only if a strength is chosen from it."""
-        lights = self.lights.matrix
+        measured, lights = self.measured, self.lights
         if self.noise:
             noise = self.noise[0]
         else:
-            pixels = self._corrected(intensities(self.capture, self.device).pixels)
-            noise = Noise(pixels, lights, self.sample.mask, self.lights.amplified)
+            pixels = lights.even(intensities(self.capture, self.device).pixels)
+            noise = Noise(
+                measured.conditions.correct(pixels), lights.matrix, self.part.mask, lights.amplified
+            )
 
         def again(other: Array) -> Model:
             colors = self.colors
-            if colors is None and "colors" in self.method.model.sees and self.capture.is_color:
-                colors = self._corrected(self.capture.colors(self.scale))
-            seen = also_seen(self.method, self.sample.mask, self.lights, colors, around=self._surroundings)
-            return self.method.model.build(other, lights, **self.model_values, **seen)
+            if colors is None and measured.method.sees_colors and self.capture.is_color:
+                colors = measured.conditions.correct(lights.even(self.capture.colors(measured.scale)))
+            return measured.build(self.part, lights, other, colors)
 
         return NoiseEvidence.of(self.model, noise, again)
 
     def require(self, capture: Capture, method: Method, values: Mapping[str, Any], device: Device) -> None:
         """Raise a :class:`ParameterError` if this was prepared for something else."""
-        same_model = all(np.array_equal(values[name], value) for name, value in self.model_values.items())
-        if (capture, method.name, device) != (self.capture, self.method.name, self.device) or not same_model:
+        own, entry = self.measured.values, self.measured.method
+        same_model = all(np.array_equal(values[name], value) for name, value in own.items())
+        if (capture, method.name, device) != (self.capture, entry.name, self.device) or not same_model:
             raise ParameterError(
-                f"The statistics were prepared for {self.method.name} on {self.capture.name} with "
-                f"{self.model_values or 'no parameters'} on {self.device.name}, but something else is to be solved: "
+                f"The statistics were prepared for {entry.name} on {self.capture.name} with "
+                f"{own or 'no parameters'} on {self.device.name}, but something else is to be solved: "
                 f"{method.name} on {capture.name} on {device.name}. Prepare again with the same capture, method, "
                 "model parameters and device.",
                 code="prepared-for-something-else",
             )
 
-    def solve(
-        self,
-        values: Mapping[str, Any],
-        *,
-        control: Control = SILENT,
-        resume: SolveState | str | Path | None = None,
-        checkpoint: str | Path | None = None,
-        checkpoint_every: int = 10,
-    ) -> Reconstruction:
-        """The reconstruction with these values of all parameters (of :meth:`Method.resolve`)."""
+    def solve(self, values: Mapping[str, Any], control: Control = SILENT, **state: Any) -> Reconstruction:
+        """The reconstruction with these values of all parameters (of :meth:`Method.resolve`).
+
+        ``state`` says where the descent is resumed from and saved: see :meth:`Problem.solve`.
+        """
         clock = Clock(self.seconds)
         problem, values = self._problem(values, control)
         clock.lap("start")
-        solution = problem.solve(
-            max_iter=values.get("max_iter", 1),
-            tol=values.get("tol", 0.0),
-            control=control,
-            truth=self._truth,
-            resume=resume,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
-        )
+        solution = problem.solve(**_limits(values), control=control, truth=self._truth, **state)
         clock.lap("solve")
         return self._finish(solution, values, clock)
 
     def solve_together(self, settings: Sequence[Mapping[str, Any]]) -> list[Reconstruction]:
         """All settings as one problem with a leading axis; only the prior's strengths may differ. For GPUs."""
-        assert self.method.prior is not None
+        assert self.measured.method.prior is not None
         began = time.perf_counter()
         like_pixels = self.model.start(SILENT)[0]
         strengths = {
             name: like(np.array([values[name] for values in settings], dtype=np.float64), like_pixels)
-            for name in self.method.prior.strengths
+            for name in self.measured.method.prior.strengths
         }
         problem, _ = self._problem({**settings[0], **strengths}, SILENT)
         together = replace(problem, problems=len(settings))
@@ -160,47 +180,31 @@ class Prepared:
         seconds = {**self.seconds, "solve": (time.perf_counter() - began) / len(settings)}
         return [self._finish(solution.select(g), values, Clock(seconds)) for g, values in enumerate(settings)]
 
-    def learn(self, values: Mapping[str, Any], control: Control) -> Learned:
-        """What tiles take over, from a descent on the sample."""
-        if self.method.prior is None:
-            return Learned(dict(values), self.model, self.scale, self.conditions, whole=self.whole)
+    def learn(self, values: Mapping[str, Any], control: Control) -> tuple[Learned, dict[str, Any]]:
+        """What tiles take over from a descent on the sample, and history and arrays of the result."""
+        if self.measured.method.prior is None:
+            return Learned(self.measured, dict(values), self.model), {}
         problem, values = self._problem(values, control)
-        solution = problem.solve(
-            max_iter=values["max_iter"],
-            tol=values["tol"],
-            control=control,
-            truth=self._truth,
-            keep_lessons=True,
-        )
-        return Learned(
+        solution = problem.solve(**_limits(values), control=control, truth=self._truth, keep_lessons=True)
+        learned = Learned(
+            self.measured,
             dict(values),
             self.model,
-            self.scale,
-            self.conditions,
             solution.lessons,
             solution.iterations,
-            problem.model.bound if isinstance(problem.model, WithinNoise) else None,
             solution.share,
-            solution.history,
-            solution.arrays(),
-            self.whole,
+            problem.model.bound if isinstance(problem.model, WithinNoise) else None,
         )
-
-    def _corrected(self, values: Array) -> Array:
-        return self.conditions.correct(self.lights.even(values))
-
-    @property
-    def _surroundings(self) -> Any:
-        return at_pixels(self.whole, self.sample.index, self.capture.frame[1])
+        return learned, {"history": solution.history, "arrays": solution.arrays()}
 
     @property
     def _truth(self) -> NDArray[Any] | None:
         truth = self.capture.truth
-        return None if truth is None else self.lights.in_view(truth.reshape(-1, 3)[self.sample.index])
+        return None if truth is None else self.lights.in_view(truth.reshape(-1, 3)[self.part.index])
 
     def _problem(self, values: Mapping[str, Any], control: Control) -> tuple[Problem, Mapping[str, Any]]:
         """Model and prior; strengths that are open are chosen from the noise, and the answer then stays within it."""
-        model, entry, device = self.model, self.method.prior, self.device
+        model, entry, device = self.model, self.measured.method.prior, self.device
         if entry is None:
             return Problem(model, device=device), values
         start = model.start(control)
@@ -210,7 +214,7 @@ class Prepared:
         self.noise.clear()
         hessian = model.mean_hessian(start[1])
         sigma = 0.0 if found is None else found.sigma
-        domain = Domain(self.sample.mask, self.sample.side)
+        domain = Domain(self.part.mask, self.part.side)
         prior, chosen = entry.build(values, Setting(domain, sigma, hessian, device))
         control.check()
         if found is not None and sigma and entry.weight_is_open(values):
@@ -219,30 +223,41 @@ class Prepared:
 
     def _finish(self, solution: Solution, values: Mapping[str, Any], clock: Clock) -> Reconstruction:
         pictures = pictures_of(
-            self.capture.mask,
-            self.conditions.correct_frames(self.capture.images) if self.capture.is_color else (),
+            self.part.mask,
+            self.measured.conditions.correct_frames(self.capture.images) if self.capture.is_color else None,
             self.lights,
             self.model,
             solution,
-            self.scale,
-            color=self.capture.is_color,
+            self.measured.scale,
             colors=self.colors,
         )
-        result = reconstruction_of(
-            self.capture,
-            pictures,
-            device=self.device,
-            method=self.method.name,
+        facts = {"status": solution.status, "iterations": solution.iterations, "history": solution.history}
+        return self.result(pictures, values, clock, **facts, arrays=solution.arrays())
+
+    def result(
+        self, pictures: Pictures, values: Mapping[str, Any], clock: Clock, **facts: Any
+    ) -> Reconstruction:
+        """The result with these pictures of the whole capture; ``facts`` are its fields that tell how it ended."""
+        capture, mask, truth = self.capture, np.asarray(self.capture.mask), self.capture.truth
+        result = Reconstruction(
+            **pictures._asdict(),
+            mask=mask,
+            method=self.measured.method.name,
             parameters=dict(values),
+            capture=capture.name,
             digest=self.digest(),
-            status=solution.status,
-            iterations=solution.iterations,
-            history=solution.history,
-            arrays=solution.arrays(),
-            strengths=self.conditions.factors,
+            angular_error=None if truth is None else summarize_error(pictures.normals, truth, mask),
+            versions={**versions(), **self.device.facts()},
+            strengths=self.measured.conditions.factors,
+            **facts,
         )
         clock.lap("finish")
         return replace(result, seconds=clock.laps)
+
+
+def _limits(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that end a descent, if the method has one."""
+    return {name: values[name] for name in ("max_iter", "tol") if name in values}
 
 
 @in_full_precision
@@ -253,7 +268,7 @@ def prepare(
     prior: str | None = None,
     device: str = "cpu",
     strengths: str = "auto",
-    sample: Sample | None = None,
+    sample: Part | None = None,
     control: Control = SILENT,
     **parameters: Any,
 ) -> Prepared:
@@ -267,56 +282,36 @@ def prepare(
     values = entry.of_model(entry.resolve(parameters))
     where = device_for(entry, device)
     clock = Clock()
-    sees = entry.model.sees
     digest: Callable[[], str] = partial(getattr, capture, "digest")
     if sample is None:
-        sample = Sample.whole(capture.mask)
+        part = Part.rows(capture.mask)
         capture.require_light()
-        seen = intensities(capture, where, colors="colors" in sees)
+        seen = intensities(capture, where, colors=entry.sees_colors)
     else:
-        small = SmallPhotographs(capture, entry)
-        seen, digest = _survey(capture, sample, where, control, small, colors="colors" in sees)
-    lights = capture.lights_at(sample.index)
+        part, small = sample, SmallPhotographs(capture, entry)
+        seen, digest = _survey(capture, sample, where, control, small, colors=entry.sees_colors)
+    lights = capture.lights_at(part.index)
     pixels, colors = lights.even(seen.pixels), seen.colors
-    measured = Noise(pixels, lights.matrix, sample.mask, lights.amplified)
-    conditions = measure_conditions(measured, strengths=strengths, model_needs_noise="noise" in sees)
-    noise = conditions.noise_of(sees, pixels, lights.amplified)
-    if conditions.corrects:
-        measured = Noise(conditions.correct(pixels), lights.matrix, sample.mask, lights.amplified)
-    if colors is not None:
-        conditions.correct(lights.even(colors))
-    whole = small.look(seen.scale, conditions, values, control) if sample.side else None
+    noise = Noise(pixels, lights.matrix, part.mask, lights.amplified)
+    conditions = measure_conditions(noise, strengths=strengths, model_needs_noise="noise" in entry.model.sees)
+    whole = None if sample is None else small.look(seen.scale, conditions, values, control)
+    measured = Measured(entry, values, seen.scale, conditions, whole)
     clock.lap("prepare")
-    around = at_pixels(whole, sample.index, capture.frame[1])
-    beyond = also_seen(entry, sample.mask, lights, colors, noise, around)
-    model = entry.model.build(pixels, lights.matrix, **values, **beyond)
-    if sample.side:
+    model = measured.model_of(part, lights, pixels, colors)
+    if conditions.corrects:
+        noise = Noise(pixels, lights.matrix, part.mask, lights.amplified)
+    if sample is not None:
         model.lead(capture.pixel_count)
     clock.lap("statistics")
-    held = [measured] if entry.has_prior else []
-    if not (sample.side or where.uses_torch):
+    if sample is None and not where.uses_torch:
         colors = None  # the computer looks at its photographs again
-    return Prepared(
-        entry,
-        capture,
-        sample,
-        values,
-        seen.scale,
-        digest,
-        held,
-        model,
-        clock.laps,
-        where,
-        colors,
-        conditions,
-        lights,
-        whole,
-    )
+    held = [noise] if entry.has_prior else []
+    return Prepared(measured, capture, part, lights, model, where, digest, clock.laps, held, colors)
 
 
 def _survey(
     capture: Capture,
-    sample: Sample,
+    sample: Part,
     device: Device,
     control: Control,
     small: SmallPhotographs,
@@ -366,25 +361,6 @@ def _survey(
         )
 
     return seen, digest
-
-
-def also_seen(
-    entry: Method,
-    mask: BoolArray,
-    lights: PixelLights,
-    colors: Array | None,
-    noise: PixelNoise | None = None,
-    around: Any = None,
-) -> dict[str, Any]:
-    """What the method's model is given beyond gray pixels and lights; see ``ModelEntry.sees``."""
-    available = {
-        "mask": mask,
-        "colors": colors,
-        "noise": noise,
-        "surroundings": around,
-        "fall_off": lights.fall_off,
-    }
-    return {name: available[name] for name in entry.model.sees if available[name] is not None}
 
 
 def device_for(entry: Method, name: str) -> Device:

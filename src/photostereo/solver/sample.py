@@ -24,20 +24,27 @@ GOLDEN = 0.6180339887498949
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
-    """Crops of a picture, one below the other, or all of it."""
+class Part:
+    """Pixels of a capture as a picture of their own: crops one below the other, a band of rows, or all of it."""
 
-    mask: NDArray[np.bool_]  #: (crops · side, side) bool
-    index: NDArray[np.int64]  #: (N,) the flat numbers, in the whole picture, of the mask pixels
-    side: int  #: rows and columns of a crop; 0 for the whole picture
+    mask: NDArray[np.bool_]  #: (rows, columns) of the picture
+    index: NDArray[np.int64]  #: (N,) the flat numbers of its mask pixels in the capture
+    width: int  #: of the capture
+    side: int = 0  #: rows and columns of a crop; 0 if there are none
 
     @classmethod
-    def whole(cls, mask: NDArray[np.bool_]) -> Sample:
-        """All of a picture."""
-        return cls(mask, np.flatnonzero(mask), 0)
+    def rows(cls, mask: NDArray[np.bool_], first: int = 0, last: int | None = None) -> Part:
+        """Rows ``first`` to ``last`` of a capture with this mask; all of them by default."""
+        inside, width = np.asarray(mask[first:last]), mask.shape[1]
+        return cls(inside, np.flatnonzero(inside) + first * width, width)
+
+    @property
+    def places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows and columns of the mask pixels in the capture."""
+        return np.divmod(self.index, self.width)
 
 
-def choose_sample(mask: NDArray[np.bool_], *, side: int = SIDE, crops: int = CROPS) -> Sample:
+def choose_sample(mask: NDArray[np.bool_], *, side: int = SIDE, crops: int = CROPS) -> Part:
     """Crops on the object, evenly spread; all of them if there are no more than ``crops``.
 
     >>> sample = choose_sample(np.ones((1000, 800), bool), crops=50)
@@ -61,9 +68,9 @@ def choose_sample(mask: NDArray[np.bool_], *, side: int = SIDE, crops: int = CRO
     return _cut(mask, np.stack(np.divmod(candidates, width), axis=1) * side, side)
 
 
-def _cut(mask: NDArray[np.bool_], corners: NDArray[np.int64], side: int) -> Sample:
+def _cut(mask: NDArray[np.bool_], corners: NDArray[np.int64], side: int) -> Part:
     rows = corners[:, 0, None, None] + np.arange(side)[:, None]
     cols = corners[:, 1, None, None] + np.arange(side)
     inside = mask[rows, cols].reshape(-1, side)
     numbers = (rows * mask.shape[1] + cols).reshape(-1, side)
-    return Sample(inside, numbers[inside], side)
+    return Part(inside, numbers[inside], mask.shape[1], side)

@@ -17,7 +17,7 @@ from photostereo.io.memory import give_back_memory
 from photostereo.runtime.arrays import Device, in_full_precision, memory_in_words
 from photostereo.solver.bands import STEPS_OF_A_BAND, SolvedBand, Within, solve_band
 from photostereo.solver.choice import DEFAULT_METHOD
-from photostereo.solver.finish import Pictures, reconstruction_of
+from photostereo.solver.finish import Pictures
 from photostereo.solver.methods import Method, find_method, method_for
 from photostereo.solver.near import with_depth
 from photostereo.solver.prepared import Clock, Learned, Prepared, device_for, prepare
@@ -119,17 +119,15 @@ def solve(
     bands, near = None, ""
     if prepared is None:
         capture, near = _settled(capture, entry, values, device, strengths, control)
-    if prepared is None and resume is None and checkpoint is None:
-        bands = _tiles(capture, entry, values, where, memory, crops)
-    if prepared is None:
+        if resume is None and checkpoint is None:
+            bands = _tiles(capture, entry, values, where, memory, crops)
         sample = None if bands is None else choose_sample(capture.mask, crops=crops or CROPS)
         options: dict[str, Any] = {"device": device, "strengths": strengths, "sample": sample}
         prepared = prepare(capture, entry, control=control, **options, **parameters)
     prepared.require(capture, entry, values, where)
     if bands is None:
-        result = prepared.solve(
-            values, control=control, resume=resume, checkpoint=checkpoint, checkpoint_every=checkpoint_every
-        )
+        state = {"resume": resume, "checkpoint": checkpoint, "checkpoint_every": checkpoint_every}
+        result = prepared.solve(values, control, **state)
     else:
         result = _solve_tiles(prepared, values, bands, control, deal)
     return replace(result, chosen=why, near=near) if why or near else result
@@ -187,19 +185,15 @@ def _solve_tiles(
     on cat at 5 dB): codes and atoms must grow together.
     """
     capture, clock = prepared.capture, Clock(prepared.seconds)
-    learned = prepared.learn(values, control)
+    learned, facts = prepared.learn(values, control)
     clock.lap("learn")
     normals = np.zeros((*capture.frame, 3), dtype=np.float32)
     albedo = np.zeros(capture.photographs.shape[1:], dtype=np.float32)
     maps: dict[str, NDArray[np.float32]] = {}
     control.stage("bands", len(bands) * STEPS_OF_A_BAND)
     iterations, ends = 0, {"closed form"}
-    solved: Iterable[tuple[Band, SolvedBand]]
-    if deal is None:
-        solved = _one_by_one(prepared, learned, bands, control)
-    else:
-        solved = deal(capture, bands, replace(learned, history=(), arrays=None))
-    for band, found in solved:
+    here = _one_by_one(prepared, learned, bands, control)
+    for band, found in here if deal is None else deal(capture, bands, learned):
         own = slice(band.own_first, band.own_last)
         normals[own], albedo[own] = found.pictures.normals, found.pictures.albedo
         for name, rows in found.pictures.maps.items():
@@ -212,20 +206,9 @@ def _solve_tiles(
             control.advance(STEPS_OF_A_BAND)
     clock.lap("solve")
     give_back_memory()
-    return reconstruction_of(
-        capture,
-        Pictures(normals, albedo, maps),
-        device=prepared.device,
-        method=prepared.method.name,
-        parameters=learned.values,
-        digest=prepared.digest(),
-        status=max(ends, key=("closed form", "converged", "iterations").index),
-        iterations=iterations,
-        seconds=clock.laps,
-        history=learned.history,
-        arrays=learned.arrays or {},
-        strengths=learned.conditions.factors,
-    )
+    status = max(ends, key=("closed form", "converged", "iterations").index)
+    pictures = Pictures(normals, albedo, maps)
+    return prepared.result(pictures, learned.values, clock, **facts, status=status, iterations=iterations)
 
 
 def _one_by_one(
@@ -234,10 +217,7 @@ def _one_by_one(
     for band in bands:
         give_back_memory()
         inside = Within(control, STEPS_OF_A_BAND)
-        yield (
-            band,
-            solve_band(prepared.capture, prepared.method, learned, band, inside, prepared.device),
-        )
+        yield band, solve_band(prepared.capture, learned, band, inside, prepared.device)
         inside.end()
 
 

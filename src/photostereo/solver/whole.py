@@ -64,8 +64,3 @@ class SmallPhotographs:
         rows, columns = np.indices(frame, dtype=np.float32)
         down, right = (self._crop.shrink(part)[self._crop.mask, 0] for part in (rows, columns))
         return lights.over(down, right, frame)
-
-
-def at_pixels(whole: Whole | None, index: NDArray[np.integer], width: int) -> Any:
-    """What is known of the whole, at pixels with these numbers in a picture of this width."""
-    return None if whole is None else whole.at(*np.divmod(index, width))
