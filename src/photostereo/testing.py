@@ -69,14 +69,14 @@ def check_exact_on_a_matte_scene(name: str, device: str = "cpu") -> None:
     error = _angles(_run(matte, name, device).normals, matte.truth, matte.mask)
     assert error.mean() < MATTE_MEAN, error.mean()
     assert error.max() < MATTE_WORST, error.max()
-    if method.exact:
+    if method.model.exact:
         options: dict[str, Any] = {}
         if method.prior is not None:  # present, but without weight
             options = {"max_iter": FEW, **dict.fromkeys(method.prior.strengths, 0.01)}
             options[method.prior.strengths[0]] = 0.0
         result = solve(matte, method, device=device, **options)
         worst = _angles(result.normals, matte.truth, matte.mask).max()
-        assert worst < method.tolerance, worst
+        assert worst < method.model.tolerance, worst
 
 
 def check_near_lights(name: str, device: str = "cpu") -> None:

@@ -12,7 +12,7 @@ from photostereo.priors.dictionary.prior import DictionaryPrior
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.piecewise.model import Piecewise
 from photostereo.reflectance.sparse.model import LeastAbsolute, SparseBayes
-from photostereo.solver.within_noise import CONFIDENCE, WithinNoise
+from photostereo.solver.within_noise import CONFIDENCE, NoiseEvidence, WithinNoise
 
 BUILDERS = [
     pytest.param(Lambertian, {}, id="ls"),
@@ -21,6 +21,7 @@ BUILDERS = [
     pytest.param(LeastAbsolute, {}, id="l1"),
 ]
 NOISE = 0.02
+EVIDENCE = NoiseEvidence(NOISE, NOISE, NOISE, doubtful=2.0, fields=np.zeros((0, 3)))
 
 
 def bounded(build, options, side=8):
@@ -32,7 +33,7 @@ def bounded(build, options, side=8):
     pixels[::7, 3] = 1.5
     model = build(pixels, lights, **options)
     start = model.start(SILENT)
-    return model, WithinNoise(model, start, NOISE), *start
+    return model, WithinNoise(model, start, EVIDENCE), *start
 
 
 @pytest.mark.parametrize(("build", "options"), BUILDERS)
@@ -96,7 +97,7 @@ def test_the_radius_is_the_noise_of_a_normal() -> None:
     radius = np.sqrt(CONFIDENCE * NOISE**2 / 4.0)
     outside = (np.linalg.norm(normals - truth, axis=1) > radius).mean()
     assert 0.0005 < outside < 0.0015
-    found = WithinNoise(model, (normals, unknowns), NOISE)._radius
+    found = WithinNoise(model, (normals, unknowns), EVIDENCE)._radius
     assert (found >= radius * (1 - 1e-12)).all() and np.median(found) < 1.1 * radius
 
 

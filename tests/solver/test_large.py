@@ -83,7 +83,7 @@ def test_the_learned_model_in_bands(method: str, color: bool) -> None:
     row = tiles.bytes_of_row(40, 6, channels, **demands)
     assert row > 40 * 6 * 4 * (1 + channels * color)
     memory = tiles.OF_THE_PROGRAM + 176 * 40 * tiles.OF_A_RESULT + row * (88 + 48)
-    assert len(plan_bands((176, 40), 6, channels, memory, neighbors=True, **demands)) == 2
+    assert len(plan_bands((176, 40), 6, row, memory, halo=True)) == 2
     options = {"max_iter": 2} if entry.has_prior else {}
     whole = in_tiles(scene, method, memory=10**12, **options)
     parts = in_tiles(scene, method, memory=memory, **options)
@@ -249,7 +249,7 @@ def test_crop_and_scale(noisy: ps.Capture, tmp_path) -> None:
 def test_bands_cover_every_row_once(height: int, prior: bool) -> None:
     row = tiles.bytes_of_row(300, 20, 1, prior=prior)
     memory = tiles.OF_THE_PROGRAM + height * 300 * tiles.OF_A_RESULT + row * 250
-    bands = plan_bands((height, 300), 20, 1, memory, prior=prior)
+    bands = plan_bands((height, 300), 20, row, memory, halo=prior)
     kept = [r for band in bands for r in range(band.own_first, band.own_last)]
     assert kept == list(range(height))
     for band in bands:

@@ -13,7 +13,7 @@ from photostereo.results.choice import SurfaceChoice
 from photostereo.solver.methods import Method
 from photostereo.solver.near import every_nth
 from photostereo.solver.prepared import device_for
-from photostereo.solver.tiles import OF_THE_PROGRAM, bands_of, bytes_of_row
+from photostereo.solver.tiles import OF_THE_PROGRAM, bands_of, row_of
 
 #: Bytes of a pixel of the frame while its surface is integrated, with the arrays of the result; while the full mesh is
 #: made, the textured one before it, and the page after it. And of a triangle of the mesh. Measured as peaks at 6
@@ -99,17 +99,7 @@ def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Set
 def bytes_of_solve(capture: Capture, method: Method) -> int:
     """What solving all pixels at once takes, beside the photographs."""
     height, width = capture.frame
-    channels = 3 if capture.is_color else 1
-    row = bytes_of_row(
-        width,
-        len(capture),
-        channels,
-        prior=method.has_prior,
-        colors=capture.is_color and method.sees_colors,
-        sums=method.model.joins,
-        workspace=method.model.workspace,
-    )
-    return height * (row + width * OF_A_RESULT)
+    return height * (row_of(capture, method) + width * OF_A_RESULT)
 
 
 def bytes_of_results(

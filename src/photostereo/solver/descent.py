@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control, Iteration
 from photostereo.diagnosis.metrics import mean_angle
 from photostereo.priors.protocol import Lesson, Prior
-from photostereo.reflectance.model import Model
+from photostereo.reflectance.model import Model, Unknowns
 from photostereo.runtime.arrays import Array, is_tensor, like, namespace, to_numpy
 from photostereo.solver.state import SolveState
 
@@ -55,8 +55,16 @@ def iterate(
     }
 
 
+class Steps(Protocol):
+    """The two steps of a model."""
+
+    def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array: ...
+
+    def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns: ...
+
+
 def half_steps(
-    state: SolveState, model: Model, prior: Prior, iteration: int, control: Control = SILENT
+    state: SolveState, model: Steps, prior: Prior, iteration: int, control: Control = SILENT
 ) -> Array:
     """The prior's unknowns, then the normals, in place; the change of the normals."""
     prior.update(state.prior, state.normals, iteration, control)

@@ -160,14 +160,10 @@ def _tinted(gray: Array, along: Array) -> Array:
     return gray[:, None] * xp.where(lit, along / xp.where(lit, luma, 1.0), 1.0)
 
 
-def versions() -> dict[str, str]:
-    """Versions of what computed a result."""
-    return {"photostereo": __version__, "python": platform.python_version(), **_library_versions()}
-
-
 @cache
-def _library_versions() -> dict[str, str]:
-    # Parsing the packages' metadata takes 20 ms, as long as least squares itself.
+def versions() -> dict[str, str]:
+    """Versions of what computed a result; parsing the packages' metadata takes as long as least squares itself."""
     from importlib.metadata import version
 
-    return {name: version(name) for name in ("numpy", "scipy", "numba")}
+    libraries = {name: version(name) for name in ("numpy", "scipy", "numba")}
+    return {"photostereo": __version__, "python": platform.python_version(), **libraries}

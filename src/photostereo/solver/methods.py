@@ -63,26 +63,14 @@ class Method:
     def has_prior(self) -> bool:
         return self.prior is not None
 
-    @property
-    def on_gpu(self) -> bool:
-        return self.model.on_gpu
-
     def device_or_cpu(self, device: str) -> str:
         """The device, or the CPU for a method without a GPU path: for runs of several methods."""
-        return device if self.on_gpu else "cpu"
+        return device if self.model.on_gpu else "cpu"
 
     @property
     def sees_colors(self) -> bool:
         """Whether the photographs are to be read in color for it."""
         return "colors" in self.model.sees
-
-    @property
-    def exact(self) -> bool:
-        return self.model.exact
-
-    @property
-    def tolerance(self) -> float:
-        return self.model.tolerance
 
     def resolve(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Every parameter with its value: what was given, checked, and defaults for the rest."""

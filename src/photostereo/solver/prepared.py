@@ -99,7 +99,7 @@ class Learned:
     iterations: int = 0
     share: float = 1.0  #: how much of the prior's shift is kept
     #: the noise and the mean Hessian that a prior of automatic strength has to stay within
-    bound: tuple[float | NoiseEvidence, NDArray[Any]] | None = None
+    bound: tuple[NoiseEvidence, NDArray[Any]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,8 +366,8 @@ def _survey(
 def device_for(entry: Method, name: str) -> Device:
     """The device of that name, if the method runs on it."""
     device = find_device(name)
-    if device.uses_torch and not entry.on_gpu:
-        able = ", ".join(other for other in method_names() if find_method(other).on_gpu)
+    if device.uses_torch and not entry.model.on_gpu:
+        able = ", ".join(other for other in method_names() if find_method(other).model.on_gpu)
         raise ParameterError(code="method-not-on-device", method=entry.name, device=name, able=able)
     return device
 

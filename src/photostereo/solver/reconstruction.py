@@ -21,6 +21,9 @@ from photostereo.io.atomic import write_array, write_arrays, write_json
 from photostereo.io.safe import explained
 from photostereo.solver.result_files import read_arrays, read_summary
 
+#: Fields that ``summary.json`` holds as they are.
+_SAME = ("method", "parameters", "capture", "digest", "status", "iterations", "seconds", "versions")
+
 
 @dataclass(frozen=True, eq=False)
 class Reconstruction(Displayed):
@@ -157,18 +160,11 @@ class Reconstruction(Displayed):
                 normals=found["normals"].astype(np.float32, copy=False),
                 albedo=found["albedo"].astype(np.float32, copy=False),
                 mask=found["mask"].astype(bool, copy=False),
-                method=facts["method"],
-                parameters=facts["parameters"],
-                capture=facts["capture"],
-                digest=facts["digest"],
-                status=facts["status"],
-                iterations=facts["iterations"],
-                seconds=facts["seconds"],
+                **{name: facts[name] for name in _SAME},
                 history=tuple(Iteration.from_dict(record) for record in facts["history"]),
                 maps={name[4:]: array for name, array in found.items() if name.startswith("map_")},
                 arrays={name[6:]: array for name, array in found.items() if name.startswith("array_")},
                 angular_error=ErrorSummary(**error) if error else None,
-                versions=facts["versions"],
                 chosen=facts.get("chosen") or "",
                 near=facts.get("near_lights") or "",
                 strengths=_strengths_of(facts.get("strengths")),

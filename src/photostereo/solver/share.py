@@ -26,13 +26,9 @@ doi:10.1214/aos/1176345632. S. Ramani, T. Blu, M. Unser, Monte-Carlo SURE, IEEE 
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import NDArray
-
 from photostereo.core.control import Control
 from photostereo.priors.protocol import Prior
-from photostereo.reflectance.model import Fit, Model, Unknowns
+from photostereo.reflectance.model import Model, Unknowns
 from photostereo.runtime.arrays import Array
 from photostereo.solver.descent import half_steps
 from photostereo.solver.state import SolveState
@@ -40,8 +36,8 @@ from photostereo.solver.tried_noise import STEP
 from photostereo.solver.within_noise import WithinNoise
 
 
-class Moved(Model):
-    """A model whose data term is that of another, moved by t: data(n − t).
+class Moved:
+    """The steps of a model whose data term is that of another, moved by t: data(n − t).
 
     Its minimizer with a prior, over x = n − t, is the other's with the pull q − w t.
 
@@ -63,16 +59,6 @@ class Moved(Model):
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
         return self._model.update_unknowns(normals - self._by, unknowns)
-
-    def cost(self, normals: Array, unknowns: Unknowns) -> Array:
-        return self._model.cost(normals - self._by, unknowns)
-
-    def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
-        return self._model.mean_hessian(unknowns)
-
-    def alone(self, control: Control) -> Fit:
-        fit = self._model.alone(control)
-        return Fit(fit.normals + self._by, fit.unknowns, fit.iterations, fit.converged)
 
 
 def best_share(

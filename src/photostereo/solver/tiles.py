@@ -79,46 +79,53 @@ def bytes_of_row(
     return width * (intensities + OF_A_MODEL + (OF_A_PRIOR if prior else 0))
 
 
+def row_of(capture: Capture, method: Method) -> int:
+    """Bytes of one row of a capture while a method solves it."""
+    return bytes_of_row(
+        capture.frame[1],
+        len(capture),
+        3 if capture.is_color else 1,
+        prior=method.has_prior,
+        colors=capture.is_color and method.sees_colors,
+        sums=method.model.joins,
+        workspace=method.model.workspace + (OF_NEAR_LIGHTS if capture.lights.is_near else 0),
+    )
+
+
 def plan_bands(
     frame: tuple[int, int],
     photographs: int,
-    channels: int,
+    row: int,
     memory: int,
     *,
-    prior: bool,
-    colors: bool = False,
-    sums: bool = False,
-    workspace: int = 0,
-    neighbors: bool = False,
+    halo: bool,
     step: int = 4,
     inside: tuple[int, int] | None = None,
     most_pixels: float = MOST_PIXELS,
     small: bool = False,
 ) -> list[Band]:
-    """Bands that fit into ``memory`` bytes, of about the same height; they begin at multiples of ``step``.
+    """Bands that fit into ``memory`` bytes if a row takes ``row`` of them.
 
-    They have a halo if there is a prior, or if the model itself looks at ``neighbors``, and are ``small`` if less
-    memory is worth more work; the other options are those of :func:`bytes_of_row`.
+    They are of about the same height and begin at multiples of ``step``; they are ``small`` if less memory is worth more
+    work.
 
-    >>> bands = plan_bands((4000, 6000), 60, 1, 4_000_000_000, prior=True)
+    >>> row = bytes_of_row(6000, 60, 1, prior=True)
+    >>> bands = plan_bands((4000, 6000), 60, row, 4_000_000_000, halo=True)
     >>> len(bands), bands[1].own_first - bands[1].first
     (13, 24)
     """
     height, width = frame
     top, bottom = (0, height) if inside is None else inside
-    halo = -(-HALO // step) * step if prior or neighbors else 0
-    row = bytes_of_row(
-        width, photographs, channels, prior=prior, colors=colors, sums=sums, workspace=workspace
-    )
+    around = -(-HALO // step) * step if halo else 0
     spare = memory - OF_THE_PROGRAM - height * width * OF_A_RESULT
     maps = spare // (row + width * 4 * photographs) >= bottom - top and (bottom - top) * width <= most_pixels
     rows = max(ROWS, PIXELS / width) if small else math.inf
     if maps and bottom - top <= rows:
         return [Band(top, bottom, top, bottom, maps)]
-    most = int(min(spare // row - 2 * halo, max(most_pixels / width, SMALLEST + step), rows))
+    most = int(min(spare // row - 2 * around, max(most_pixels / width, SMALLEST + step), rows))
     most -= most % step
     if most < SMALLEST:
-        least = OF_THE_PROGRAM + height * width * OF_A_RESULT + row * (SMALLEST + 2 * halo)
+        least = OF_THE_PROGRAM + height * width * OF_A_RESULT + row * (SMALLEST + 2 * around)
         raise ParameterError(
             f"{photographs} photographs of {width} × {height} pixels need at least {in_words(least)} of memory, even "
             f"in bands of {SMALLEST} rows, but {in_words(max(memory, 0))} may be used.",
@@ -134,7 +141,7 @@ def plan_bands(
     bands = []
     for own in range(start, bottom, each):
         first, last = max(own, top), min(own + each, bottom)
-        bands.append(Band(max(own - halo, 0), min(last + halo, height), first, last, maps))
+        bands.append(Band(max(own - around, 0), min(last + around, height), first, last, maps))
     return bands
 
 
@@ -149,13 +156,9 @@ def bands_of(
     return plan_bands(
         capture.frame,
         len(capture),
-        3 if capture.is_color else 1,
+        row_of(capture, method),
         budget // TEMPORARIES if device.uses_torch else budget,
-        prior=method.has_prior,
-        colors=capture.is_color and method.sees_colors,
-        sums=method.model.joins,
-        workspace=method.model.workspace + (OF_NEAR_LIGHTS if capture.lights.is_near else 0),
-        neighbors="mask" in method.model.sees,
+        halo=method.has_prior or "mask" in method.model.sees,
         step=values[method.prior.aligned_to] if method.prior and method.prior.aligned_to else 1,
         inside=(int(present[0]), int(present[-1]) + 1),
         most_pixels=math.inf if device.uses_torch or capture.pixel_count <= MOST_PIXELS else MOST_PIXELS,

@@ -84,7 +84,7 @@ class NoiseEvidence:
             common=noise.over_blocks,
             doubtful=1.0 + 2.0 * float(np.sqrt(2.0 / max(count - 3, 1))),
             fields=noise_fields(noise.pixels, noise.lights, noise.sigma),
-            most=most_noise(count - 3) if model.scales_noise else float("inf"),
+            most=_most_noise(count - 3) if model.scales_noise else float("inf"),
             tried=partial(try_noise, build, noise, disturbing) if model.bends and count > 3 else None,
         )
 
@@ -102,43 +102,28 @@ def noise_to(model: Model, photographs: int, measured: float) -> float:
     if type(model).misfit is Model.misfit or isinstance(model, Lambertian):
         return measured  # a matte model explains no more than the least squares of the estimate itself
     misfit = model.misfit(*model.start(SILENT))
-    return measured if misfit is None else min(measured, noise_of_misfit(misfit, photographs - 3))
+    if misfit is None:
+        return measured
+    # The sums of squared residuals over what freedom the fit left; their median is that of a χ² variable.
+    freedom, middle = photographs - 3, float(np.median(to_numpy(misfit)))
+    return min(measured, float(np.sqrt(middle * freedom / chi_square_quantile(freedom, 0.5))))
 
 
-def noise_of_misfit(misfit: Array, freedom: int) -> float:
-    """Standard deviation of an intensity from what a model's own fit leaves of each pixel.
-
-    ``misfit`` (N,) is the sum of squared residuals over the ``freedom`` that the fit left; its median is that of
-    a χ² variable. No noise can be larger than this: what the model explains is no noise to it.
-
-    >>> rng = np.random.default_rng(0)
-    >>> round(noise_of_misfit((rng.normal(0, 0.1, (5000, 7)) ** 2).mean(1), 7), 2)
-    0.1
-    """
-    middle = float(np.median(to_numpy(misfit)))
-    return float(np.sqrt(middle * freedom / chi_square_quantile(freedom, 0.5)))
-
-
-def most_noise(freedom: int) -> float:
-    """The noise's variance over a pixel's misfit that only a thousandth of the pixels exceeds; infinite without freedom.
-
-    >>> round(most_noise(17), 2), most_noise(0)
-    (3.85, inf)
-    """
+def _most_noise(freedom: int) -> float:
+    """The noise's variance over a pixel's misfit that only a thousandth of the pixels exceeds."""
     return freedom / chi_square_quantile(freedom, 0.001) if freedom > 0 else float("inf")
 
 
 class WithinNoise(Model):
     """A model whose normals stay within the noise around its own answer.
 
-    ``start`` has the model's own normals and unknowns, the center of each pixel's ball; ``noise`` is the standard
-    deviation of an intensity to the model (:func:`noise_to`), or all the evidence.
+    ``start`` has the model's own normals and unknowns, the center of each pixel's ball.
 
     >>> from photostereo.reflectance.lambertian.model import Lambertian
     >>> L = np.array([[0, 0.6, 0, -0.6, 0], [0, 0, 0.6, 0, -0.6], [1, 0.8, 0.8, 0.8, 0.8]])
     >>> own = np.array([[0.1, 0.2, 0.9]])
     >>> model = Lambertian(own @ L, L)
-    >>> bounded = WithinNoise(model, model.start(Control()), 0.01)
+    >>> bounded = WithinNoise(model, model.start(Control()), NoiseEvidence(0.01, 0.01, 0.01, 2.0, own))
     >>> weight, pull = np.array([50.0]), np.array([[50.0, 0.0, 0.0]])
     >>> far = np.linalg.norm(model.update_normals({}, weight, pull) - own)
     >>> near = np.linalg.norm(bounded.update_normals({}, weight, pull) - own)
@@ -150,31 +135,28 @@ class WithinNoise(Model):
         self,
         model: Model,
         start: tuple[Array, Unknowns],
-        noise: float | NoiseEvidence,
+        evidence: NoiseEvidence,
         hessian: NDArray[Any] | None = None,
     ) -> None:
-        self._model = model
-        self._evidence = noise if isinstance(noise, NoiseEvidence) else None
-        sigma = noise.disturbing if isinstance(noise, NoiseEvidence) else noise
+        self._model, self._evidence = model, evidence
         center, unknowns = start
         self._center = cast(center, "float64")
         hessian = model.mean_hessian(unknowns) if hessian is None else hessian
-        self.bound = noise, hessian  # what another model of the same photographs stays within
+        self.bound = evidence, hessian  # what another model of the same photographs stays within
         self._hessian, self._excess = hessian, model.excess_variance(unknowns)
         self._stiffness = float(np.trace(hessian)) / 3.0
         self._misfit = model.misfit(center, unknowns)
-        variance = sigma**2 + 0.0 * self._center[..., 0]
+        variance = evidence.disturbing**2 + 0.0 * self._center[..., 0]
         if self._misfit is not None:
             xp = namespace(variance)
-            if self._evidence is not None and self._evidence.most < float("inf"):
-                variance = xp.minimum(variance, self._evidence.most * self._misfit)
+            if evidence.most < float("inf"):
+                variance = xp.minimum(variance, evidence.most * self._misfit)
             variance = xp.maximum(variance, self._misfit)
         spread = float(np.trace(np.linalg.inv(hessian))) / 3.0
         self._radius = (CONFIDENCE * spread * variance) ** 0.5
 
     def noise_of_normals(self) -> Array:
         """(N, 3) noise as the model's own normals have it: of the photographs' kind, through the mean Hessian."""
-        assert self._evidence is not None
         if self._tried is not None:
             return self._tried.noise
         root = np.linalg.cholesky(self._excess * np.linalg.inv(self._hessian))
@@ -183,15 +165,13 @@ class WithinNoise(Model):
 
     @cached_property
     def _tried(self) -> TriedNoise | None:
-        if self._evidence is None or self._evidence.tried is None:
-            return None
-        return self._evidence.tried(self._center)
+        return None if self._evidence.tried is None else self._evidence.tried(self._center)
 
     @cached_property
     def _doubt(self) -> Array:
         """(N,) between 0, where noise explains the misfit, and 1, where the model is wrong."""
         nothing = 0.0 * self._radius
-        if self._evidence is None or self._misfit is None or self._model.noise_is_of_normals:
+        if self._misfit is None or self._model.noise_is_of_normals:
             return nothing
         variance = self._evidence.common**2
         excess = namespace(nothing).maximum(self._misfit - self._evidence.doubtful * variance, nothing)
@@ -264,30 +244,14 @@ class WithinNoise(Model):
         )
         return center + scale[..., None] * (normals - center)
 
-    @property
-    def noise(self) -> float | None:
-        return self._model.noise
-
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return self._model.mean_hessian(unknowns)
 
     def alone(self, control: Control) -> Fit:
         return self._model.alone(control)
 
-    def start(self, control: Control) -> tuple[Array, Unknowns]:
-        return self._model.start(control)
-
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
         return self._model.update_unknowns(normals, unknowns)
 
     def cost(self, normals: Array, unknowns: Unknowns) -> Array:
         return self._model.cost(normals, unknowns)
-
-    def misfit(self, normals: Array, unknowns: Unknowns) -> Array | None:
-        return self._model.misfit(normals, unknowns)
-
-    def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
-        return self._model.maps(normals, unknowns)
-
-    def albedo(self, normals: Array, unknowns: Unknowns) -> Array | None:
-        return self._model.albedo(normals, unknowns)
