@@ -8,7 +8,7 @@ import pytest
 from photostereo.surface import adaptive, build_mesh, integrate
 from photostereo.surface.adaptive import block_errors, triangulate_adaptively
 from photostereo.surface.integrated import Surface
-from photostereo.surface.triangles import boundary_edges, triangulate
+from photostereo.surface.triangles import Squares, boundary_edges, triangulate
 
 
 def surface_of(
@@ -70,9 +70,9 @@ def height_of_mesh(surface: Surface, faces: np.ndarray, pixels: np.ndarray) -> n
 
 
 def test_error_is_bounded_and_borders_stay(hill: Surface) -> None:
-    full, all_pixels = triangulate(hill)
+    full, all_pixels = triangulate(Squares(hill))
     budget = len(full) // 4
-    faces, pixels, tolerance = triangulate_adaptively(hill, budget)
+    faces, pixels, tolerance = triangulate_adaptively(Squares(hill), budget)
     assert len(faces) <= 1.1 * budget
     made = height_of_mesh(hill, faces, pixels)
     off = np.abs(made - hill.depth)[np.isfinite(made)]
@@ -88,17 +88,17 @@ def test_error_is_bounded_and_borders_stay(hill: Surface) -> None:
 
 
 def test_every_triangle_faces_the_camera(hill: Surface) -> None:
-    faces, pixels, _ = triangulate_adaptively(hill, 4000)
+    faces, pixels, _ = triangulate_adaptively(Squares(hill), 4000)
     rows, cols = np.divmod(pixels, hill.mask.shape[1])
     x, y = cols[faces].astype(float), -rows[faces].astype(float)
     area = (x[:, 1] - x[:, 0]) * (y[:, 2] - y[:, 0]) - (x[:, 2] - x[:, 0]) * (y[:, 1] - y[:, 0])
-    full, _ = triangulate(hill)
+    full, _ = triangulate(Squares(hill))
     assert (area > 0).all()
     assert area.sum() == pytest.approx(len(full))  # a full triangle has twice the area ½
 
 
 def test_rough_ground_keeps_more(hill: Surface) -> None:
-    _, pixels, _ = triangulate_adaptively(hill, 8000)
+    _, pixels, _ = triangulate_adaptively(Squares(hill), 8000)
     cols = pixels % hill.mask.shape[1]
     inner = (pixels // hill.mask.shape[1] > 60) & (pixels // hill.mask.shape[1] < 85)
     smooth = np.count_nonzero(inner & (cols > 70) & (cols < 100))
@@ -110,7 +110,7 @@ def test_small_surfaces_and_full_ones_are_whole(shapes) -> None:
     _, normals, mask, _ = shapes.sphere(41)
     surface = integrate(normals, mask)
     whole = build_mesh(surface, normals)
-    assert len(whole.faces) == len(triangulate(surface)[0])
+    assert len(whole.faces) == len(triangulate(Squares(surface))[0])
     few = build_mesh(surface, normals, triangles=600)
     assert len(few.faces) < len(whole.faces)
     assert len(build_mesh(surface, normals, triangles=None).faces) == len(whole.faces)

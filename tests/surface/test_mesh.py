@@ -10,7 +10,7 @@ from photostereo.core.conventions import srgb_from_linear
 from photostereo.core.errors import ParameterError
 from photostereo.surface import Surface, build_mesh, integrate
 from photostereo.surface.mesh import build_small_mesh, decimate_mesh
-from photostereo.surface.triangles import boundary_edges, near_partial_squares, split_pinched, triangulate
+from photostereo.surface.triangles import Squares, boundary_edges, split_pinched, triangulate
 
 
 def surface_of(depth: np.ndarray, mask: np.ndarray, right=None, down=None) -> Surface:
@@ -62,7 +62,7 @@ def test_frame_is_right_handed(shapes) -> None:
 def test_no_triangle_across_a_tear(shapes) -> None:
     _, normals = shapes.flap(48)
     surface = integrate(normals, method="robust")
-    faces, pixels = triangulate(surface)
+    faces, pixels = triangulate(Squares(surface))
     row, col = np.divmod(pixels[faces], 48)
     for a, b in ((0, 1), (1, 2), (2, 0)):
         lower = np.where(row[:, a] < row[:, b], a, b)
@@ -83,7 +83,7 @@ def test_mask_border_and_every_corner() -> None:
         mask = np.ones((2, 2), dtype=bool)
         mask.ravel()[missing] = False
         surface = surface_of(np.zeros((2, 2)), mask)
-        faces, pixels = triangulate(surface)
+        faces, pixels = triangulate(Squares(surface))
         assert faces.shape == (1, 3)
         assert set(pixels.tolist()) == set(np.flatnonzero(mask).tolist())
         row, col = np.divmod(pixels[faces[0]], 2)
@@ -100,7 +100,7 @@ def test_random_tears_and_masks_make_manifolds(seed: int) -> None:
     depth = rng.normal(size=mask.shape)
     right, down = rng.random((2, *mask.shape)) < 0.15
     surface = surface_of(depth, mask, right & mask, down & mask)
-    faces, pixels = triangulate(surface)
+    faces, pixels = triangulate(Squares(surface))
     edges = np.sort(np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]), axis=1)
     _, copies = np.unique(edges, axis=0, return_counts=True)
     assert copies.max() <= 2
@@ -182,9 +182,9 @@ def test_only_suspect_vertices_are_looked_at(shapes) -> None:
     """The corners of squares that are not whole are enough: the same mesh as if every vertex were suspect."""
     rng = np.random.default_rng(6)
     surface = surface_of(np.zeros((30, 31)), rng.random((30, 31)) > 0.2)
-    faces, pixels = triangulate(surface)
+    faces, pixels = triangulate(Squares(surface))
     every, every_origin = split_pinched(faces, np.ones(pixels.size, dtype=bool))
-    suspect = near_partial_squares(surface, across_tears=False).ravel()[pixels]
+    suspect = Squares(surface).near_partial().ravel()[pixels]
     assert not suspect.all()
     some, origin = split_pinched(faces, suspect)
     assert len(origin) > pixels.size

@@ -21,16 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.surface.integrated import Surface
 from photostereo.surface.lattice import combine_blocks, enlarge
-from photostereo.surface.triangles import (
-    Faces,
-    held_links,
-    packed,
-    stacked,
-    triangles_of_squares,
-    whole_and_partial,
-)
+from photostereo.surface.triangles import Faces, Squares, packed, stacked, triangles_of_squares
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
@@ -46,27 +38,27 @@ TOLERANCE_STEP = 1.03
 
 
 def triangulate_adaptively(
-    surface: Surface, triangles: int, *, across_tears: bool = False, control: Control = SILENT
+    squares: Squares, triangles: int, control: Control = SILENT
 ) -> tuple[Faces, IntArray, float]:
     """At most about ``triangles`` triangles; borders and tears alone may need more.
 
     Faces (F, 3), counter-clockwise as seen from the camera, as indices into the pixels (V,) that are used (row · W
     + col, in row-major order); and the largest error of a block that became a cell, in the units of the depth.
     """
-    right, down = held_links(surface, across_tears=across_tears)
-    whole, partial = whole_and_partial(right, down)
-    errors = block_errors(surface.depth, whole, control)
+    whole, depth = squares.whole, squares.depth
+    errors = block_errors(depth, whole, control)
     tolerance, split = 0.0, [np.ones((1, 1), dtype=bool)]
-    squares = whole | partial
+    fine = whole | squares.partial
     if errors:
-        tolerance = find_tolerance(errors, whole, int(np.count_nonzero(partial)), triangles, control)
+        others = int(np.count_nonzero(squares.partial))
+        tolerance = find_tolerance(errors, whole, others, triangles, control)
         split = balanced_splits(errors, tolerance)
-        squares &= enlarge(split[0], whole.shape)
-    parts = [triangles_of_squares(surface.depth, right, down, squares)]
+        fine &= enlarge(split[0], whole.shape)
+    parts = [triangles_of_squares(squares, fine)]
     for level in range(1, len(errors) + 1):
         control.check()
-        parts.append(_cells_of_level(surface, split, level))
-    return (*packed(np.concatenate(parts), surface.mask.size), tolerance)
+        parts.append(_cells_of_level(depth, split, level))
+    return (*packed(np.concatenate(parts), depth.size), tolerance)
 
 
 def block_errors(depth: Float64, whole: Bool, control: Control = SILENT) -> list[Float32]:
@@ -143,18 +135,18 @@ def _cells(split: list[Bool], level: int) -> Bool:
     return ~own if level == len(split) else ~own & enlarge(split[level], own.shape)
 
 
-def _cells_of_level(surface: Surface, split: list[Bool], level: int) -> Faces:
+def _cells_of_level(depth: Float64, split: list[Bool], level: int) -> Faces:
     """Triangles of the cells with 2 ** level pixels along a side."""
     cells = _cells(split, level)
     rows, cols = np.nonzero(cells)
     north, south, west, east = (finer[cells] for finer in _finer_sides(split[level - 1]))
-    side, width = 2**level, surface.mask.shape[1]
+    side, width = 2**level, depth.shape[1]
     a = (rows * side) * width + cols * side
     b, c, d = a + side, a + side * width, a + side * width + side
     half, drop = side // 2, (side // 2) * width
     middle = a + drop + half
     fan = north | south | west | east
-    z = surface.depth.ravel()
+    z = depth.ravel()
     rises = np.abs(z[c] - z[b]) <= np.abs(z[a] - z[d])
     rising, falling = ~fan & rises, ~fan & ~rises
     # Rows run down, y runs up: a, c, b turns counter-clockwise as seen from the camera.

@@ -36,16 +36,18 @@ def apply_laplacian(right: Float32, down: Float32, pull: Float32, values: Float6
 
 
 @njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
-def plus_neighbors(total: float, right: Float32, down: Float32, values: Float32, row: int, col: int) -> float:
-    """``total`` plus the weighted values of a pixel's neighbors."""
+def plus_neighbors(
+    total: float, right: Float32, down: Float32, values: Float32, row: int, col: int, halvings: int = 0
+) -> float:
+    """``total`` plus the weighted values of a pixel's neighbors; ``values`` may have half the resolution."""
     if col > 0:
-        total += right[row, col - 1] * values[row, col - 1]
-    if col < values.shape[1] - 1:
-        total += right[row, col] * values[row, col + 1]
+        total += right[row, col - 1] * values[row >> halvings, (col - 1) >> halvings]
+    if col < right.shape[1] - 1:
+        total += right[row, col] * values[row >> halvings, (col + 1) >> halvings]
     if row > 0:
-        total += down[row - 1, col] * values[row - 1, col]
-    if row < values.shape[0] - 1:
-        total += down[row, col] * values[row + 1, col]
+        total += down[row - 1, col] * values[(row - 1) >> halvings, col >> halvings]
+    if row < right.shape[0] - 1:
+        total += down[row, col] * values[(row + 1) >> halvings, col >> halvings]
     return total
 
 
@@ -92,13 +94,4 @@ def prolong(right: Float32, down: Float32, inverse: Float32, coarse: Float32, va
     height, width = values.shape
     for row in prange(height):
         for col in range(width):
-            total = 0.0
-            if col > 0:
-                total += right[row, col - 1] * coarse[row // 2, (col - 1) // 2]
-            if col < width - 1:
-                total += right[row, col] * coarse[row // 2, (col + 1) // 2]
-            if row > 0:
-                total += down[row - 1, col] * coarse[(row - 1) // 2, col // 2]
-            if row < height - 1:
-                total += down[row, col] * coarse[(row + 1) // 2, col // 2]
-            values[row, col] += inverse[row, col] * total
+            values[row, col] += inverse[row, col] * plus_neighbors(0.0, right, down, coarse, row, col, 1)

@@ -19,15 +19,7 @@ from photostereo.core.conventions import srgb_from_linear
 from photostereo.core.errors import MissingDependencyError, ParameterError
 from photostereo.surface.adaptive import triangulate_adaptively
 from photostereo.surface.integrated import Surface
-from photostereo.surface.triangles import (
-    Faces,
-    boundary_edges,
-    held_links,
-    near_partial_squares,
-    split_pinched,
-    triangulate,
-    whole_and_partial,
-)
+from photostereo.surface.triangles import Faces, Squares, boundary_edges, split_pinched, triangulate
 
 Float64 = NDArray[np.float64]
 
@@ -133,7 +125,8 @@ def build_mesh(
     if base is not None and not (np.isfinite(base) and base > 0):
         raise ParameterError(code="bad-base", base=base)
     solid = base is not None
-    full = count_triangles(surface, across_tears=solid)
+    squares = Squares(surface, across_tears=solid)
+    full = squares.count
     if full == 0:
         raise ParameterError(
             code="no-triangles", pixels=int(np.count_nonzero(surface.mask)), parts=surface.parts
@@ -142,12 +135,13 @@ def build_mesh(
     tolerance = 0.0
     most = full if triangles is None else triangles // 2 if solid else triangles
     if full <= most:
-        faces, pixels = triangulate(surface, across_tears=solid)
+        faces, pixels = triangulate(squares)
     else:
-        faces, pixels, tolerance = triangulate_adaptively(surface, most, across_tears=solid, control=control)
+        faces, pixels, tolerance = triangulate_adaptively(squares, most, control)
     control.check()
     # Two fans that touch in a point need two vertices: many programs refuse such a mesh otherwise.
-    suspect = near_partial_squares(surface, across_tears=solid).ravel()[pixels]
+    suspect = squares.near_partial().ravel()[pixels]
+    del squares
     faces, origin = split_pinched(faces, suspect)
     pixels = pixels[origin]
     control.check()
@@ -198,12 +192,6 @@ def build_small_mesh(
     )
     control.check()
     return decimate_mesh(start, triangles) if by_quadrics else start
-
-
-def count_triangles(surface: Surface, *, across_tears: bool = False) -> int:
-    """The number of triangles of the full mesh."""
-    whole, partial = whole_and_partial(*held_links(surface, across_tears=across_tears))
-    return 2 * int(np.count_nonzero(whole)) + int(np.count_nonzero(partial))
 
 
 def vertex_positions(surface: Surface, pixels: NDArray[np.int64]) -> Float64:

@@ -92,13 +92,10 @@ class RobustProblem:
             total += float((self.pull * (values - goal) ** 2).sum())
         return total
 
-    def coarser(self, control: Control) -> RobustProblem | None:
-        """The problem at half the resolution; None if that is too small."""
-        if self.size <= SMALLEST or min(self.field.facing.shape) < SHORTEST_SIDE:
-            return None
-        return RobustProblem(
-            coarsen(self.field, control), *coarsen_pull(self.pull, self.target), self.sharpness
-        )
+    @property
+    def is_coarsened(self) -> bool:
+        """Whether it starts from its result at half the resolution."""
+        return self.size > SMALLEST and min(self.field.facing.shape) >= SHORTEST_SIDE
 
 
 @dataclass(frozen=True)
@@ -187,15 +184,8 @@ def descend(problem: RobustProblem, start: Float64, how: Descent, control: Contr
 def solve_robust(problem: RobustProblem, how: Descent | None = None, control: Control = SILENT) -> Heights:
     """Heights and torn links; see :func:`~photostereo.integrate`."""
     how = how or Descent()
-    coarse = problem.coarser(control)
-    two_starts = coarse is not None and problem.size <= TWO_STARTS
-    if coarse is None:
-        starts = [start_from_least_squares(problem, control)]
-    else:
-        starts = [start_from_coarse(problem, coarse, how, control)]
-        del coarse
-    best = descend(problem, starts.pop(), how, control)  # the only reference: it is freed on the way
-    if not two_starts:
+    best = descend(problem, first_start(problem, how, control), how, control)
+    if not problem.is_coarsened or problem.size > TWO_STARTS:
         return best
     # From least squares long tears open slowly; those are left to the other start.
     limited = replace(how, max_iter=min(how.max_iter, SECOND_START_ITERATIONS))
@@ -216,16 +206,13 @@ def start_from_least_squares(problem: RobustProblem, control: Control) -> Float6
     return lower_weighted(problem, np.zeros(half.shape), (half, half), rtol, control).values
 
 
-def start_from_coarse(
-    problem: RobustProblem, coarse: RobustProblem, how: Descent, control: Control
-) -> Float64:
-    """The robust result at half the resolution, brought to this one."""
-    coarser = coarse.coarser(control)
-    if coarser is None:
-        start = start_from_least_squares(coarse, control)
-    else:
-        start = start_from_coarse(coarse, coarser, how, control)
-    result = descend(coarse, start, how, control.unreported())
+def first_start(problem: RobustProblem, how: Descent, control: Control) -> Float64:
+    """The robust result at half the resolution, brought to this one; of a small problem, the least squares."""
+    if not problem.is_coarsened:
+        return start_from_least_squares(problem, control)
+    pulls = coarsen_pull(problem.pull, problem.target)
+    coarse = RobustProblem(coarsen(problem.field, control), *pulls, problem.sharpness)
+    result = descend(coarse, first_start(coarse, how, control), how, control.unreported())
     return prolong(result.values, problem.field, control)
 
 

@@ -13,44 +13,55 @@ Bool = NDArray[np.bool_]
 Faces = NDArray[np.int32]
 
 
-def held_links(surface: Surface, *, across_tears: bool) -> tuple[Bool, Bool]:
-    """Which links to the right and downward neighbors hold."""
-    mask = surface.mask
-    right = np.zeros_like(mask)
-    down = np.zeros_like(mask)
-    right[:, :-1] = mask[:, :-1] & mask[:, 1:]
-    down[:-1] = mask[:-1] & mask[1:]
-    if not across_tears:
-        right &= ~surface.torn_right
-        down &= ~surface.torn_down
-    return right, down
+class Squares:
+    """The squares between four neighboring pixels of a surface, (H − 1, W − 1), and the links that hold.
 
-
-def whole_and_partial(right: Bool, down: Bool) -> tuple[Bool, Bool]:
-    """Squares between four pixels (H − 1, W − 1): those with all links, and those with one triangle.
-
-    A whole square makes two triangles. A square with two or three links makes one if two of them meet in a corner.
+    A ``whole`` square has all its links and makes two triangles. A ``partial`` one makes one, if two of its links meet in
+    a corner.
     """
-    top, bottom, left, east = right[:-1, :-1], right[1:, :-1], down[:-1, :-1], down[:-1, 1:]
-    whole = top & bottom & left & east
-    return whole, (top | bottom) & (left | east) & ~whole
+
+    def __init__(self, surface: Surface, *, across_tears: bool = False) -> None:
+        mask, self.depth = surface.mask, surface.depth
+        self.right, self.down = np.zeros_like(mask), np.zeros_like(mask)
+        self.right[:, :-1] = mask[:, :-1] & mask[:, 1:]
+        self.down[:-1] = mask[:-1] & mask[1:]
+        if not across_tears:
+            self.right &= ~surface.torn_right
+            self.down &= ~surface.torn_down
+        top, bottom = self.right[:-1, :-1], self.right[1:, :-1]
+        left, east = self.down[:-1, :-1], self.down[:-1, 1:]
+        self.whole = top & bottom & left & east
+        self.partial = (top | bottom) & (left | east) & ~self.whole
+
+    @property
+    def count(self) -> int:
+        """Triangles of all squares."""
+        return 2 * int(np.count_nonzero(self.whole)) + int(np.count_nonzero(self.partial))
+
+    def near_partial(self) -> Bool:
+        """Pixels (H, W) where triangles may touch in a point only: the corners of squares that are not whole."""
+        near = np.zeros_like(self.right)
+        for rows in (np.s_[:-1], np.s_[1:]):
+            for cols in (np.s_[:-1], np.s_[1:]):
+                near[rows, cols] |= ~self.whole
+        return near
 
 
-def triangles_of_squares(depth: Float64, right: Bool, down: Bool, squares: Bool) -> Faces:
-    """Triangles (F, 3) over pixel numbers (row · W + col), counter-clockwise as seen from the camera.
+def triangles_of_squares(squares: Squares, chosen: Bool) -> Faces:
+    """Triangles (F, 3) of the chosen squares over pixel numbers (row · W + col), counter-clockwise as seen from the camera.
 
     Between four neighboring pixels there are four right-angled triangles; each has two links as legs and is possible
     if both hold. If all four links hold, two triangles share the diagonal that bends less (the one whose ends differ
     less in height). With one link torn, at the end of a tear, two triangles would overlap: the one with the shorter
     diagonal is kept.
     """
-    width = depth.shape[1]
-    rows, cols = (part.astype(np.int32) for part in np.nonzero(squares))
+    width = squares.depth.shape[1]
+    rows, cols = (part.astype(np.int32) for part in np.nonzero(chosen))
     a = rows * np.int32(width) + cols  # corners a b over c d
     b, c, d = a + 1, a + width, a + width + 1
-    held_right, held_down = right.ravel(), down.ravel()
+    held_right, held_down = squares.right.ravel(), squares.down.ravel()
     top, bottom, left, east = held_right[a], held_right[c], held_down[a], held_down[b]
-    z = depth.ravel()
+    z = squares.depth.ravel()
     with np.errstate(invalid="ignore"):
         rises = ~(
             np.abs(z[a] - z[d]) < np.abs(z[c] - z[b])
@@ -64,7 +75,7 @@ def triangles_of_squares(depth: Float64, right: Bool, down: Bool, squares: Bool)
         (bottom & left & falling, c, d, a),
         (bottom & east & rising, d, b, c),
     )
-    return np.concatenate([stacked(chosen, *corners) for chosen, *corners in found])
+    return np.concatenate([stacked(these, *corners) for these, *corners in found])
 
 
 def stacked(chosen: Bool, *corners: NDArray[np.integer]) -> Faces:
@@ -80,23 +91,12 @@ def packed(faces: Faces, size: int) -> tuple[Faces, NDArray[np.int64]]:
     return number[faces], np.flatnonzero(used)
 
 
-def triangulate(surface: Surface, *, across_tears: bool = False) -> tuple[Faces, NDArray[np.int64]]:
+def triangulate(squares: Squares) -> tuple[Faces, NDArray[np.int64]]:
     """The triangles of every pixel: faces (F, 3) as indices into the pixels (V,) that are used (row · W + col, in
     row-major order).
     """
-    right, down = held_links(surface, across_tears=across_tears)
-    whole, partial = whole_and_partial(right, down)
-    return packed(triangles_of_squares(surface.depth, right, down, whole | partial), surface.mask.size)
-
-
-def near_partial_squares(surface: Surface, *, across_tears: bool) -> Bool:
-    """Pixels (H, W) where triangles may touch in a point only: the corners of squares that are not whole."""
-    partial = ~whole_and_partial(*held_links(surface, across_tears=across_tears))[0]
-    near = np.zeros_like(surface.mask)
-    for rows in (np.s_[:-1], np.s_[1:]):
-        for cols in (np.s_[:-1], np.s_[1:]):
-            near[rows, cols] |= partial
-    return near
+    faces = triangles_of_squares(squares, squares.whole | squares.partial)
+    return packed(faces, squares.depth.size)
 
 
 def split_pinched(faces: Faces, suspect: Bool) -> tuple[Faces, NDArray[np.int64]]:
