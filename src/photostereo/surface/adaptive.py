@@ -21,12 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
+from photostereo.surface.arrays import Bool, Float32, Float64
 from photostereo.surface.lattice import combine_blocks, enlarge
 from photostereo.surface.triangles import Faces, Squares, packed, stacked, triangles_of_squares
 
-Float32 = NDArray[np.float32]
-Float64 = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 
 #: Cells have at most 2 ** TOP pixels along a side. Larger ones would save few triangles: 128² pixels make two.

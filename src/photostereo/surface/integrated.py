@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.display import Displayed
 from photostereo.core.errors import ParameterError
-
-Float64 = NDArray[np.float64]
+from photostereo.surface.arrays import Bool, Float64
 
 
 @dataclass(frozen=True)
@@ -59,9 +58,6 @@ class Camera:
         with np.errstate(invalid="ignore", divide="ignore"):
             log_height = -self.focal * np.log(-depth / self.focal)
         return np.where(np.isfinite(log_height), log_height, np.nan)
-
-
-Bool = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

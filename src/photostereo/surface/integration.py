@@ -13,12 +13,10 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ConvergenceWarning, ParameterError, require_known
 from photostereo.core.findings import Finding
 from photostereo.runtime.threads import shorten_spinning
+from photostereo.surface.arrays import Bool, Float64
 from photostereo.surface.integrated import Camera, Surface
 from photostereo.surface.multigrid import Heights, center_parts
 from photostereo.surface.slopes import SlopeSource, prepare_mask
-
-Float64 = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 
 Solver = Callable[[SlopeSource, Bool, Float64 | None, Float64 | None], Heights]
 

@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Float32 = NDArray[np.float32]
-Float64 = NDArray[np.float64]
+from photostereo.surface.arrays import Float32, Float64
 
 #: Two parts of a picture: where links begin, and where they end.
 Ends = tuple[tuple[slice, slice], tuple[slice, slice]]

@@ -18,10 +18,9 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import srgb_from_linear
 from photostereo.core.errors import MissingDependencyError, ParameterError
 from photostereo.surface.adaptive import triangulate_adaptively
+from photostereo.surface.arrays import Float64
 from photostereo.surface.integrated import Surface
 from photostereo.surface.triangles import Faces, Squares, boundary_edges, split_pinched, triangulate
-
-Float64 = NDArray[np.float64]
 
 #: Larger meshes are simplified unless the full one is requested. Blender and MeshLab turn sluggish above a few million
 #: triangles, and a file of this size takes 60 MB. The sensitivity was not measured.

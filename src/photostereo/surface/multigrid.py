@@ -27,11 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
+from photostereo.surface.arrays import Bool, Float32, Float64
 from photostereo.surface.lattice import Lattice
-
-Float32 = NDArray[np.float32]
-Float64 = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 
 #: The coarsest level has at most this many pixels; it is factorized. With 200, comb-shaped masks need four times the
 #: iterations.

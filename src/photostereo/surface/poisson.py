@@ -11,16 +11,12 @@ size of a pixel, because the sum of the normals at both ends of a chord is ortho
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
+from photostereo.surface.arrays import Bool, Float32, Float64
 from photostereo.surface.lattice import Ends, Lattice, strips
 from photostereo.surface.multigrid import Heights, conjugate_gradients
 from photostereo.surface.slopes import SlopeField, SlopeSource
-
-Float32 = NDArray[np.float32]
-Float64 = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 
 #: Ten usually suffice.
 MOST_ITERATIONS = 200

@@ -15,9 +15,8 @@ Vision Problems", IEEE TPAMI 12(5), 1990, doi:10.1109/34.55103.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Float64 = NDArray[np.float64]
+from photostereo.surface.arrays import Float64
 
 
 def solve_rectangle(slope_col: Float64, slope_row: Float64, *, screen: float = 0.0) -> Float64:

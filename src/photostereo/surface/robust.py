@@ -32,9 +32,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
+from photostereo.surface.arrays import Float64
 from photostereo.surface.lattice import combine_blocks, enlarge
 from photostereo.surface.multigrid import Heights, conjugate_gradients
 from photostereo.surface.slopes import FACING_FLOOR, SlopeField
@@ -46,8 +46,6 @@ from photostereo.surface.softmin import (
     torn_links,
     weighted_problem,
 )
-
-Float64 = NDArray[np.float64]
 
 #: Conjugate-gradient steps that a solve may take for one digit.
 STEPS_PER_DIGIT = 12

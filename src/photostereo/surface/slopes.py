@@ -33,11 +33,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.conventions import row_bands
 from photostereo.core.errors import ParameterError
+from photostereo.surface.arrays import Bool, Float32, Float64
 from photostereo.surface.integrated import Camera
-
-Float32 = NDArray[np.float32]
-Float64 = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 
 #: The smallest n_z (or m) that an equation may have: slopes above 20 are cut. Such normals are at 87° and weigh 1/400.
 FACING_FLOOR = 0.05

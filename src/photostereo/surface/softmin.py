@@ -11,15 +11,12 @@ its energy ``½ r²``.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from photostereo.core.control import Control
+from photostereo.surface.arrays import Bool, Float32, Float64
 from photostereo.surface.lattice import NO_PULL, Lattice, strips
 from photostereo.surface.slopes import SlopeField
 
-Float32 = NDArray[np.float32]
-Float64 = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 #: Forward shares along columns and rows, as pictures.
 Shares = tuple[Float32, Float32]
 

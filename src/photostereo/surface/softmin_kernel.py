@@ -8,12 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from photostereo.runtime.loops import njit, prange
-
-Float32 = NDArray[np.float32]
-Float64 = NDArray[np.float64]
+from photostereo.surface.arrays import Float32, Float64
 
 
 @njit(cache=True, inline="always")  # type: ignore[untyped-decorator]

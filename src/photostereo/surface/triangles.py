@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.surface.arrays import Bool
 from photostereo.surface.integrated import Surface
 
-Float64 = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 #: Numbers of pixels or vertices: no picture has 2³¹ of them.
 Faces = NDArray[np.int32]
 
