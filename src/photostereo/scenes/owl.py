@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray
-from photostereo.scenes.jets import Array, Jet, arctangent, constant, smooth_maximum, where
+from photostereo.scenes.jets import Array, Jet, arctangent, smooth_maximum, where
 from photostereo.scenes.shapes import RIM
 from photostereo.scenes.surface import Size, Surface, grid_variables, surface_of
 
@@ -60,6 +59,8 @@ def _feather(x: Jet, y: Jet, row: Array, width: float, pitch: float) -> tuple[Je
     return along, across, tone
 
 
+Color = tuple[float, float, float]
+
 CREAM = (0.80, 0.66, 0.45)
 FAWN = (0.52, 0.33, 0.16)
 BROWN = (0.30, 0.165, 0.075)
@@ -98,12 +99,18 @@ def figure(size: Size = 256) -> Surface:
         _eye(side, v),
         _beak(u, v),
     ]
-    height, exists, paint = parts[0].height, parts[0].exists, parts[0].paint
+    owl = _joined(parts)
+    return surface_of(owl.height, owl.exists, scale, owl.paint)
+
+
+def _joined(parts: list[Part]) -> Part:
+    """Parts in front of one another."""
+    seen = parts[0]
     for part in parts[1:]:
-        front = part.exists & (~exists | (part.height.value > height.value))
-        height, exists = where(front, part.height, height), exists | part.exists
-        paint = np.where(front[..., None], part.paint, paint)
-    return surface_of(height, exists, scale, paint)
+        front = part.exists & (~seen.exists | (part.height.value > seen.height.value))
+        paint = np.where(front[..., None], part.paint, seen.paint)
+        seen = Part(where(front, part.height, seen.height), seen.exists | part.exists, paint)
+    return seen
 
 
 def _ellipse(
@@ -149,32 +156,26 @@ def _body(u: Jet, side: Jet, v: Jet) -> Part:
     belly_paint = _belly_paint(belly, side.value)
     paint = _blend(head_paint, belly_paint, below_face.value)
     ring = 0.5 + 0.5 * np.sin(34.0 * angle.value + 16.0 * distance.value)
-    disc_paint = _blend(np.array(CREAM), np.array(FAWN), 0.35 * ring + 0.5 * (distance.value / 0.24) ** 6)
+    disc_paint = _blend(CREAM, FAWN, 0.35 * ring + 0.5 * (distance.value / 0.24) ** 6)
     paint = _blend(paint, disc_paint, in_disc.value)
-    paint = _blend(paint, np.array(DARK), 0.9 * (-(((distance - 0.235) / 0.022).square())).exp().value)
-    paint = _blend(paint, np.array(CREAM), 0.8 * brow_shape.smoothstep(0.0, 0.5).value)
-    paint = _blend(
-        paint, np.array(DARK), 0.8 * tuft.smoothstep(0.0, 0.01).value * v.smoothstep(0.66, 0.78).value
-    )
+    paint = _blend(paint, DARK, 0.9 * (-(((distance - 0.235) / 0.022).square())).exp().value)
+    paint = _blend(paint, CREAM, 0.8 * brow_shape.smoothstep(0.0, 0.5).value)
+    paint = _blend(paint, DARK, 0.8 * tuft.smoothstep(0.0, 0.01).value * v.smoothstep(0.66, 0.78).value)
     return Part(height, squared.value > RIM**2, paint)
 
 
 def _belly_paint(belly: Plumage, side: Array) -> Array:
     """Cream feathers with a dark arrow at the tip, darker towards the flanks."""
-    ground = _blend(
-        np.array(CREAM), np.array(FAWN), np.clip(1.3 * side - 0.15, 0.0, 1.0) * 0.8 + 0.15 * belly.tone
-    )
+    ground = _blend(CREAM, FAWN, np.clip(1.3 * side - 0.15, 0.0, 1.0) * 0.8 + 0.15 * belly.tone)
     arrow = np.exp(-((belly.across / 0.28) ** 2)) * np.clip((belly.along - 0.45) / 0.2, 0.0, 1.0)
-    return _blend(ground, np.array(BROWN), 0.85 * arrow)
+    return _blend(ground, BROWN, 0.85 * arrow)
 
 
-def _feather_paint(
-    plumage: Plumage, ground: tuple[float, ...], other: tuple[float, ...], edge: tuple[float, ...]
-) -> Array:
+def _feather_paint(plumage: Plumage, ground: Color, other: Color, edge: Color) -> Array:
     """Feathers of mixed tones with a dark edge at the tip."""
-    mixed = _blend(np.array(ground), np.array(other), 0.15 + 0.8 * plumage.tone)
+    mixed = _blend(ground, other, 0.15 + 0.8 * plumage.tone)
     reach = plumage.along + 0.4 * plumage.across**2
-    return _blend(mixed, np.array(edge), 0.75 * np.clip((reach - 0.72) / 0.2, 0.0, 1.0))
+    return _blend(mixed, edge, 0.75 * np.clip((reach - 0.72) / 0.2, 0.0, 1.0))
 
 
 def _wing(side: Jet, v: Jet) -> Part:
@@ -190,12 +191,12 @@ def _wing(side: Jet, v: Jet) -> Part:
     upper = coverts.row * 0.050 > 0.0
     height = lean + swell + where(upper, 0.022 + 0.020 * coverts.height, 0.032 * flight.height)
     bars = 0.5 + 0.5 * np.sin(38.0 * flight.along)
-    flight_paint = _blend(_feather_paint(flight, BROWN, DARK, DARK), np.array(FAWN), 0.55 * bars)
+    flight_paint = _blend(_feather_paint(flight, BROWN, DARK, DARK), FAWN, 0.55 * bars)
     paint = _blend(flight_paint, _feather_paint(coverts, BROWN, FAWN, DARK), upper.astype(float))
     spots = np.exp(-((coverts.across / 0.35) ** 2) - ((coverts.along - 0.78) / 0.12) ** 2) * (
         coverts.tone > 0.55
     )
-    paint = _blend(paint, np.array(CREAM), 0.85 * spots * upper)
+    paint = _blend(paint, CREAM, 0.85 * spots * upper)
     return Part(height, shape.value > 0.004, paint)
 
 
@@ -205,7 +206,7 @@ def _tail(u: Jet, v: Jet) -> Part:
     vanes = overlap_feathers(u, v + 0.9 * u.square(), width=0.078, pitch=0.30, point=0.2)
     height = 0.15 + 0.10 * shape.sqrt(floor=RIM**2) + 0.018 * vanes.height
     bars = 0.5 + 0.5 * np.sin(60.0 * v.value + 25.0 * u.value**2)
-    paint = _blend(np.array(BROWN), np.array(FAWN), bars * 0.8)
+    paint = _blend(BROWN, FAWN, bars * 0.8)
     return Part(height, (shape.value > RIM**2) & (v.value < -0.5), paint)
 
 
@@ -221,29 +222,26 @@ def _branch(u: Jet, v: Jet) -> Part:
     knots = (31.0 * u + 5.0 * y + 2.0 * (9.0 * u).cos()).sin()
     rough = 0.0065 * grooves + 0.0045 * knots * grooves + 0.002 * (90.0 * u + 14.0 * y).sin()
     height = 0.26 + 1.0 * thick * shape.sqrt(floor=1e-3) + rough
-    paint = _blend(np.array(BARK), np.array(DARK), np.clip(0.45 - 0.4 * grooves.value, 0.0, 1.0))
+    paint = _blend(BARK, DARK, np.clip(0.45 - 0.4 * grooves.value, 0.0, 1.0))
     moss = np.clip(y.value * 0.9 + 0.35 * knots.value - 0.25, 0.0, 1.0) * np.clip(
         np.abs(u.value) * 2.2 - 0.7, 0.0, 1.0
     )
-    paint = _blend(paint, np.array([0.22, 0.27, 0.08]), moss)
+    paint = _blend(paint, (0.22, 0.27, 0.08), moss)
     return Part(height, shape.value > 4e-3, paint)
 
 
 def _foot(side: Jet, v: Jet) -> Part:
     """Three toes with claws that hold the branch."""
-    height, exists = constant(-1.0, v), np.zeros(v.value.shape, bool)
-    paint = np.zeros((*v.value.shape, 3))
+    toes = []
     for offset, turn in ((-0.062, -14.0), (0.0, 0.0), (0.062, 14.0)):
         x, y = _turned(side - (0.165 + offset), v + 0.715, turn)
         width = 0.030 - 0.020 * (-y).smoothstep(0.03, 0.14)
         shape = 1.0 - (x / width).square() - (y / 0.125).square()
         scutes = 0.0035 * (110.0 * y).cos() * (y + 0.05).smoothstep(-0.01, 0.02)
-        toe = 0.335 + 0.050 * shape.sqrt(floor=1e-3) - 1.6 * (y + 0.01).square() + scutes
-        front = (shape.value > 1e-3) & (toe.value > height.value)
+        height = 0.335 + 0.050 * shape.sqrt(floor=1e-3) - 1.6 * (y + 0.01).square() + scutes
         claw = (-y).smoothstep(0.050, 0.062).value
-        height, exists = where(front, toe, height), exists | front
-        paint = np.where(front[..., None], _blend(np.array(GOLD), np.array(DARK), claw), paint)
-    return Part(height, exists, paint)
+        toes.append(Part(height, shape.value > 1e-3, _blend(GOLD, DARK, claw)))
+    return _joined(toes)
 
 
 def _eye(side: Jet, v: Jet) -> Part:
@@ -253,11 +251,9 @@ def _eye(side: Jet, v: Jet) -> Part:
     distance = np.sqrt(x.value**2 + y.value**2)
     height = 0.318 + 0.85 * shape.sqrt(floor=0.01**2)
     streaks = 0.5 + 0.5 * np.sin(40.0 * np.arctan2(y.value, x.value))
-    iris = _blend(
-        np.array(AMBER), np.array([0.62, 0.24, 0.02]), 0.35 * streaks + np.clip(distance / 0.1, 0, 1) ** 8
-    )
-    paint = _blend(iris, np.array([0.025, 0.022, 0.022]), np.clip((0.056 - distance) / 0.004, 0.0, 1.0))
-    paint = _blend(paint, np.array(DARK), np.clip((distance - 0.090) / 0.006, 0.0, 1.0))
+    iris = _blend(AMBER, (0.62, 0.24, 0.02), 0.35 * streaks + np.clip(distance / 0.1, 0, 1) ** 8)
+    paint = _blend(iris, (0.025, 0.022, 0.022), np.clip((0.056 - distance) / 0.004, 0.0, 1.0))
+    paint = _blend(paint, DARK, np.clip((distance - 0.090) / 0.006, 0.0, 1.0))
     return Part(height, shape.value > 0.012**2, paint)
 
 
@@ -267,10 +263,10 @@ def _beak(u: Jet, v: Jet) -> Part:
     width = 0.066 - 0.052 * (-y).smoothstep(-0.06, 0.135)
     shape = 1.0 - (u / width).square() - (y / 0.135).square()
     height = 0.385 + 0.115 * shape.sqrt(floor=1e-3) - 0.15 * y - 2.2 * y.square()
-    paint = _blend(np.array(HORN), np.array(DARK), np.clip(-9.0 * y.value - 0.1, 0.0, 0.9))
+    paint = _blend(HORN, DARK, np.clip(-9.0 * y.value - 0.1, 0.0, 0.9))
     return Part(height, shape.value > 2e-3, paint)
 
 
-def _blend(first: Array, second: Array, share: NDArray[np.float64]) -> Array:
+def _blend(first: Array | Color, second: Array | Color, share: Array) -> Array:
     weight = np.clip(share, 0.0, 1.0)[..., None]
-    return np.asarray((1.0 - weight) * first + weight * second)
+    return (1.0 - weight) * np.asarray(first) + weight * np.asarray(second)
