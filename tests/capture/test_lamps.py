@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import photostereo as ps
+from photostereo.capture.layouts.folder import find_ball_series
 from photostereo.cli import app
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.core.findings import by_code
@@ -89,6 +90,28 @@ def test_a_series_of_its_own_beside_the_object(folder: Path, shoot: Shoot, tmp_p
         CaptureError, check=lambda e: e.code == "ball-series-count" and e.file.name == "elsewhere"
     ):
         ps.load(thing, ball=tmp_path / "elsewhere")
+
+
+def test_series_that_disagree_are_doubted(shoot: Shoot, tmp_path: Path) -> None:
+    thing = write(
+        shoot_table([], size=(130, 130), scene="vase", lights=shoot.lights), tmp_path / "thing", "t"
+    )
+    for name, lights in (("chrome", shoot.lights), ("mirror", np.roll(shoot.lights, 1, axis=0))):
+        ball = [Ball("mirror", 70.2, 66.4, 45)]
+        series = shoot_table(ball, size=(130, 140), scene=None, lights=lights, studio=Studio(table=0.03))
+        write(series, tmp_path / name, "b")
+        found = ps.calibrate(thing)
+        assert ("balls-disagree" in by_code(found.warnings)) is (name == "mirror")
+    off = angles(found.directions, shoot.lights)
+    assert found.found_from[0] == "shiny ball at 70,66 in chrome and shiny ball at 70,66 in mirror"
+    assert (found.residual > 0.5 * off).all() and len(found.suspects) > 5
+
+
+def test_scans_side_by_side_are_not_balls_of_each_other(folder: Path, tmp_path: Path) -> None:
+    for name in ("s1", "s2", "_3"):
+        shutil.copytree(folder, tmp_path / name)
+    photographs = sorted((tmp_path / "s1").glob("*.png"))
+    assert find_ball_series(tmp_path / "s1", photographs) == []
 
 
 def test_command_writes_a_file_that_is_read_again(folder: Path, shoot: Shoot, tmp_path: Path) -> None:

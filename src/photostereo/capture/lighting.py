@@ -157,13 +157,13 @@ class _Search:
         drawn = None
         if mask_file is not None:  # a mask beside the ball says where it is
             drawn = mask_circle(read_mask(mask_file, source.full_frame)[0])
-        beside: dict[str, Any] = {"scene": self.scene, "mask": self.mask}
-        if folder.resolve() == found.files[0].resolve().parent:
-            beside = {}
+        own = folder.resolve() == found.files[0].resolve().parent
+        beside: dict[str, Any] = {} if own else {"scene": self.scene, "mask": self.mask}
         try:
-            return self._calibrated(images, files, drawn, **beside)
+            calibration = self._calibrated(images, files, drawn, **beside)
         except CaptureError as error:
             raise error.about(folder, f"(In the photographs of {folder}.)") from error
+        return calibration if own else calibration.seen_in(folder.name)
 
     def _calibrated(
         self, images: np.ndarray, files: Sequence[Path], drawn: Circle | None = None, **beside: Any

@@ -137,11 +137,11 @@ def find_alone(path: Path, options: ReadOptions) -> Found:
 
 
 #: Folders in which people put the photographs of their ball: chrome/, LightProbe-1/, gray/, black-ball/ ...
-_NAME = re.compile(
-    r"(?=\D)(chrome|mirror|silver|steel|shiny|black|matte|matt|gr[ae]y|white)?[-_ ]?"
-    r"(ball|sphere|light[-_ ]?probe|probe|calibration)?s?[-_ ]?\d*$",
-    re.IGNORECASE,
+_LOOK, _BALL = (
+    "(chrome|mirror|silver|steel|shiny|black|matte|matt|gr[ae]y|white)",
+    "(ball|sphere|light[-_ ]?probe|probe|calibration)",
 )
+_NAME = re.compile(rf"({_LOOK}[-_ ]?{_BALL}?|{_BALL})s?[-_ ]?\d*$", re.IGNORECASE)
 
 
 def is_ball_series(folder: Path) -> bool:
@@ -152,8 +152,8 @@ def is_ball_series(folder: Path) -> bool:
 def find_ball_series(capture: Path, photographs: Sequence[Path]) -> list[Path]:
     """Folders in or beside a capture whose name suggests a ball and that have a photograph for each of these.
 
-    >>> [bool(_NAME.match(name)) for name in ("chrome", "LightProbe-1", "black ball", "cat", "ballPNG", "12")]
-    [True, True, True, False, False, False]
+    >>> [bool(_NAME.match(name)) for name in ("chrome", "LightProbe-1", "black ball", "cat", "ballPNG", "12", "s1")]
+    [True, True, True, False, False, False, False]
     """
     found = []
     for parent in dict.fromkeys((capture, capture.resolve().parent)):

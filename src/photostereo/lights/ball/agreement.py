@@ -63,6 +63,14 @@ def combine_balls(
     return directions, residual, (" and ".join(places),) * len(directions), doubts
 
 
+def series_disagree(apart: FloatArray, names: Sequence[str]) -> list[Finding]:
+    """A doubt about the photographs in which balls of several series are this many degrees (d,) from their mean."""
+    unlike = np.flatnonzero(apart > _BALLS_DISAGREE)
+    if not len(unlike):
+        return []
+    return [_doubt("balls-disagree", names, unlike.tolist(), degrees=2 * float(np.median(apart[unlike])))]
+
+
 def mend_and_check(
     directions: FloatArray,
     residual: FloatArray,

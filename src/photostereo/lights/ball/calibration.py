@@ -17,12 +17,13 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
-from photostereo.lights.ball.agreement import combine_balls, is_solid, mend_and_check
+from photostereo.lights.ball.agreement import combine_balls, is_solid, mend_and_check, series_disagree
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.geometry import Camera, unknown_perspective
 from photostereo.lights.ball.picture import Picture, calibration_picture
 from photostereo.lights.ball.positions import light_positions
 from photostereo.lights.ball.search import FoundBall, ball_at, find_balls
+from photostereo.lights.geometry import angles_between
 from photostereo.lights.lights import Lights
 from photostereo.lights.strength import (
     equal_strengths_suffice,
@@ -86,6 +87,11 @@ class Calibration:
         if self.relief_factor is not None:
             facts["relief_factor"] = round(self.relief_factor, 2)
         return facts
+
+    def seen_in(self, folder: str) -> Calibration:
+        """The same, with the folder of the balls in the words on where directions come from."""
+        words = (f"{word} in {folder}" if "ball at" in word else word for word in self.found_from)
+        return replace(self, found_from=tuple(words))
 
     def balls_mask(self, *, margin: float = 0.04) -> BoolArray:
         """Pixels of the balls, with a margin as a share of their radius."""
@@ -263,14 +269,20 @@ def merge_calibrations(parts: Sequence[Calibration]) -> Calibration:
     """One calibration from several series of balls under the same lights.
 
     Directions are averaged over those that were found from shiny balls (over all, if there are none), with their
-    uncertainties as weights; strengths come from the series that knows them best. Picture and balls are those of the
-    first.
+    uncertainties as weights; what they disagree by is uncertain, too. Strengths come from the series that knows them
+    best. Picture and balls are those of the first.
     """
     if len(parts) == 1:
         return parts[0]
     shiny = [part for part in parts if part.balls[0].kind == "shiny"] or list(parts)
     weight = np.stack([1.0 / np.maximum(part.residual, 0.05) ** 2 for part in shiny])
-    mean = np.einsum("kd,kdc->dc", weight, np.stack([part.directions for part in shiny]))
+    stack = np.stack([part.directions for part in shiny])
+    mean = np.einsum("kd,kdc->dc", weight, stack)
+    mean /= np.linalg.norm(mean, axis=1, keepdims=True)
+    apart = angles_between(stack, mean[None])
+    scatter = np.sqrt((weight * apart**2).sum(axis=0) / weight.sum(axis=0))
+    doubts = series_disagree(apart.max(axis=0), parts[0].files)
+    doubtful = {number for doubt in doubts for number in doubt.values["numbers"]}
     order = ("gray card", "matte ball", "shading of the object")
     best = min(
         parts,
@@ -278,13 +290,13 @@ def merge_calibrations(parts: Sequence[Calibration]) -> Calibration:
     )
     return replace(
         shiny[0],
-        directions=mean / np.linalg.norm(mean, axis=1, keepdims=True),
-        residual=1.0 / np.sqrt(weight.sum(axis=0)),
+        directions=mean,
+        residual=np.maximum(scatter, 1.0 / np.sqrt(weight.sum(axis=0))),
         strengths=best.strengths,
         strengths_from=best.strengths_from,
         found_from=tuple(
             " and ".join(words) for words in zip(*(part.found_from for part in shiny), strict=True)
         ),
-        warnings=tuple(dict.fromkeys(sentence for part in parts for sentence in part.warnings)),
-        suspects=tuple(sorted({number for part in parts for number in part.suspects})),
+        warnings=tuple(dict.fromkeys([*doubts, *(doubt for part in parts for doubt in part.warnings)])),
+        suspects=tuple(sorted(doubtful.union(*(part.suspects for part in parts)))),
     )

@@ -61,17 +61,19 @@ class Alignment:
         length = farthest(motion.moves, motion.reach)
         large = length > MATTERS
         evident = (length > CERTAIN * motion.errors) & (motion.gain >= GAIN)
-        likely = large & evident & (motion.agreement >= LIKELY)
+        usual, most = np.quantile(motion.misfit, (0.5, 0.8))
+        odd = motion.misfit > most + max(MISMATCH, SPREADS * (most - usual))
+        edges, common = motion.edges, float(np.median(motion.edges.alike))
+        turned = edges.better > TURNED
+        # Tiles of what is turned around may agree on a large displacement, but it does not make the photograph fit.
+        likely = large & evident & (motion.agreement >= LIKELY) & ~(odd & turned)
         certain = likely & (motion.agreement >= AGREEING)
         # Shading that wanders with the light looks like movement, above all like a turn of what is round.
         moves = np.where((large & ~evident)[:, None], 0.0, motion.moves)
         corrected = np.where(certain[:, None], moves, 0.0)
-        usual, most = np.quantile(motion.misfit, (0.5, 0.8))
-        odd = motion.misfit > most + max(MISMATCH, SPREADS * (most - usual))
-        edges, common = motion.edges, float(np.median(motion.edges.alike))
         unlike = (edges.turned < common - UNLIKE) | (motion.agreement < LIKELY)
         # What the others explain as well as most is neither, however a weave looks under its light.
-        strange = (edges.turned < common - FOREIGN) | (edges.better > TURNED)
+        strange = (edges.turned < common - FOREIGN) | turned
         mismatched = ((odd & unlike) | (strange & (motion.misfit > most))) & ~certain
         return cls(moves, farthest(moves, motion.reach), corrected, likely & ~certain, mismatched)
 
