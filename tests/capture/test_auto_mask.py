@@ -159,13 +159,13 @@ def test_a_default_that_is_not_sure_takes_brightness(vase, monkeypatch):
     import photostereo.capture.object_mask as settled
     from photostereo.capture.options import ReadOptions
 
-    arguments = (vase.frame, lambda: vase.images, None)
-    mask, notes = settled.choose_mask(ReadOptions(), *arguments, name="vase", default="auto")
+    source = vase.photographs, vase.frame
+    mask, notes = settled.choose_mask(*source, ReadOptions(), "auto", "vase")
     assert notes[0].code == "mask-found" and overlap(mask, vase.mask) > 0.96
     monkeypatch.setattr(settled, "find_object", lambda frames, **_: FoundObject(vase.mask, "fog"))
-    _, notes = settled.choose_mask(ReadOptions(), *arguments, name="vase", default="auto")
+    _, notes = settled.choose_mask(*source, ReadOptions(), "auto", "vase")
     assert (notes[0].code, notes[0].values["doubt"]) == ("mask-not-found", "fog")
-    _, notes = settled.choose_mask(ReadOptions(mask="auto"), *arguments, name="vase")
+    _, notes = settled.choose_mask(*source, ReadOptions(mask="auto"), "full", "vase")
     assert (notes[0].code, notes[0].values["doubt"]) == ("mask-doubtful", "fog")
 
 

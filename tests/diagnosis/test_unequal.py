@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from photostereo.capture import Capture
 from photostereo.diagnosis.advice import Finding
-from photostereo.diagnosis.metrics import mean_angle
+from photostereo.diagnosis.metrics import angle_between
 from photostereo.diagnosis.unequal import relative_strengths, unequal_photographs
 from photostereo.lights.strengths import StrengthEstimate
 from photostereo.scenes import Ggx, dome_lights, render_scene
@@ -42,7 +42,7 @@ def test_many_blurred_photographs_are_reported_with_their_effect(scene: Capture)
     [finding] = found_in(images, scene.mask, 0.01)
     assert finding.is_mistake and (finding.code, finding.values["count"]) == ("blurred-photographs", 7)
     fit = np.linalg.pinv(LIGHTS).T
-    lost = float(mean_angle(scene.images[:, scene.mask].T @ fit, images[:, scene.mask].T @ fit))
+    lost = float(angle_between(scene.images[:, scene.mask].T @ fit, images[:, scene.mask].T @ fit).mean())
     assert 0.5 < finding.effect / lost < 2
 
 
@@ -63,5 +63,5 @@ def test_strengths_that_look_like_a_turn_of_the_whole_have_little_effect(scene: 
     uncertain = StrengthEstimate(strengths, np.ones(14), np.ones(14, np.float32), left=0.5)
     [finding] = unequal_photographs(scene.images, LIGHTS, scene.mask, uncertain)
     pixels, fit = scene.images[:, scene.mask].T, np.linalg.pinv(LIGHTS).T
-    turned = mean_angle(pixels @ fit, (pixels / strengths) @ fit)
+    turned = angle_between(pixels @ fit, (pixels / strengths) @ fit).mean()
     assert finding.code == "varying-exposure" and turned > 6 and finding.effect < turned / 3

@@ -19,7 +19,6 @@ from photostereo.app.places import free_place
 from photostereo.app.small_copies import SmallCopies, small_name
 from photostereo.capture.edits import MASK_STEM, read_edits, write_edits
 from photostereo.capture.layouts.folder import find_alone
-from photostereo.capture.lighting import lights_of_ball
 from photostereo.capture.loading import find_capture
 from photostereo.capture.object_mask import ABOUT_MASK
 from photostereo.capture.opening import Found, require_matching
@@ -215,7 +214,7 @@ class Tasks:
         at = Circle(*opened.copies.scale.circle(circle, up=False))
         names = [] if stack.origin is None else list(stack.origin.files)
         calibration = calibrate_lights(stack.images, files=names, circles=[at], focal=opened.copies.focal)
-        return {"lights": lights_facts(opened, lights_of_ball(calibration).lights, calibration)}
+        return {"lights": lights_facts(opened, calibration.lights, calibration)}
 
     def do_paint(self, folder: str, work: str, picture: str, control: Reporter) -> dict[str, Any]:
         """Keep a mask that was painted on the small copies: a file of its own beside the photographs."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,17 @@ from numpy.typing import NDArray
 from photostereo.capture.ball_check import check_lights
 from photostereo.capture.capture import Capture, Origin
 from photostereo.capture.edits import EDITS_FILE, Edits, read_edits
-from photostereo.capture.estimating import complete_lights
-from photostereo.capture.lighting import Lighting, focal_of, moved
+from photostereo.capture.lighting import Lighting, complete_lights, focal_of, moved
 from photostereo.capture.object_mask import choose_mask
-from photostereo.capture.opening import Found, Opened, require_truth_size
+from photostereo.capture.opening import Found, Opened
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.lights.ambient import RoomLight, estimate_room_light
 from photostereo.lights.lights import Lights
-from photostereo.masks.ground import MOST_FRAMES
 from photostereo.photographs.files import PhotographFiles
+from photostereo.photographs.framing import Framing
 from photostereo.photographs.survey import bit_depth, notes_on
 
 #: A light whose direction changes by more than this from the middle of the frame to its edge is near. Below it the
@@ -48,42 +46,25 @@ def put_together(
     """
     found, alignment, photographs = opened.found, opened.alignment, opened.photographs.in_color(options.color)
     full, framing = photographs.full_frame, options.framing
-    truths = {}
-    for label, (file, truth) in found.truths.items():
-        require_truth_size(truth, file, full)
-        truths[label] = framing.truth(label, truth)
+    truths = framed_truths(found.truths, framing, full)
     if lighting.calibration is not None:
         photographs = photographs.with_strengths(lighting.calibration.strengths)
     framed = photographs.framed(framing)
     balls = None if lighting.balls is None else framing.mask(lighting.balls)
     default = found.mask_default if balls is None and lighting.calibration is None else "auto"
-    chosen = options.mask if options.mask is not None else found.mask_file or default
-    automatic = isinstance(chosen, str) and chosen == "auto"
-    # An automatic mask is found in color photographs, whatever is used later: they are read again.
-    with framed.held() if automatic else nullcontext():
+    with framed.held():  # they are read again for the solution
         mask, mask_notes = choose_mask(
-            options,
-            full,
-            framed.frames,
-            found.mask_file,
-            name=found.name,
-            default=default,
-            colored=lambda: framed.sample(MOST_FRAMES, color=True).frames(),
-            balls=balls,
-            orientation=photographs.orientation,
-            control=control,
+            framed, full, options, found.mask_file or default, found.name, balls, control
         )
     if not estimate and not lighting.is_complete:
         lighting = Lighting(Lights(count=len(found.files)), notes=lighting.notes, is_complete=False)
     elif not lighting.is_complete:
         known = lighting.lights.strengths
-        with framed.held():  # they are read again for the solution
+        with framed.held():
             lighting = complete_lights(lighting, framed.frames(), mask, found, control)
         lighting = moved(lighting, found, options)
-        factors = (lighting.lights.strengths / known).reshape(len(known), -1)[
-            :, 0
-        ]  # the same for all channels
-        framed = framed.with_strengths(factors)
+        factors = (lighting.lights.strengths / known).reshape(len(known), -1)
+        framed = framed.with_strengths(factors[:, 0])  # the same for all channels
     lights, table, check = lighting.lights, found.lights, None
     if table is not None and not table.balls and lighting.calibration is None and lights.known:
         check = check_lights(opened, lights, options, framing.mask_in_full(mask, full), control)
@@ -176,6 +157,20 @@ def _near_lights(lights: Lights, frame: tuple[int, ...], notes: list[Finding]) -
     focal = None if lights.camera is None else float(lights.camera[2])
     notes.append(Finding("near-lights", degrees=turn, focal=focal))
     return lights
+
+
+def framed_truths(
+    truths: Mapping[str, tuple[Path, NDArray[Any]]], framing: Framing, full: tuple[int, int]
+) -> dict[str, NDArray[Any]]:
+    """The part of each truth that is used; raises a :class:`CaptureError` ``"truth-size"``."""
+    parts = {}
+    for label, (file, truth) in truths.items():
+        if truth.shape[:2] != tuple(full):
+            size = " × ".join(map(str, truth.shape[:2]))
+            facts: dict[str, Any] = {"found": truth.shape, "expected": full, "size": size}
+            raise CaptureError(code="truth-size", file=file, height=full[0], width=full[1], **facts)
+        parts[label] = framing.truth(label, truth)
+    return parts
 
 
 def build(path: Path, **parts: Any) -> Capture:

@@ -65,11 +65,8 @@ def calibrate(
     >>> lights.directions.shape  # doctest: +SKIP
     (12, 3)
     """
-    return calibrate_folder(
-        path,
-        ReadOptions(ball=ball, circle=circle, focal=focal, card=card, srgb=srgb, workers=workers),
-        control,
-    )
+    options = ReadOptions(ball=ball, circle=circle, focal=focal, card=card, srgb=srgb, workers=workers)
+    return calibrate_folder(path, options, control)
 
 
 def calibrate_folder(

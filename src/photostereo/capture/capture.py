@@ -17,14 +17,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.capture.validation import as_array, require_frame, validated_images
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.core.display import Displayed
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.lights.lights import Lights, as_lights
-from photostereo.photographs.source import Photographs, PhotographsInMemory, digest_of, hash_of
+from photostereo.photographs.source import (
+    Photographs,
+    PhotographsInMemory,
+    bad_values,
+    digest_of,
+    hash_of,
+)
 from photostereo.runtime.illumination import PixelLights
 
 if TYPE_CHECKING:
@@ -124,32 +129,22 @@ class Capture(Displayed):
         photographs: Photographs | None = None,  # those of another capture, from dataclasses.replace
     ) -> None:
         source = as_source(photographs if images is None else images, name)
-        frame = source.shape[1:3]
-        covered = np.ones(frame, dtype=bool) if mask is None else as_array(mask, bool)
-        require_frame(covered, (frame,), "a mask", name)
-        if not covered.any():
-            raise CaptureError(code="empty-mask", remedy="whole-frame", name=name)
-        count = int(source.shape[0])
-        lit = as_lights(lights, count).require_usable(count, name)
-        arrays: dict[str, Any] = {"mask": covered}
-        for label, value, words, shapes in (
-            ("truth", truth, "true normals", ((*frame, 3),)),
-            ("truth_depth", truth_depth, "true depth", (frame,)),
-            ("truth_albedo", truth_albedo, "true albedo", (frame, (*frame, 3))),
-        ):
-            arrays[label] = None if value is None else as_array(value, np.float32)
-            if value is not None:
-                require_frame(arrays[label], shapes, words, name)
-        for array in arrays.values():
-            if array is not None:
-                array.flags.writeable = False
-        for label, part in {
+        count, *frame = source.shape[:3]
+        whole, vectors = tuple(frame), (*frame, 3)
+        covered = np.ones(whole, dtype=bool) if mask is None else mask
+        parts: dict[str, Any] = {
             "photographs": source,
-            "lights": lit,
+            "mask": _part(covered, bool, (whole,), "a mask", name),
             "name": name,
+            "truth": _part(truth, np.float32, (vectors,), "true normals", name),
+            "truth_depth": _part(truth_depth, np.float32, (whole,), "true depth", name),
+            "truth_albedo": _part(truth_albedo, np.float32, (whole, vectors), "true albedo", name),
             "origin": origin,
-            **arrays,
-        }.items():
+        }
+        if not parts["mask"].any():
+            raise CaptureError(code="empty-mask", remedy="whole-frame", name=name)
+        parts["lights"] = as_lights(lights, count).require_usable(count, name)
+        for label, part in parts.items():
             object.__setattr__(self, label, part)
 
     @property
@@ -203,15 +198,18 @@ class Capture(Displayed):
         images.flags.writeable = False
         return images
 
-    def loaded(self, control: Control = SILENT) -> Capture:
-        """The same capture in memory; what was noticed while its photographs were decoded joins the notes."""
+    def loaded(self, control: Control = SILENT, images: NDArray[np.float32] | None = None) -> Capture:
+        """The same capture in memory; what was noticed while its photographs were decoded joins the notes.
+
+        ``images`` are the photographs if they have been decoded.
+        """
         if self.in_memory:
             return self
         from photostereo.photographs.files import PhotographFiles
         from photostereo.photographs.survey import bit_depth, notes_on
 
         source, origin = self.photographs, self.origin
-        images = source.all(control)
+        images = source.all(control) if images is None else images
         if origin is not None and isinstance(source, PhotographFiles):
             notes = tuple(dict.fromkeys((*origin.notes, *notes_on(source))))
             origin = replace(origin, bit_depth=bit_depth(source), notes=notes)
@@ -270,21 +268,15 @@ class Capture(Displayed):
     def pixels(self, scale: float = 1.0) -> NDArray[np.float32]:
         """Gray intensities of the mask pixels divided by ``scale``: an (N, d) array, pixels in row-major
         order."""
-        count = self.pixel_count
-        result = np.empty((count, len(self)), dtype=np.float32)
+        result = np.empty((self.pixel_count, len(self)), dtype=np.float32)
         index = np.flatnonzero(self.mask)
-        # Blocks keep the transposing copy inside the cache and its temporary small. A line of the cache more in each row:
-        # photographs of 2ⁿ bytes would all meet in a few places of the cache.
-        block = 2048
-        buffer = np.empty((len(self), block + 16), dtype=np.float32)
-        flat = self.images.reshape(len(self), -1, 3) if self.is_color else self.images.reshape(len(self), -1)
-        for first in range(0, count, block):
+        flat = self.images.reshape(len(self), self.mask.size, *self.images.shape[3:])
+        # Blocks keep the transposing copy inside the cache. Rows of 2ⁿ bytes would all meet in a few places of it.
+        block = 1000
+        for first in range(0, len(index), block):
             values = np.take(flat, index[first : first + block], axis=1, mode="clip")
-            rows = buffer[:, : values.shape[1]]
-            rows[:] = gray_from_rgb(values) if self.is_color else values
-            if scale != 1.0:
-                rows /= np.float32(scale)
-            result[first : first + block] = rows.T
+            gray = gray_from_rgb(values) if self.is_color else values
+            result[first : first + block] = gray.T / np.float32(scale)
         return result
 
     def colors(self, scale: float = 1.0) -> NDArray[np.float32]:
@@ -297,9 +289,7 @@ class Capture(Displayed):
             return np.broadcast_to(gray[..., None], (*gray.shape, 3))
         result = np.empty((self.pixel_count, len(self), 3), dtype=np.float32)
         for number, image in enumerate(self.photographs.frames()):
-            result[:, number] = image[self.mask]
-        if scale != 1.0:
-            result /= np.float32(scale)
+            result[:, number] = image[self.mask] / np.float32(scale)
         return result
 
     def intensity_scale(self) -> float:
@@ -330,8 +320,6 @@ class Capture(Displayed):
     ) -> Capture:
         """A subset of the photographs: N chosen at random (in their original order), or those listed.
 
-        Examples
-        --------
         >>> lights = np.array([[0, 0, 1], [0.5, 0, 1], [0, 0.5, 1], [-0.5, 0, 1]])
         >>> capture = Capture(images=np.ones((4, 2, 2)), lights=lights, name="wall")
         >>> len(capture.take(3, rng=0)), len(capture.take([0, 2, 3]))
@@ -354,18 +342,52 @@ class Capture(Displayed):
 
 
 def as_source(images: ArrayLike | Photographs | None, name: str) -> Photographs:
-    """Photographs as a source: a stack, which is validated, or what is a source already."""
+    """Photographs as a source: a stack of at least three with finite values, or what is a source already."""
     if isinstance(images, Photographs):
         return images
-    return PhotographsInMemory(validated_images(() if images is None else images, name))
+    stack = np.ascontiguousarray(() if images is None else images, dtype=np.float32)
+    if stack.ndim not in (3, 4) or (stack.ndim == 4 and stack.shape[3] != 3):
+        raise CaptureError(code="photographs-shape", shape=stack.shape, name=name)
+    require_count(len(stack), name)
+    for number, image in enumerate(stack, 1):
+        if bad := bad_values(image):
+            raise CaptureError(
+                f"Photograph {number} of {name} has {bad} values that are NaN, infinite or beyond 1e15. Export it again "
+                "without undefined pixels, or leave it out together with its light.",
+                code="photograph-not-finite",
+                photograph=number,
+                found=bad,
+            )
+    return PhotographsInMemory(stack)
 
 
-def gray_of(
-    photograph: NDArray[Any], index: NDArray[Any], out: NDArray[np.float32] | None = None
-) -> NDArray[np.float32]:
+def require_count(count: int, name: str, file: Path | None = None) -> None:
+    """Raise a :class:`CaptureError` ``"too-few-photographs"`` if there are fewer than three."""
+    if count < 3:
+        raise CaptureError(code="too-few-photographs", file=file, found=count, name=name)
+
+
+def _part(value: Any, dtype: Any, shapes: Sequence[tuple[int, ...]], words: str, name: str) -> Any:
+    """A read-only array of one of these shapes, copied only if needed; None if there is none."""
+    if value is None:
+        return None
+    array = np.ascontiguousarray(value, dtype=dtype).view()  # the caller's array stays writable
+    array.flags.writeable = False
+    if array.shape not in shapes:
+        expected = " or ".join(" × ".join(map(str, shape)) for shape in shapes)
+        raise CaptureError(
+            f"{name}: the photographs need {words} of {expected} (rows × columns), not "
+            f"{' × '.join(map(str, array.shape))}. Scale or crop one of them so that they agree.",
+            code="frame-mismatch",
+            part=words,
+            found=array.shape,
+            expected=shapes[0],
+        )
+    return array
+
+
+def gray_of(photograph: NDArray[Any], index: NDArray[Any]) -> NDArray[np.float32]:
     """Gray values of pixels (flat numbers) of one photograph."""
-    target = np.empty(len(index), dtype=np.float32) if out is None else out
     if photograph.ndim == 3:
-        target[:] = gray_from_rgb(photograph.reshape(-1, 3)[index])
-        return target
-    return np.take(photograph, index, out=target, mode="clip")  # NumPy copies once more if it may raise
+        return np.asarray(gray_from_rgb(photograph.reshape(-1, 3)[index]), np.float32)
+    return np.take(photograph, index, mode="clip")  # NumPy copies once more if it may raise

@@ -73,16 +73,18 @@ class Edits:
 
     def describe(self) -> str:
         """What is corrected, in a few words."""
-        moved, left, kept = len(self.moved_lights), len(self.leave_out), len(self.keep)
+        counts = (
+            (self.leave_out, "photograph", "left out"),
+            (self.keep, "photograph", "kept"),
+            (self.moved_lights, "light", "moved"),
+        )
         words = [
             "mask" if self.mask else "",
             {None: "", "estimate": "lights estimated"}.get(self.lights, f"lights from {self.lights}"),
             "ball marked by hand" if self.circle else "",
-            f"{left} photograph{'s' * (left > 1)} left out" if left else "",
-            f"{kept} photograph{'s' * (kept > 1)} kept" if kept else "",
-            f"{moved} light{'s' * (moved > 1)} moved" if moved else "",
+            *(f"{len(some)} {what}{'s' * (len(some) > 1)} {done}" for some, what, done in counts if some),
         ]
-        return ", ".join(word for word in words if word)
+        return ", ".join(filter(None, words))
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON returns it; what is not corrected is left out."""
@@ -124,11 +126,11 @@ class Edits:
             for name in ("leave_out", "keep")
         }
         if options.mask is None and self.mask is not None:
-            filled["mask"] = _named(self.mask, folder)
+            filled["mask"] = self.mask if self.mask in _WORDS else str(folder / self.mask)
         if options.lights is None and options.ball is None and options.circle is None:
             filled |= {"circle": self.circle, "moved_lights": self.moved_lights}
             if self.lights is not None:
-                filled["lights"] = _named(self.lights, folder)
+                filled["lights"] = self.lights if self.lights in _WORDS else str(folder / self.lights)
         return replace(options, **filled)
 
     def used_in(self, options: ReadOptions, folder: Path) -> Edits:
@@ -142,16 +144,10 @@ class Edits:
         return Edits(leave_out=self.leave_out, keep=self.keep, **used)
 
 
-def edits_file(path: str | os.PathLike[str]) -> Path | None:
-    """Where the corrections of a capture are; None for one in a single file, which has none."""
-    place = Path(path).expanduser()
-    return place / EDITS_FILE if place.is_dir() else None
-
-
 def read_edits(path: str | os.PathLike[str]) -> Edits:
     """The corrections of a capture; none if there is no such file."""
-    file = edits_file(path)
-    if file is None or not os.path.lexists(file):
+    file = Path(path).expanduser() / EDITS_FILE
+    if not os.path.lexists(file):
         return Edits()
     facts = read_json(file, "file of corrections", remedy="Correct them in the app, or delete the file.")
     return Edits.from_dict(facts if isinstance(facts, dict) else {}, file)
@@ -159,11 +155,7 @@ def read_edits(path: str | os.PathLike[str]) -> Edits:
 
 def write_edits(path: str | os.PathLike[str], edits: Edits) -> None:
     """Write the corrections beside the photographs, in one step; remove the file if there are none."""
-    file = edits_file(path)
-    if file is None:
-        raise CaptureError(
-            f"{path} is not a folder, and corrections are kept in one.", code="not-a-folder", file=path
-        )
+    file = Path(path).expanduser() / EDITS_FILE
     if edits:
         write_json(file, edits.as_dict())
     else:
@@ -174,10 +166,6 @@ def with_edits(path: str | os.PathLike[str], options: ReadOptions) -> ReadOption
     """The options, filled in from the corrections of the capture unless ``options.edits`` is False."""
     edits = read_edits(path) if options.edits else Edits()
     return edits.fill_in(options, Path(path).expanduser()) if edits else options
-
-
-def _named(name: str, folder: Path) -> str:
-    return name if name in _WORDS else str(folder / name)
 
 
 def _stays_inside(name: str) -> bool:

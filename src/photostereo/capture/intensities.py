@@ -11,6 +11,7 @@ from photostereo.capture.capture import SCALE_SHARE, Capture
 from photostereo.core.conventions import GRAY_WEIGHTS
 from photostereo.runtime.arrays import CPU, Array, Device, contiguous, like
 from photostereo.runtime.order import quantiles
+from photostereo.runtime.threads import in_turn, processors
 
 #: A GPU picks the mask's pixels out of whole photographs, if these are at most this many times the mask: it does so
 #: faster than they arrive. Above that, most of what is transferred would be unused.
@@ -64,8 +65,11 @@ def _sent(capture: Capture, device: Device) -> Any:
         return device.put(frames)
     if SPARSE * len(index) >= capture.mask.size:
         return device.put(frames)[:, device.put(index)]
-    from photostereo.capture.gather_kernels import gather
-
     chosen, send = device.staging((len(frames), len(index), *shape[2:]))
-    gather(frames.reshape(*shape[:2], -1), index, chosen.reshape(len(frames), len(index), -1))
+
+    def gather(number: int) -> None:
+        np.take(frames[number], index, axis=0, out=chosen[number], mode="clip")
+
+    for _ in in_turn(gather, len(frames), processors()):
+        pass
     return send()

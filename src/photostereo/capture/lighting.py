@@ -1,14 +1,18 @@
-"""The third stage of reading: the lights of a capture, from its light file or from a ball."""
+"""The third stage of reading: the lights of a capture, from its light file, a ball, or the photographs and the mask.
+
+What a light file says is kept. It may leave open all lights, some of them, or their strengths only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from photostereo.capture.layouts.folder import (
     find_ball_series,
@@ -19,17 +23,34 @@ from photostereo.capture.layouts.folder import (
 from photostereo.capture.opening import Found, Opened
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import BoolArray
+from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.core.units import PixelSize
 from photostereo.io.camera import focal_in_pixels
-from photostereo.lights.ball.calibration import Calibration, calibrate_lights, merge_calibrations
+from photostereo.lights.ball.calibration import (
+    Calibration,
+    calibrate_lights,
+    merge_calibrations,
+    strengths_of_scene,
+)
 from photostereo.lights.ball.circle import Circle, mask_circle
+from photostereo.lights.ball.picture import dome_picture
 from photostereo.lights.files.reading import ESTIMATED
 from photostereo.lights.lights import Lights
+from photostereo.lights.strength import sample_pixels
+from photostereo.lights.unknown.crops import crop_photographs
+from photostereo.lights.unknown.estimate import estimate_lights
+from photostereo.lights.unknown.verdict import DOUBTFUL_ERROR, Verdict
 from photostereo.masks.reading import read_mask
 from photostereo.photographs.files import PhotographFiles
+
+#: Why lights cannot be estimated, by the verdict's reason.
+_UNUSABLE = {
+    "all-alike": "all photographs look alike, as with a single light or a surface without relief",
+    "not-one-object": "the photographs do not seem to show one object from one viewpoint",
+    "large-error": "the estimate would be too inaccurate to be useful",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,21 +66,18 @@ class Lighting:
 
 
 def find_lights(opened: Opened, options: ReadOptions, control: Control = SILENT) -> Lighting:
-    """The lights from the light file, if there is one, else from a ball; those that were moved, as they were
-    moved.
+    """The lights from the light file, if there is one, else from a ball; those that were moved, as they were moved.
 
-    Without either they are not known, and can be estimated once the object's mask is
-    (:func:`.estimating.complete_lights`).
+    Without either they are not known, and can be estimated once the object's mask is (:func:`complete_lights`).
     """
     found = opened.found
-    none = Finding("no-lights")
-    unknown = Lighting(Lights(count=len(found.files)), notes=(none,), is_complete=False)
+    unknown = Lighting(Lights(count=len(found.files)), notes=(Finding("no-lights"),), is_complete=False)
     if options.lights == ESTIMATE:
         return unknown
     if found.lights is not None:
         return moved(_from_file(found, opened.photographs, options), found, options)
     try:
-        return moved(lights_of_ball(calibrate_photographs(opened, options, control)), found, options)
+        return moved(_from_ball(calibrate_photographs(opened, options, control)), found, options)
     except CaptureError as error:
         if error.code != "no-ball" or found.ball is not None:
             raise
@@ -84,18 +102,6 @@ def moved(lighting: Lighting, found: Found, options: ReadOptions) -> Lighting:
         )
         lights = calibration.lights
     return replace(lighting, lights=lights, calibration=calibration)
-
-
-def lights_of_ball(calibration: Calibration) -> Lighting:
-    """The lights that a ball gave."""
-    note = Finding(
-        "lights-from-ball",
-        source=", ".join(dict.fromkeys(calibration.found_from)),
-        degrees=float(np.max(calibration.residual)),
-        strengths=calibration.strengths_from,
-    )
-    balls = calibration.balls_mask() if calibration.in_frame else None
-    return Lighting(calibration.lights, calibration, balls, (note, *calibration.warnings))
 
 
 def calibrate_photographs(opened: Opened, options: ReadOptions, control: Control = SILENT) -> Calibration:
@@ -184,12 +190,22 @@ class _Search:
         )
 
 
+def _from_ball(calibration: Calibration) -> Lighting:
+    note = Finding(
+        "lights-from-ball",
+        source=", ".join(dict.fromkeys(calibration.found_from)),
+        degrees=float(np.max(calibration.residual)),
+        strengths=calibration.strengths_from,
+    )
+    balls = calibration.balls_mask() if calibration.in_frame else None
+    return Lighting(calibration.lights, calibration, balls, (note, *calibration.warnings))
+
+
 def focal_of(
     found: Found, files: Sequence[Path], frame: tuple[int, ...], options: ReadOptions
 ) -> float | None:
     """The focal length in pixels of photographs of this height and width, from the user or from EXIF."""
-    shots = [found.heads[file] for file in files]
-    return options.focal or focal_in_pixels(shots, (int(frame[0]), int(frame[1])))
+    return options.focal or focal_in_pixels([found.heads[file] for file in files], (frame[0], frame[1]))
 
 
 def _from_file(found: Found, photographs: PhotographFiles, options: ReadOptions) -> Lighting:
@@ -225,3 +241,95 @@ def _from_file(found: Found, photographs: PhotographFiles, options: ReadOptions)
         for ball in table.balls:
             balls |= Circle(*ball).with_margin(photographs.full_frame)
     return Lighting(lights, balls=balls, notes=tuple(notes), is_complete=table.is_complete)
+
+
+def complete_lights(
+    lighting: Lighting,
+    photographs: Iterable[NDArray[np.float32]],
+    mask: BoolArray,
+    found: Found,
+    control: Control = SILENT,
+) -> Lighting:
+    """The lights with everything that is not known of them estimated.
+
+    ``photographs`` are divided by the strengths that are known.
+    """
+    given, table, name = lighting.lights, found.lights, ""
+    thumbnails = crop_photographs(photographs, mask)
+    fixed = closed = np.zeros(len(found.files), bool)
+    if table is not None:
+        name = table.path.name
+        fixed = closed = np.ones(len(found.files), bool)
+        if table.open_directions is not None:
+            fixed = ~table.open_directions
+        if table.open_strengths is not None:
+            closed = ~table.open_strengths
+        if table.intensities is None:  # lights in the file are taken as equal, others may differ
+            closed = closed & fixed
+    if fixed.all():
+        images = gray_from_rgb(thumbnails.images)
+        pixels = sample_pixels(images, thumbnails.mask)
+        factors, source = strengths_of_scene(images, thumbnails.mask, given.directions, pixels)
+        strengths = _completed(given.strengths, factors, closed)
+        notes = (*lighting.notes, Finding("strengths-estimated", source=source))
+        lights = given.changed(strengths=strengths, strengths_source=source)
+        return Lighting(lights, balls=lighting.balls, notes=notes)
+    known = np.where(fixed[:, None], given.directions, np.nan) if given.known else None
+    estimated = estimate_lights(thumbnails, known=known, control=control)
+    verdict, missing = estimated.verdict, int((~fixed).sum())
+    if not verdict.usable:
+        raise _unusable(verdict, found, missing)
+    strengths = _completed(given.strengths, estimated.strengths, closed)
+    lights = Lights(
+        estimated.directions,
+        strengths=strengths,
+        expected_error=np.where(fixed, np.nan, estimated.expected_error_degrees),
+        source=[name if one else ESTIMATED for one in fixed],
+        strengths_source=name if closed.all() else ESTIMATED,
+    )
+    which = "the lights"
+    if fixed.any():
+        which = f"{missing} of {len(fixed)} light directions are not in {name}: they"
+    error, factor = estimated.expected_error, verdict.depth_factor
+    notes = (Finding("lights-estimated", which=which, missing=missing, degrees=error, factor=factor),)
+    if verdict.is_flat:
+        notes = (*notes, Finding("relief-assumed"))
+    doubtful = np.flatnonzero(lights.expected_error > DOUBTFUL_ERROR).tolist()
+    gray = strengths if strengths.ndim == 1 else gray_from_rgb(strengths)
+    calibration = Calibration(
+        files=tuple(file.name for file in found.files),
+        directions=lights.directions,
+        strengths=gray,
+        residual=lights.expected_error,
+        found_from=lights.source,
+        strengths_from=lights.strengths_source,
+        balls=(),
+        frame=(int(mask.shape[0]), int(mask.shape[1])),
+        warnings=notes,
+        suspects=tuple(doubtful),
+        picture=dome_picture(lights.directions, gray, doubtful, lights.expected_error),
+        relief_factor=verdict.depth_factor,
+    )
+    said = lighting.notes if fixed.any() else ()
+    return Lighting(lights, calibration, lighting.balls, (*said, *notes))
+
+
+def _completed(given: FloatArray, factors: FloatArray, closed: BoolArray) -> FloatArray:
+    """Strengths (d,) or (d, 3): given ones, and for the others factors relative to those."""
+    if closed.any():
+        factors = np.where(closed, 1.0, factors / np.exp(np.log(factors[closed]).mean()))
+    return np.asarray((given.T * factors).T)
+
+
+def _unusable(verdict: Verdict, found: Found, missing: int) -> CaptureError:
+    has = "has no light file, no ball was found in the photographs"
+    if found.lights is not None:
+        has = f"has no light for {missing} of its photographs"
+    return CaptureError(
+        code="lights-not-estimated",
+        file=found.path,
+        remedy="give-lights",
+        reasons=verdict.reasons,
+        has=has,
+        why="; ".join(_UNUSABLE[reason] for reason in verdict.reasons),
+    )

@@ -23,11 +23,10 @@ from photostereo.capture.opening import Found, open_capture
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError, ParameterError
-from photostereo.core.findings import as_finding
+from photostereo.core.findings import Finding, as_finding
 from photostereo.core.plugins import announced
 from photostereo.io.images import list_images
 from photostereo.io.safe import exists
-from photostereo.photographs.faults import Fault
 
 
 @runtime_checkable
@@ -144,56 +143,45 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
     place = Path(path).expanduser()
     if not exists(place):
         raise CaptureError(code="no-such-capture", file=place)
-    given = options.lights is not None
     estimated = options.lights == ESTIMATE
     options = replace(options, lights=None) if estimated else _lights_of_another(options)
     layout: Any = recognize(place)
-    by_ball = place.is_dir() and (options.ball is not None or options.circle is not None)
-    if by_ball or (estimated and layout in (None, folder)):
-        layout, by_ball = None, place.is_dir()
-    if layout is None and not by_ball and given and place.is_dir() and list_images(place):
-        layout = folder
+    if place.is_dir():
+        by_ball = options.ball is not None or options.circle is not None
+        if by_ball or (estimated and layout is folder):
+            layout = None  # a light file in the folder is ignored
+        elif layout is None and options.lights is not None and list_images(place):
+            layout = folder  # with a light file elsewhere
     if layout is None:
-        if not place.is_dir():
-            raise _nothing_fits(place)
-        found = folder.find_alone(place, options)
-        if not found.files or _captures_inside(place):
+        found = folder.find_alone(place, options) if place.is_dir() else None
+        if found is None or not found.files or _captures_inside(place):
             raise _nothing_fits(place)
         return without(found, options.leave_out)
     result: Found | Capture = (getattr(layout, "find", None) or layout.read)(place, options)
     if estimated and isinstance(result, Found):
-        notes = tuple(note for note in result.notes if as_finding(note).code not in ABOUT_LIGHT_FILE)
-        result = replace(result, lights=None, notes=notes)
+        result = replace(result, lights=None, notes=_notes_but(result, *ABOUT_LIGHT_FILE))
     elif options.lights_strengths == "unknown":
-        result = _without_strengths(result)
+        if isinstance(result, Capture):
+            raise ParameterError(code="strengths-in-archive")
+        if result.lights is not None:  # those of a ball or an estimate are found anyway
+            unknown = np.ones(len(result.lights.vectors), dtype=bool)
+            table = replace(result.lights, intensities=None, open_strengths=unknown)
+            result = replace(result, lights=table, notes=_notes_but(result, "no-light-strengths"))
     return without(result, options.leave_out)
 
 
-def _without_strengths(found: Found | Capture) -> Found | Capture:
-    """The same with light strengths that are to be estimated."""
-    if isinstance(found, Capture):
-        raise ParameterError(code="strengths-in-archive")
-    if found.lights is None:  # those of a ball or an estimate are found anyway
-        return found
-    table = replace(
-        found.lights, intensities=None, open_strengths=np.ones(len(found.lights.vectors), dtype=bool)
-    )
-    notes = tuple(note for note in found.notes if as_finding(note).code != "no-light-strengths")
-    return replace(found, lights=table, notes=notes)
+def _notes_but(found: Found, *codes: str) -> tuple[Finding, ...]:
+    return tuple(note for note in found.notes if as_finding(note).code not in codes)
 
 
 def without(found: Found | Capture, left_out: Sequence[str]) -> Found | Capture:
     """A capture without some of its photographs and their lights, by their file names."""
-    names = found.origin.files if isinstance(found, Capture) and found.origin else ()
-    names = names if isinstance(found, Capture) else tuple(file.name for file in found.files)
-    kept = [number for number, name in enumerate(names) if name not in set(left_out)]
-    if len(kept) == len(names):
-        return found
-    if isinstance(found, Capture):
-        return found.take(kept)
-    return found.without(
-        {number: Fault(name, "excluded") for number, name in enumerate(names) if name in set(left_out)}
-    )
+    if isinstance(found, Found):
+        names = [file.name for file in found.files]
+        return found.without({k: "excluded" for k, name in enumerate(names) if name in left_out})
+    names = list(found.origin.files) if found.origin else []
+    kept = [number for number, name in enumerate(names) if name not in left_out]
+    return found if len(kept) == len(names) else found.take(kept)
 
 
 def _lights_of_another(options: ReadOptions) -> ReadOptions:
@@ -225,10 +213,8 @@ def _nothing_fits(place: Path) -> CaptureError:
     known = "; ".join((folder.EXPECTS_ALONE, *(layout.EXPECTS for layout in layouts())))
     if place.is_file():
         return CaptureError(code="not-a-capture", file=place, known=known)
-    inside = _captures_inside(place)
-    if inside:
+    if inside := _captures_inside(place):
         shown = ", ".join(inside[:8]) + (", ..." if len(inside) > 8 else "")
-        return CaptureError(
-            code="several-captures", file=place, captures=inside, count=len(inside), shown=shown
-        )
+        facts: dict[str, Any] = {"captures": inside, "count": len(inside), "shown": shown}
+        return CaptureError(code="several-captures", file=place, **facts)
     return CaptureError(f"{place} has no photographs. Supported: {known}.", code="no-photographs", file=place)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,10 @@ from photostereo.core.conventions import BoolArray
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.masks.automatic import find_object
+from photostereo.masks.ground import MOST_FRAMES
 from photostereo.masks.reading import mask_from_brightness, mask_from_values, read_mask
+from photostereo.photographs.files import PhotographFiles
+from photostereo.photographs.source import Photographs
 
 #: Codes of findings about masks.
 ABOUT_MASK = (
@@ -27,43 +30,41 @@ ABOUT_MASK = (
     "mask-from-brightness",
     "ball-is-object",
 )
-_FULL = Finding("full-mask")
-Frames = Callable[[], Iterable[NDArray[Any]]]
 
 
 def choose_mask(
-    options: ReadOptions,
+    photographs: Photographs,
     full: tuple[int, int],
-    frames: Frames,
-    file: Path | None,
-    *,
+    options: ReadOptions,
+    default: str | Path | NDArray[Any],
     name: str,
-    default: str = "full",
-    colored: Frames | None = None,
     balls: BoolArray | None = None,
-    orientation: int = 1,
     control: Control = SILENT,
 ) -> tuple[BoolArray, tuple[Finding, ...]]:
-    """The mask that the user chose, else the layout's ``file``, else the layout's default; and notes about it.
+    """The mask that the user chose, else the ``default`` of the layout; and notes about it.
 
-    ``full`` is the size of the photographs on disk; ``frames`` are the photographs one by one, framed, and an
-    automatic mask is found in ``colored``, if they can be had in color. ``"auto"`` as the default becomes
+    ``full`` is the size of the photographs on disk; the photographs are framed. ``"auto"`` as the default becomes
     ``"bright"`` if the object is not found with certainty. If nothing but the ``balls`` is there, the ball is the
     object.
     """
-    choice = options.mask if options.mask is not None else file if file is not None else default
+    choice, framing = default if options.mask is None else options.mask, options.framing
     if isinstance(choice, np.ndarray):
         mask, notes = mask_from_values(choice, f"The mask of {name}", full)
-        mask = options.framing.mask(mask)
+        mask = framing.mask(mask)
     elif choice == "full":
-        mask, notes = np.ones(options.framing.frame(full), dtype=bool), (_FULL,)
+        mask, notes = np.ones(framing.frame(full), dtype=bool), (Finding("full-mask"),)
     elif choice in ("auto", "bright"):
         control.stage("mask")
-        certain = options.mask is not None
-        mask, notes = _found(choice, frames, colored or frames, name, balls, control, certain=certain)
+        certain = choice == "bright" or options.mask is not None
+        mask, note = _found(photographs, balls, control, bright=choice == "bright", certain=certain)
+        if not mask.any() and balls is not None and balls.any():
+            return balls, (Finding("ball-is-object"),)
+        if not mask.any():
+            raise CaptureError(code="no-object", name=name)
+        notes = (note,)
     else:
-        mask, notes = read_mask(Path(choice).expanduser(), full, orientation)
-        mask = options.framing.mask(mask)
+        mask, notes = read_mask(Path(choice).expanduser(), full, getattr(photographs, "orientation", 1))
+        mask = framing.mask(mask)
     if balls is None:
         return mask, notes
     beside = mask & ~balls
@@ -73,33 +74,23 @@ def choose_mask(
 
 
 def _found(
-    how: str,
-    frames: Frames,
-    colored: Frames,
-    name: str,
-    balls: BoolArray | None,
-    control: Control,
-    *,
-    certain: bool,
-) -> tuple[BoolArray, tuple[Finding, ...]]:
+    photographs: Photographs, balls: BoolArray | None, control: Control, *, bright: bool, certain: bool
+) -> tuple[BoolArray, Finding]:
     """The object in the photographs; an automatic mask in doubt is used only if it is ``certain`` that the user wants it."""
     code, doubt = "mask-from-brightness", ""
-    if how == "auto":
-        result = find_object(colored(), without=balls, control=control)
+    if not bright:
+        colored = photographs  # in color if they can be had in color, whatever is used later
+        if isinstance(photographs, PhotographFiles):
+            colored = photographs.sample(MOST_FRAMES, color=True)
+        result = find_object(colored.frames(), without=balls, control=control)
         mask, doubt = result.mask, result.doubt
-        code = "mask-doubtful" if doubt else "mask-found"
-        if doubt and not certain:
-            how, code = "bright", "mask-not-found"
-    if how == "bright":
-        brightest = _brightest(frames(), control)
+        code = "mask-found" if not doubt else "mask-doubtful" if certain else "mask-not-found"
+    if bright or (doubt and not certain):
+        brightest = _brightest(photographs.frames(), control)
         if balls is not None:
             brightest[balls] = 0
         mask = mask_from_brightness(brightest[None])
-    if not mask.any() and balls is not None and balls.any():
-        return balls, (Finding("ball-is-object"),)
-    if not mask.any():
-        raise CaptureError(code="no-object", name=name)
-    return mask, (Finding(code, share=float(mask.mean()), doubt=doubt),)
+    return mask, Finding(code, share=float(mask.mean()), doubt=doubt)
 
 
 def _brightest(frames: Iterable[NDArray[Any]], control: Control) -> NDArray[Any]:

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.capture.capture import require_count
 from photostereo.capture.options import ReadOptions
-from photostereo.capture.validation import require_count
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
@@ -68,18 +68,22 @@ class Found:
     taken: Sequence[Path] = ()
     faults: tuple[Fault, ...] = ()  #: which photographs are left out, and why
 
-    def without(self, faults: Mapping[int, Fault]) -> Found:
-        """The same without some of the photographs and their lights, by their place among ``files``."""
+    def without(self, faults: Mapping[int, Fault | str]) -> Found:
+        """The same without some of the photographs and their lights, by their place among ``files``; a word is a reason."""
         kept = [place for place in range(len(self.files)) if place not in faults]
         table = self.lights
         if table is not None and len(table.vectors) == len(self.files):
             table = table.take(kept)
+        known = [
+            Fault(self.files[place].name, fault) if isinstance(fault, str) else fault
+            for place, fault in faults.items()
+        ]
         return replace(
             self,
             files=[self.files[place] for place in kept],
             lights=table,
             taken=self.taken or self.files,
-            faults=(*self.faults, *faults.values()),
+            faults=(*self.faults, *known),
         )
 
 
@@ -137,20 +141,6 @@ def require_matching(found: Found, lights: int) -> None:
         )
 
 
-def require_truth_size(truth: NDArray[Any], path: Path, frame: tuple[int, int]) -> None:
-    """Check that the truth has the size of the photographs; raises a :class:`CaptureError` ``"truth-size"``."""
-    if truth.shape[:2] != tuple(frame):
-        raise CaptureError(
-            code="truth-size",
-            file=path,
-            found=truth.shape,
-            expected=frame,
-            size=" × ".join(map(str, truth.shape[:2])),
-            height=frame[0],
-            width=frame[1],
-        )
-
-
 def in_folder(folder: Path, name: Path) -> Path:
     """A file that the user named: as it stands if it exists, else relative to the capture's folder."""
     return name if exists(name) or not exists(folder / name) else folder / name
@@ -196,21 +186,21 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
         except CaptureError as error:
             if len(found.files) <= FEWEST_LEFT or options.strict or error.file != found.files[0]:
                 raise
-            found = found.without({0: Fault(found.files[0].name, error.code)})
+            found = found.without({0: error.code})
     with photographs.held():  # they are read again for the lights and the solution
         seen = survey(photographs.in_color(False), control)
     if seen.errors:
         if options.strict or len(seen.pictures) < FEWEST_LEFT:
             raise next(iter(seen.errors.values()))
         photographs = photographs.take([k for k in range(len(found.files)) if k not in seen.errors])
-        found = found.without({k: Fault(found.files[k].name, e.code) for k, e in seen.errors.items()})
+        found = found.without({k: error.code for k, error in seen.errors.items()})
     look = _Look(found, photographs, seen.pictures, options)
-    names = {file.name for file in look.found.files}
-    judged = min(seen.pictures.shape[1:]) >= SMALLEST and not names <= set(options.keep)
-    copies = find_duplicates(look.found.files, photographs.digests)
+    every_kept = {file.name for file in found.files} <= set(options.keep)
+    judged = min(seen.pictures.shape[1:]) >= SMALLEST and not every_kept
+    copies = find_duplicates(found.files, photographs.digests)
     dark = find_dark(look.pictures) if judged else {}
     look.subtract_ambient([k for k, reason in dark.items() if reason == "light-off"])
-    look.judge(dict.fromkeys(copies, "duplicate") | {k: dark[k] for k in dark if k not in copies}, copies)
+    look.judge({**dark, **dict.fromkeys(copies, "duplicate")}, copies)
     if judged:
         blurred = control.aside(partial(find_blurred, look.pictures))
         look.judge(dict.fromkeys(blurred, "blurred"))
@@ -236,21 +226,20 @@ class _Look:
         self, reasons: Mapping[int, str], copies: Mapping[int, int] = MappingProxyType({})
     ) -> list[int]:
         """Leave out what can be used in principle, if enough photographs remain; the numbers of those that do."""
-        names = [file.name for file in self.found.files]
-        suspects = {k: Fault(names[k], reasons[k], names[copies[k]] if k in copies else "") for k in reasons}
-        wanted = {k for k, fault in suspects.items() if fault.file in self.options.keep}
-        used = [replace(suspects.pop(k), used=True, wanted=True) for k in sorted(wanted)]
-        if suspects and self.options.strict:
-            number, fault = next(iter(suspects.items()))
-            raise fault.as_error(self.found.files[number])
-        if len(names) - len(suspects) < FEWEST_LEFT:
-            used += [replace(fault, used=True) for fault in suspects.values()]
-            suspects = {}
-        self.found = replace(self.found, faults=(*self.found.faults, *used))
-        kept = [number for number in range(len(names)) if number not in suspects]
-        if suspects:
-            self.found, self.photographs = self.found.without(suspects), self.photographs.take(kept)
-            self.pictures = self.pictures[kept]
+        files, keep = self.found.files, self.options.keep
+        others = {k: files[original].name for k, original in copies.items()}
+        faults = {k: Fault(files[k].name, reason, others.get(k, "")) for k, reason in reasons.items()}
+        used = [replace(fault, used=True, wanted=True) for fault in faults.values() if fault.file in keep]
+        bad = {k: fault for k, fault in faults.items() if fault.file not in keep}
+        if bad and self.options.strict:
+            number, fault = next(iter(bad.items()))
+            raise fault.as_error(files[number])
+        if len(files) - len(bad) < FEWEST_LEFT:
+            used += [replace(fault, used=True) for fault in bad.values()]
+            bad = {}
+        kept = [number for number in range(len(files)) if number not in bad]
+        self.found = replace(self.found, faults=(*self.found.faults, *used)).without(bad)
+        self.photographs, self.pictures = self.photographs.take(kept), self.pictures[kept]
         return kept
 
     def subtract_ambient(self, off: Sequence[int]) -> None:
@@ -271,13 +260,8 @@ def _of_one_size(found: Found, options: ReadOptions) -> Found:
     usual, count = known.most_common(1)[0]
     if count < FEWEST_LEFT or 2 * count < len(frames):
         return found
-    return found.without(
-        {
-            number: Fault(found.files[number].name, "size-mismatch")
-            for number, frame in enumerate(frames)
-            if frame not in (None, usual)
-        }
-    )
+    others = (number for number, frame in enumerate(frames) if frame not in (None, usual))
+    return found.without(dict.fromkeys(others, "size-mismatch"))
 
 
 def _complete(found: Found, options: ReadOptions, control: Control) -> Found:
@@ -290,6 +274,6 @@ def _complete(found: Found, options: ReadOptions, control: Control) -> Found:
     dark = find_dark(seen.pictures) if not seen.errors and min(seen.pictures.shape[1:]) >= SMALLEST else {}
     if len(dark) != missing:
         return found
-    kept = found.without({k: Fault(found.files[k].name, reason) for k, reason in dark.items()})
-    off = [number for number, reason in dark.items() if reason == "light-off"]
-    return replace(kept, lights=table, ambient=kept.ambient or (found.files[off[0]] if off else None))
+    kept = found.without(dark)
+    off = [found.files[number] for number, reason in dark.items() if reason == "light-off"]
+    return replace(kept, lights=table, ambient=kept.ambient or next(iter(off), None))

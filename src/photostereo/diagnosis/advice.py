@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from photostereo.core.control import Control
 from photostereo.core.findings import Finding, listed
 from photostereo.lights.geometry import compass_word, direction_words
 
@@ -40,43 +39,29 @@ FEW = 5
 AWAY = 0.005
 
 
-def advise(
-    diagnosis: Diagnosis, capture: Capture, result: Reconstruction | None, control: Control
-) -> tuple[Finding, ...]:
+def advise(diagnosis: Diagnosis, capture: Capture, result: Reconstruction | None) -> tuple[Finding, ...]:
     """Everything worth saying, the worst first; at least one sentence."""
-    found: list[Finding] = []
-    for some in (
-        _about_ball(capture),
-        _about_movement(capture),
-        _about_lights(diagnosis),
-        _about_shadows(diagnosis, capture),
-        _about_noise(diagnosis, capture),
-        _about_saturation(diagnosis),
-        _about_fit(diagnosis, result),
-        () if result is None else _about_result(result),
-    ):
-        found += some
-        control.check()
-    if not any(finding.severity != "good" for finding in found):
+    found = [
+        *_about_reading(capture),
+        *_about_lights(diagnosis),
+        *_about_shadows(diagnosis, capture),
+        *_about_noise(diagnosis, capture),
+        *_about_saturation(diagnosis),
+        *_about_fit(diagnosis, result),
+    ]
+    if all(finding.severity == "good" for finding in found):
         found.append(Finding("no-problems", "good"))
     return tuple(sorted(found, key=lambda finding: _ORDER[finding.severity]))
 
 
-def _about_ball(capture: Capture) -> Iterator[Finding]:
+def _about_reading(capture: Capture) -> Iterator[Finding]:
     check = None if capture.origin is None else capture.origin.ball_check
     if check is not None and check.finding.is_mistake:
         yield check.finding
-
-
-def _about_movement(capture: Capture) -> Iterator[Finding]:
     alignment = None if capture.origin is None else capture.origin.alignment
     if alignment is not None and alignment.uncertain.any():
-        yield Finding(
-            "displaced-photographs",
-            "problem",
-            count=int(alignment.uncertain.sum()),
-            photographs=len(alignment.uncertain),
-        )
+        count, photographs = int(alignment.uncertain.sum()), len(alignment.uncertain)
+        yield Finding("displaced-photographs", "problem", count=count, photographs=photographs)
 
 
 def _about_lights(diagnosis: Diagnosis) -> Iterator[Finding]:
@@ -84,17 +69,13 @@ def _about_lights(diagnosis: Diagnosis) -> Iterator[Finding]:
     if lights.second_spread < NARROW_CONE:
         yield Finding("narrow-lights", "problem", photographs=count, spread=lights.second_spread)
     elif lights.thin_spread < NEARLY_COPLANAR:
+        missing = direction_words(lights.thin_direction)
         yield Finding(
-            "coplanar-lights",
-            "problem",
-            photographs=count,
-            spread=lights.thin_spread,
-            missing=direction_words(lights.thin_direction),
+            "coplanar-lights", "problem", photographs=count, spread=lights.thin_spread, missing=missing
         )
     elif lights.widest_gap > WIDE_GAP and count > 3:
-        yield Finding(
-            "gap-between-lights", missing=compass_word(lights.gap_azimuth), degrees=lights.widest_gap
-        )
+        missing = compass_word(lights.gap_azimuth)
+        yield Finding("gap-between-lights", missing=missing, degrees=lights.widest_gap)
     else:
         yield Finding("lights-well-spread", "good", condition=lights.condition)
     if lights.lowest < 0:
@@ -109,15 +90,10 @@ def _about_shadows(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
         yield Finding("black-background" if capture.mask.all() else "black-pixels", share=black)
     dim = diagnosis.dim_photographs
     if dim:
-        lit = count - len(dim)
-        yield Finding(
-            "dim-photographs",
-            "problem" if lit <= FEW or 3 * len(dim) > count else "notice",
-            count=len(dim),
-            photographs=count,
-            names=listed(dim, 8),
-            lit=lit,
-        )
+        lit, names = count - len(dim), listed(dim, 8)
+        serious = lit <= FEW or 3 * len(dim) > count
+        facts: dict[str, Any] = {"count": len(dim), "photographs": count, "names": names, "lit": lit}
+        yield Finding("dim-photographs", "problem" if serious else "notice", **facts)
     if count <= FEW:
         yield Finding("few-photographs", photographs=count)
     elif share > POORLY_LIT[0]:
@@ -156,17 +132,16 @@ def _about_saturation(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 
 def _about_fit(diagnosis: Diagnosis, result: Reconstruction | None) -> Iterator[Finding]:
-    if diagnosis.noise.snr_db < VERY_NOISY:
-        return  # what is unexplained is the noise, which is reported already
-    typical = float(np.median(diagnosis.residual[np.isfinite(diagnosis.residual)]))
-    whose = "the computed normals" if result is not None else "least-squares normals"
-    if typical > UNEXPLAINED:
-        yield Finding("not-matte", share=typical, whose=whose)
-    else:
-        yield Finding("good-fit", "good", share=typical, whose=whose)
-
-
-def _about_result(result: Reconstruction) -> Iterator[Finding]:
-    away = float((result.normals[..., 2][result.mask] < 0).mean())
-    if away > AWAY:
-        yield Finding("normals-away", share=away)
+    if (
+        diagnosis.noise.snr_db >= VERY_NOISY
+    ):  # else what is unexplained is the noise, which is reported already
+        typical = float(np.median(diagnosis.residual[np.isfinite(diagnosis.residual)]))
+        whose = "the computed normals" if result is not None else "least-squares normals"
+        if typical > UNEXPLAINED:
+            yield Finding("not-matte", share=typical, whose=whose)
+        else:
+            yield Finding("good-fit", "good", share=typical, whose=whose)
+    if result is not None:
+        away = float((result.normals[..., 2][result.mask] < 0).mean())
+        if away > AWAY:
+            yield Finding("normals-away", share=away)

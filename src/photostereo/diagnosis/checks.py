@@ -88,9 +88,7 @@ def find_mistakes(
     if inverted is not None:
         return (inverted,)  # what lies inside is not the object, so it tells nothing else
     small = shrink(images, mask)
-    if len(lights) < 4 or small.mask.sum() < 100:
-        return ()
-    if not bright_enough(small.values).any():
+    if len(lights) < 4 or small.mask.sum() < 100 or not bright_enough(small.values).any():
         return ()
     order = order_evidence(small.values, lights)
     if order.least > NOT_MATTE:
@@ -109,7 +107,7 @@ def find_mistakes(
             return (curve,)
         return (wrong_order,)  # normals from it would mean nothing
     curve = None if straightened else _curve(small, lights)
-    axes = _wrong_axes(small, lights, _open_sides(mask), axes_given)
+    axes = _wrong_axes(small, lights, mask, axes_given)
     found = [_compared(axes, judge_axes(images, lights, mask), axes_given), curve]
     return tuple(mistake for mistake in found if mistake is not None)
 
@@ -126,8 +124,7 @@ def _inverted_mask(images: FloatArray, mask: BoolArray) -> Finding | None:
     if border < INVERTED_BORDER:
         return None
     step = max(1, max(mask.shape) // 256)
-    sparse = images[:: max(1, len(images) // 12), ::step, ::step]
-    mean = sparse.mean(axis=(0, 3)) if sparse.ndim == 4 else sparse.mean(axis=0)
+    mean = images[:: max(1, len(images) // 12), ::step, ::step].mean(axis=0)
     inside = mask[::step, ::step]
     if inside.all() or not inside.any():
         return None
@@ -136,10 +133,6 @@ def _inverted_mask(images: FloatArray, mask: BoolArray) -> Finding | None:
         return None
     times = f"{left_out / kept:.0f} times" if kept > 0.01 * left_out else "far more than a hundred times"
     return _mistake("mask-inverted", "automatic-mask", border=float(border), times=times)
-
-
-def _open_sides(mask: BoolArray) -> tuple[bool, bool, bool, bool]:
-    return bool(mask[0].any()), bool(mask[-1].any()), bool(mask[:, 0].any()), bool(mask[:, -1].any())
 
 
 def _wrong_order(order: OrderEvidence) -> Finding | None:
@@ -155,12 +148,11 @@ def _wrong_order(order: OrderEvidence) -> Finding | None:
     return _mistake("light-order", "lights-in-order", why=why, given=given, best=best)
 
 
-def _wrong_axes(
-    small: Thumbnail, lights: FloatArray, open_sides: tuple[bool, bool, bool, bool], axes_given: str
-) -> Finding | None:
+def _wrong_axes(small: Thumbnail, lights: FloatArray, mask: BoolArray, axes_given: str) -> Finding | None:
     normals = small.on_grid(matte_fit(small.values, lights)[0])
     useful = useful_cells(small)
-    outline = outline_of(small, useful, open_sides)
+    top, bottom, left, right = (bool(side.any()) for side in (mask[0], mask[-1], mask[:, 0], mask[:, -1]))
+    outline = outline_of(small, useful, (top, bottom, left, right))
 
     def evidence(axes: FloatArray) -> SurfaceEvidence:
         return surface_evidence(np.tensordot(axes.T, normals, axes=1), useful, outline)
@@ -206,23 +198,31 @@ def _axes_mistake(
             f"normals along the outline point outwards in {100 * given.outwards_share:.0f} %, with {words} in "
             f"{100 * seen.outwards_share:.0f} %"
         )
-    facts = {"why": "; ".join(signs), "axes": words, "agree": ""}
-    if words == "x,y,z":
-        return _mistake("light-axes", "default-axes", kind="the default axes, not those given", **facts)
+    why = "; ".join(signs)
     if words == "-x,-y,-z":
         instead = " instead of the axes given" if axes_given else ""
-        return _mistake("lights-reversed", "reverse-lights", instead=instead, **facts)
-    hollow = "" if decided else " If hollows then look like bumps, reverse x and y too."
+        return _mistake("lights-reversed", "reverse-lights", instead=instead, why=why, axes=words)
+    note = "" if decided else " If hollows then look like bumps, reverse x and y too."
     if further == "-x,-y,z" and (given.away > AWAY or not curls):
-        hollow = " If the object is hollow, nothing is wrong."
-    names = {"x,-y,z": ", with y pointing down", "y,x,z": ", with x and y exchanged"}
+        note = " If the object is hollow, nothing is wrong."
+    name = {"x,-y,z": ", with y pointing down", "y,x,z": ", with x and y exchanged"}.get(words, "")
+    return _other_axes(words, axes_given, name, why=why, note=note)
+
+
+def _other_axes(
+    axes: str, axes_given: str, name: str, *, why: str, agree: str = "", note: str = ""
+) -> Finding:
+    """The light file should be read with ``axes`` instead of those given."""
+    default = axes == "x,y,z"
     return _mistake(
         "light-axes",
-        "lights-axes",
-        kind=f"other axes{names.get(words, '')}",
+        "default-axes" if default else "lights-axes",
+        kind="the default axes, not those given" if default else f"other axes{name}",
+        why=why,
+        agree=agree,
+        axes=axes,
         instead=f" instead of {axes_given}" if axes_given else "",
-        note=hollow,
-        **facts,
+        note=note,
     )
 
 
@@ -230,26 +230,20 @@ def _compared(mistake: Finding | None, opinion: Opinion | None, axes_given: str)
     """The mistake beside what lights estimated from the photographs say of the axes."""
     if opinion is None or (mistake is not None and mistake.code != "light-axes"):
         return mistake
+    fits = opinion.axes == "x,y,z"  # as they are
     words = axes_words(axes_matrix(axes_given) @ axes_matrix(opinion.axes)) if axes_given else opinion.axes
     if mistake is not None:
         advised = mistake.values["axes"]
-        if opinion.axes == "x,y,z":  # they fit as they are
+        if fits:
             return mistake if advised[-2:] != ",z" else None
         agree = f"; the lights estimated from the photographs agree with {words} to {opinion.degrees:.0f}°"
         return mistake.changed(agree=agree) if advised == words else mistake
-    if opinion.axes == "x,y,z":
+    if fits:
         return None
     names = {"x,-y,z": ", mirrored in y", "-x,y,z": ", mirrored in x", "-x,-y,z": ", turned by 180°"}
-    return _mistake(
-        "light-axes",
-        "default-axes" if words == "x,y,z" else "lights-axes",
-        kind=f"other axes{names.get(opinion.axes, '')}",
-        why=f"its lights differ from those estimated from the photographs by {opinion.given_degrees:.0f}°",
-        agree=f", and with {words} by {opinion.degrees:.0f}°",
-        axes=words,
-        instead=f" instead of {axes_given}" if axes_given else "",
-        note="",
-    )
+    why = f"its lights differ from those estimated from the photographs by {opinion.given_degrees:.0f}°"
+    agree = f", and with {words} by {opinion.degrees:.0f}°"
+    return _other_axes(words, axes_given, names.get(opinion.axes, ""), why=why, agree=agree)
 
 
 def _turned_ring(
@@ -283,9 +277,8 @@ def _turned_ring(
 def _curve(small: Thumbnail, lights: FloatArray) -> Finding | None:
     """Photographs with the sRGB curve fit a matte surface better once it is undone."""
     values = small.values[:, bright_enough(small.values)]
-    values = np.maximum(values, 0) / max(
-        float(np.percentile(values, 99)), 1e-30
-    )  # a dark frame leaves negatives
+    top = max(float(np.percentile(values, 99)), 1e-30)
+    values = np.maximum(values, 0) / top  # a dark frame leaves negatives
     misfits = [
         float(np.median(matte_fit(values**power, lights, top=0.6, bottom=0.2)[1]))
         for power in (1.0, CURVE_EXPONENT)

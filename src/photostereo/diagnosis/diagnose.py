@@ -24,7 +24,7 @@ from photostereo.diagnosis.exposure import (
     matte_residual,
     saturation_share,
 )
-from photostereo.diagnosis.near_lights import NearLights, find_near_lights
+from photostereo.diagnosis.near_lights import find_near_lights
 from photostereo.diagnosis.noise import Noise, NoiseEstimate
 from photostereo.diagnosis.unequal import relative_strengths, unequal_photographs
 from photostereo.lights.geometry import LightGeometry, light_geometry
@@ -107,27 +107,15 @@ def diagnose(capture: Capture, result: Reconstruction | None = None, control: Co
     (5, 0.0)
     """
     seen = _SEEN.get(capture)
-    shown = capture if result is not None and seen is not None else capture.gray()
-    shown = shown.evened()
+    shown = (capture if result is not None and seen is not None else capture.gray()).evened()
     if seen is None:
         seen = _SEEN[capture] = _look_at(shown, control)
     control.check()
     lights = shown.lights_at(np.flatnonzero(shown.mask))
     normals = least_squares_normals(shown.images, lights, shown.mask) if result is None else result.normals
-    control.check()
     residual = matte_residual(shown.images, normals, lights, shown.mask, control)
-    control.check()
     bare = replace(seen, residual=residual)
-    return replace(bare, findings=(*seen.findings, *advise(bare, capture, result, control)))
-
-
-def _about_near(near: NearLights | None) -> tuple[Finding, ...]:
-    if near is None:
-        return ()
-    degrees, widths = near.degrees, near.widths
-    return (
-        Finding("close-lights", "problem", effect=degrees, is_mistake=True, widths=widths, degrees=degrees),
-    )
+    return replace(bare, findings=(*seen.findings, *advise(bare, capture, result)))
 
 
 #: A capture is looked at once: before the solve for the terminal, after it for the page.
@@ -137,7 +125,6 @@ _SEEN: WeakKeyDictionary[Capture, Diagnosis] = WeakKeyDictionary()
 def _look_at(gray: Capture, control: Control) -> Diagnosis:
     """What the photographs say whatever the normals are: everything but the residual."""
     saturation, by_photograph = saturation_share(gray.images, gray.mask)
-    control.check()
     dark_count = dark_counts(gray.images, gray.mask, gray.intensity_scale())
     dark_count.flags.writeable = by_photograph.flags.writeable = False
     control.check()
@@ -168,6 +155,11 @@ def _contradictions(gray: Capture, noise: float, control: Control) -> Iterator[F
     control.check()
     strengths = relative_strengths(images, lights, mask, noise)
     if "light-order" not in by_code(mistakes):  # the wrong light looks like a near one
-        yield from _about_near(find_near_lights(images, lights, mask, strengths.factors))
+        near = find_near_lights(images, lights, mask, strengths.factors)
+        if near is not None:
+            bend, widths = near.degrees, near.widths
+            yield Finding(
+                "close-lights", "problem", effect=bend, is_mistake=True, widths=widths, degrees=bend
+            )
     control.check()
     yield from unequal_photographs(images, lights, mask, strengths)

@@ -11,17 +11,18 @@ The terminal, ``summary.json``, batches, comparisons and the page all report it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.findings import Finding
 from photostereo.lights.lights import Lights
 from photostereo.lights.turn import coarse_curl, turn_of_lights
+
+if TYPE_CHECKING:
+    from photostereo.solver.reconstruction import Reconstruction
 
 #: Up to this many degrees a result is good, and up to the second fair. The default method is within 5° on well-lit
 #: captures with truth and beyond 10° on those with a moved camera. Moving either by 1° changes only the word of
@@ -40,19 +41,6 @@ USUAL_CURL, POWER, FACTORS = 0.12, 0.2, (0.67, 1.5)
 CORRELATION, USUAL_COUNT = 0.016, 20
 #: Reasons that are named.
 MOST_REASONS = 3
-
-
-class HasMaps(Protocol):
-    """A result, as far as it matters here."""
-
-    @property
-    def maps(self) -> Mapping[str, NDArray[Any]]: ...
-
-    @property
-    def mask(self) -> BoolArray: ...
-
-    @property
-    def normals(self) -> FloatArray: ...
 
 
 @dataclass(frozen=True)
@@ -104,7 +92,7 @@ class ExpectedError:
 
 
 def expected_error(
-    result: HasMaps,
+    result: Reconstruction,
     lights: Lights | None = None,
     findings: Sequence[Finding] = (),
     *,
@@ -133,12 +121,15 @@ def expected_error(
     of_lights = 0.0
     if lights is not None and lights.known and np.isfinite(lights.expected_error).any():
         of_lights = float(np.nanmean(lights.expected_error))
-        found += _about_accuracy(lights, of_lights)
+        if of_lights >= 1.0:
+            code = "vague-estimate" if "estimated" in lights.source else "vague-lights"
+            found.append(Finding(code, effect=of_lights, degrees=of_lights))
     turn = turn_of_lights(result.normals, result.mask)
-    of_turn = 0.0
-    if float(np.linalg.norm(turn)) > LEAST_TURN:
+    turned, of_turn = float(np.linalg.norm(turn)), 0.0
+    if turned > LEAST_TURN:
         of_turn = float(np.linalg.norm(np.cross(turn, result.normals[result.mask]), axis=1).mean())
-        found.append(_about_turn(turn, of_turn))
+        axis = ("horizontal axis", "vertical axis", "camera's axis")[int(np.argmax(np.abs(turn)))]
+        found.append(Finding("turned-lights", "problem", effect=of_turn, degrees=turned, axis=axis))
     mistakes = max((finding.effect for finding in found if finding.is_mistake), default=0.0)
     # Whatever else is wrong with the normals may look like a turn, too, so only the larger one counts.
     degrees = max(float(np.hypot(max(own, of_turn), of_lights)), mistakes)
@@ -148,7 +139,7 @@ def expected_error(
     return expected if expected.grade == "good" else replace(expected, reasons=tuple(found[:MOST_REASONS]))
 
 
-def _own(result: HasMaps) -> float | None:
+def _own(result: Reconstruction) -> float | None:
     spread = result.maps.get("spread")
     if spread is None:
         return None
@@ -165,16 +156,3 @@ def _of_many(photographs: int) -> float:
     """
     shared = (1 + CORRELATION * (photographs - 1)) / (1 + CORRELATION * (USUAL_COUNT - 1))
     return float(max(shared, 1.0) ** 0.5)
-
-
-def _about_accuracy(lights: Lights, degrees: float) -> list[Finding]:
-    if degrees < 1.0:
-        return []
-    code = "vague-estimate" if "estimated" in lights.source else "vague-lights"
-    return [Finding(code, effect=degrees, degrees=degrees)]
-
-
-def _about_turn(turn: FloatArray, effect: float) -> Finding:
-    degrees = float(np.linalg.norm(turn))
-    axis = ("horizontal axis", "vertical axis", "camera's axis")[int(np.argmax(np.abs(turn)))]
-    return Finding("turned-lights", "problem", effect=effect, degrees=degrees, axis=axis)

@@ -104,7 +104,8 @@ def matte_fit(
     a method scales its albedo.
     """
     lights, index = lights._replace(matrix=lights.matrix.astype(np.float32)), np.flatnonzero(mask)
-    flat, facing = images.reshape(len(images), mask.size, *images.shape[3:]), normals.reshape(-1, 3)
+    channels = images.shape[1 + mask.ndim :]
+    flat, facing = images.reshape(len(images), mask.size, *channels), normals.reshape(-1, 3)
     amplitude, brightness, residual = (np.empty(len(index), np.float32) for _ in range(3))
     block = 1024  # of pixels: all their photographs stay in the cache
     for first in range(0, len(index), block):
@@ -153,10 +154,6 @@ def typical_residual(normals: FloatArray, capture: Capture) -> float:
     """
     capture, index = capture.evened(), np.flatnonzero(capture.mask)
     index = index[:: max(1, len(index) // 15_000)]
-    images = capture.images.reshape(len(capture), 1, -1, *capture.images.shape[3:])[:, :, index]
-    everything = np.ones((1, len(index)), dtype=bool)
-    return float(
-        np.median(
-            matte_residual(images, normals.reshape(1, -1, 3)[:, index], capture.lights_at(index), everything)
-        )
-    )
+    images = capture.images.reshape(len(capture), -1, *capture.images.shape[3:])[:, index]
+    facing, everything = normals.reshape(-1, 3)[index], np.ones(len(index), dtype=bool)
+    return float(np.median(matte_fit(images, facing, capture.lights_at(index), everything).residual))

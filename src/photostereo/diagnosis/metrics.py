@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
-from photostereo.runtime.arrays import Array, cast, is_tensor, namespace
+from photostereo.runtime.arrays import Array, cast, namespace
 from photostereo.runtime.cuda_kernels import are_doubles, launch_per_pixel
 from photostereo.runtime.order import median as median_of
 from photostereo.runtime.order import quantiles
@@ -39,21 +39,6 @@ def angle_between(a: Array, b: Array) -> Array:
 def is_known(vectors: Array) -> Array:
     """Which vectors are not zero; component by component, since NumPy is slow along a short axis."""
     return (vectors[..., 0] != 0) | (vectors[..., 1] != 0) | (vectors[..., 2] != 0)
-
-
-def mean_angle(a: Array, b: Array) -> Array:
-    """The mean of :func:`angle_between` over the pixels (the last but one axis), fast.
-
-    >>> float(mean_angle(np.array([[0.0, 0.0, 2.0]]), np.array([[0.0, 1.0, 1.0]])))
-    45.0
-    """
-    if is_tensor(a) or a.ndim != 2:
-        return angle_between(a, b).mean(-1)
-    from photostereo.diagnosis.metric_kernels import angles_between
-
-    degrees = np.empty(len(a))
-    angles_between(a, b, degrees)
-    return degrees.mean()
 
 
 def angular_error(normals: FloatArray, truth: FloatArray, mask: BoolArray | None = None) -> FloatArray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.findings import Finding
-from photostereo.diagnosis.metrics import mean_angle
+from photostereo.diagnosis.metrics import angle_between
 from photostereo.lights.strengths import StrengthEstimate, estimate_strengths, strength_sample
 from photostereo.runtime.illumination import least_squares, without_matte
 
@@ -49,12 +49,13 @@ def unequal_photographs(
     pixels = _sample(images, mask)
     normals, blurred = least_squares(pixels, lights.T), _not_sharp(images, lights, mask)
     if blurred.mean() >= MANY:
+        sharp = least_squares(pixels[:, ~blurred], lights[~blurred].T)
         yield Finding(
             "blurred-photographs",
             "problem",
             count=int(blurred.sum()),
             photographs=len(images),
-            effect=float(mean_angle(normals, least_squares(pixels[:, ~blurred], lights[~blurred].T))),
+            effect=float(angle_between(normals, sharp).mean()),
             is_mistake=True,
         )
     if not found.corrects and found.left < EXPLAINED:
@@ -71,7 +72,7 @@ def _apart_but_for_a_turn(one: FloatArray, other: FloatArray) -> float:
     unit = [v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-30) for v in (one, other)]
     left, _, right = np.linalg.svd(unit[0].T @ unit[1])
     left[:, 2] *= np.linalg.det(left @ right)  # a turn, not a reflection
-    return float(mean_angle(unit[0] @ (left @ right), unit[1]))
+    return float(angle_between(unit[0] @ (left @ right), unit[1]).mean())
 
 
 def _sample(images: FloatArray, mask: BoolArray) -> FloatArray:

@@ -357,7 +357,8 @@ class Pipeline(ReadingStages):
         if result.albedo.ndim == 3 or not isinstance(source, PhotographFiles) or not source.is_color:
             return result
         self.control.stage("colors", len(self.capture))
-        return with_colors(result, self.capture, source.in_color(True).frames(self.control), self.control)
+        with source.held():  # another mask has the same colors
+            return with_colors(result, self.capture, source.in_color(True).frames(self.control), self.control)
 
     @property
     def _integration(self) -> tuple[str, Mapping[str, Any]]:
@@ -375,8 +376,9 @@ class Pipeline(ReadingStages):
 
         if self.path is None:
             return None
+        digests = self.opened.photographs.digests if self.alignment is not None else {}
         settings = replace(self.settings, reading=self.reading)
-        return provenance(self.capture, self.path, settings, self._digests, command)
+        return provenance(self.capture, self.path, settings, digests, command)
 
 
 @cache

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from photostereo.capture.options import ReadOptions
@@ -17,12 +15,14 @@ from photostereo.pipeline.settings import Settings
 from photostereo.pipeline.stage import Staged, comparable, stage
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from photostereo.capture import Capture
     from photostereo.capture.lighting import Lighting
     from photostereo.capture.opening import Found, Opened
     from photostereo.core.conventions import BoolArray
     from photostereo.photographs.alignment.alignment import Alignment
-    from photostereo.photographs.source import Photographs
     from photostereo.solver.methods import Method
 
 
@@ -51,10 +51,8 @@ class ReadingStages(Staged):
         """Drop what was computed with other settings or other corrections."""
         self._reading = None
         super().forget_stale()
-        if self._source is not None and self._source[0] != self._photographs_key:
-            self._source = None
 
-    @stage(uses=("_locating",))
+    @stage(uses=("_finding",))
     def found(self) -> Found | Capture:
         """The files of the capture; a capture if its layout can only read everything at once."""
         from photostereo.capture.loading import find_capture
@@ -62,7 +60,7 @@ class ReadingStages(Staged):
         assert self.path is not None
         self.control.stage("photographs")
         with self._memory_limit():
-            return find_capture(self.path, self._locating)
+            return find_capture(self.path, self._finding)
 
     @stage(after=("found",))
     def opened(self) -> Opened:
@@ -70,7 +68,7 @@ class ReadingStages(Staged):
         from photostereo.capture.opening import open_capture
 
         found: Any = self.found
-        return open_capture(found, self._locating, self.control)
+        return open_capture(found, self._finding, self.control)
 
     @property
     def alignment(self) -> Alignment | None:
@@ -91,7 +89,7 @@ class ReadingStages(Staged):
         """The lights, from a light file or a ball, found in the whole photographs; not known without either."""
         from photostereo.capture.lighting import moved
 
-        return moved(self.unmoved, self.opened.found, self._finding)
+        return moved(self.unmoved, self.opened.found, self.reading)
 
     @stage(uses=("_scaled", "settings.images", "settings.seed", "_color"))
     def capture(self) -> Capture:
@@ -103,7 +101,7 @@ class ReadingStages(Staged):
         if may_be_gray and capture.is_color and not self._method_for(capture)[0].sees_colors:
             # Only now is it known that the method is one that does not look at colors.
             capture = self._drawn(self._put_together(color=False))
-        return self._sharing(capture)
+        return capture
 
     def _put_together(self, *, color: bool) -> Capture:
         from photostereo.capture.assemble import put_together
@@ -132,18 +130,26 @@ class ReadingStages(Staged):
         """(H, W), True on the object."""
         return self.capture.mask
 
-    @stage(after=("capture",))
-    def loaded(self) -> Capture:
-        """The capture with its photographs in memory."""
+    @stage(uses=("_photographs_key",))
+    def stack(self) -> NDArray[np.float32]:
+        """All photographs in memory; another mask leaves them as they are."""
         source: Any = self.capture.photographs
         again = (
             getattr(source, "is_color", False) and not self.capture.is_color
         )  # for the colors of the albedo
         with source.held() if again else nullcontext():
-            found = self.capture.loaded(self.control)
-        if self._source is not None:
-            self._source = (self._photographs_key, found.photographs)
-        return found
+            images: NDArray[np.float32] = source.all(self.control)
+        return images
+
+    @stage(after=("capture",))
+    def loaded(self) -> Capture:
+        """The capture with its photographs in memory."""
+        capture = self.capture
+        if capture.in_memory:
+            return capture
+        # With another mask ``auto`` may stand for another method, which sees colors or does not.
+        fits = self.stack.shape == capture.photographs.shape
+        return capture.loaded(self.control, self.stack if fits else None)
 
     @property
     def method(self) -> Method:
@@ -156,11 +162,6 @@ class ReadingStages(Staged):
         return self._method_for(self.capture)[1]
 
     # Helpers.
-
-    #: Photographs that were opened or loaded, and the key of what they were opened for.
-    _source: tuple[Any, Photographs] | None = None
-    #: SHA-256 of the files that were read, by their path; known when they are decoded.
-    _digests: Mapping[Path, str] = MappingProxyType({})
 
     def _memory_limit(self) -> AbstractContextManager[None]:
         """While an archive is read, which is read whole."""
@@ -182,13 +183,22 @@ class ReadingStages(Staged):
 
     @property
     def _finding(self) -> ReadOptions:
-        """How files and lights are found: neither depends on the mask, the part that is used, or colors.
+        """How files are found and opened: whether a ball is marked matters, where it is does not.
 
         A single file, an archive, is read whole.
         """
+        reading = self.reading
         if self.path is not None and self.path.is_file():
-            return replace(self.reading, color=self._color[0], pixel_size=None)
-        return replace(self.reading, mask=None, crop=None, scale=1.0, color=False, pixel_size=None)
+            return replace(reading, color=self._color[0], pixel_size=None)
+        circle = None if reading.circle is None else (0.0, 0.0, 1.0)
+        later: dict[str, Any] = {
+            "mask": None,
+            "crop": None,
+            "scale": 1.0,
+            "pixel_size": None,
+            "moved_lights": (),
+        }
+        return replace(reading, circle=circle, color=False, **later)
 
     @property
     def _scaled(self) -> ReadOptions:
@@ -201,37 +211,12 @@ class ReadingStages(Staged):
     @property
     def _calibrating(self) -> ReadOptions:
         """How lights are found, before single ones are moved."""
-        return replace(self._finding, moved_lights=(), pixel_size=self._scaled.pixel_size)
-
-    @property
-    def _locating(self) -> ReadOptions:
-        """How files are found and opened: whether a ball is marked matters, where it is does not."""
-        finding = self._finding
-        return replace(finding, moved_lights=(), circle=None if finding.circle is None else (0.0, 0.0, 1.0))
+        return replace(self._scaled, mask=None, color=False, moved_lights=())
 
     @property
     def _photographs_key(self) -> Any:
         """What decides the photographs: everything that decides the capture but the mask."""
-        settings = self.settings
-        return comparable((replace(self.reading, mask=None), settings.images, settings.seed))
-
-    def _sharing(self, found: Capture) -> Capture:
-        """The capture with the photographs that are here already, if nothing but the mask has changed since.
-
-        Not if its layout reads everything at once: near lights are corrected with the mask.
-        """
-        if found.in_memory:
-            return found
-        key = self._photographs_key
-        if (
-            self._source is not None
-            and self._source[0] == key
-            and self._source[1].shape == found.photographs.shape
-        ):
-            return replace(found, photographs=self._source[1])
-        self._source = (key, found.photographs)
-        self._digests = getattr(found.photographs, "digests", {})
-        return found
+        return replace(self._scaled, mask=None), self.settings.images, self.settings.seed, self._color
 
     def _drawn(self, capture: Capture) -> Capture:
         from photostereo.capture.corruptions import photographs_of_seed

@@ -16,6 +16,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from operator import attrgetter
 from typing import Any, Generic, Self, TypeVar, overload
 
 Value = TypeVar("Value")
@@ -32,8 +33,7 @@ class Staged:
 
     def is_current(self, name: str) -> bool:
         """Whether a stage has been computed with the present settings."""
-        kept = self._kept.get(name)
-        return kept is not None and kept[0] == _stages(type(self))[name].key(self)
+        return name in self._kept and self._kept[name][0] == getattr(type(self), name).key(self)
 
     def forget_stale(self) -> None:
         """Drop what was computed with other settings, so that its memory is free."""
@@ -44,8 +44,8 @@ class Staged:
 def stage(
     *, uses: tuple[str, ...] = (), after: tuple[str, ...] = ()
 ) -> Callable[[Callable[[Any], Value]], Stage[Value]]:
-    """Declares a method as a stage: ``uses`` names the settings on which it depends (dots lead into them),
-    ``after`` the stages.
+    """Declares a method as a stage: ``uses`` names the settings on which it depends (dots lead into them), ``after`` the
+    stages.
     """
     return lambda make: Stage(make, uses, after)
 
@@ -55,10 +55,7 @@ class Stage(Generic[Value]):
 
     def __init__(self, make: Callable[[Any], Value], uses: tuple[str, ...], after: tuple[str, ...]) -> None:
         self.make, self.uses, self.after = make, uses, after
-        self.__doc__ = make.__doc__
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
+        self.name, self.__doc__ = make.__name__, make.__doc__
 
     @overload
     def __get__(self, instance: None, owner: type) -> Self: ...
@@ -69,37 +66,20 @@ class Stage(Generic[Value]):
             return self
         key = self.key(instance)
         kept = instance._kept.get(self.name)
-        if kept is not None and kept[0] == key:
-            value: Value = kept[1]
-            return value
-        # Stages that this one stands on are computed first, so that their time is not counted here.
-        for name in self.after:
-            getattr(instance, name)
-        began = time.perf_counter()
-        value = self.make(instance)
-        instance.seconds[self.name] = time.perf_counter() - began
-        instance._kept[self.name] = (key, value)
+        if kept is None or kept[0] != key:
+            # Stages that this one stands on are computed first, so that their time is not counted here.
+            for name in self.after:
+                getattr(instance, name)
+            began = time.perf_counter()
+            kept = instance._kept[self.name] = key, self.make(instance)
+            instance.seconds[self.name] = time.perf_counter() - began
+        value: Value = kept[1]
         return value
 
     def key(self, instance: Staged) -> Any:
         """What decides the value: equal keys, equal values."""
-        settings = tuple(comparable(_follow(instance, path)) for path in self.uses)
-        return settings, tuple(_stages(type(instance))[name].key(instance) for name in self.after)
-
-
-def _follow(instance: Any, path: str) -> Any:
-    for name in path.split("."):
-        instance = getattr(instance, name)
-    return instance
-
-
-def _stages(owner: type) -> dict[str, Stage[Any]]:
-    return {
-        name: value
-        for part in owner.__mro__
-        for name, value in vars(part).items()
-        if isinstance(value, Stage)
-    }
+        settings = tuple(comparable(attrgetter(path)(instance)) for path in self.uses)
+        return settings, tuple(getattr(type(instance), name).key(instance) for name in self.after)
 
 
 def comparable(value: Any) -> Any:

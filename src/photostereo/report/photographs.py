@@ -83,7 +83,7 @@ def matte_differences(
     control.check()
     seen = lights.over(*frame.places(known), result.mask.shape)
     values, normals = seen.even(images[:, known].T).T, normals[known]
-    fit = matte_fit(values[:, None], normals[None], seen, np.ones((1, len(normals)), bool))
+    fit = matte_fit(values, normals, seen, np.ones(len(normals), bool))
     control.check()
     level = np.where(fit.brightness > 0, fit.brightness, 1.0)
     maps = np.full(images.shape, np.nan, dtype=np.float32)

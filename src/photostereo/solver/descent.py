@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control, Iteration
-from photostereo.diagnosis.metrics import mean_angle
+from photostereo.diagnosis.metrics import angle_between
 from photostereo.priors.protocol import Lesson, Prior
 from photostereo.reflectance.model import Model, Unknowns
 from photostereo.runtime.arrays import Array, is_tensor, like, namespace, to_numpy
@@ -49,7 +49,7 @@ def iterate(
         "cost": sum(terms.values(), start=data),
         "data": data,
         "change": moved**0.5,
-        "error": data * np.nan if truth is None else mean_angle(normals, truth),
+        "error": data * np.nan if truth is None else angle_between(normals, truth).mean(-1),
         **terms,
         **prior.record(state.prior),
     }

@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.capture.assemble import build
-from photostereo.capture.capture import Capture, Origin
+from photostereo.capture.assemble import build, framed_truths
+from photostereo.capture.capture import Capture, Origin, require_count
 from photostereo.capture.object_mask import choose_mask
-from photostereo.capture.opening import finite_or_zero, in_folder, require_truth_size
+from photostereo.capture.opening import finite_or_zero, in_folder
 from photostereo.capture.options import ReadOptions
-from photostereo.capture.validation import require_count
-from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError
 from photostereo.io.atomic import replacing_file
 from photostereo.io.safe import read_npz
@@ -31,7 +29,6 @@ from photostereo.io.spool import SpooledStack
 from photostereo.lights.files.reading import read_lights
 from photostereo.lights.files.table import require_strengths
 from photostereo.lights.lights import Lights
-from photostereo.masks.reading import mask_from_values
 from photostereo.photographs.develop import develop_into
 from photostereo.photographs.faults import not_finite
 from photostereo.photographs.source import Photographs, PhotographsInMemory, bad_values
@@ -43,6 +40,8 @@ EXPECTS = "NumPy: an .npz file with the arrays images (d, H, W) or (d, H, W, 3) 
 NAME_LETTERS = 200
 
 _TRUTHS = ("truth", "truth_depth", "truth_albedo")
+#: What near lights have besides directions.
+_NEAR = ("positions", "distances", "camera")
 
 
 def recognizes(path: Path) -> bool:
@@ -52,7 +51,10 @@ def recognizes(path: Path) -> bool:
 
 def read(path: Path, options: ReadOptions) -> Capture:
     """Read an archive."""
-    content = _arrays(path)
+    content = read_npz(path, "capture", remedy="Save it again with numpy.savez.", stack="images")
+    for label, array in content.items():
+        if label != "name" and array.dtype.kind == "U":
+            raise CaptureError(code="archive-text", file=path, name=label)
     chosen = options.path_of("lights")
     if "images" not in content or ("lights" not in content and chosen is None):
         known = ", ".join(sorted(content)) or "nothing"
@@ -72,32 +74,24 @@ def read(path: Path, options: ReadOptions) -> Capture:
         table = read_lights(in_folder(path.parent, chosen), count=count)
         lights = table.vectors
         strengths = strengths if table.intensities is None else table.intensities
-    bits = stored.dtype.itemsize * 8
-    name = _name(content, path)
-    full, framing = (height, width), options.framing
-    source = ArchivePhotographs(stored, _strengths(strengths, count, path), options, path)
-    images = source if isinstance(stored, SpooledStack) else PhotographsInMemory(source.all())
-    del stored, source
-    if options.mask is None and "mask" in content:
-        mask, notes = mask_from_values(content["mask"], f"The mask in {path}", full)
-        mask = framing.mask(mask)
-    else:
-        mask, notes = choose_mask(options, full, images.frames, None, name=name)
-    truths = {label: content[label] for label in _TRUTHS if label in content}
-    for label, truth in truths.items():
-        require_truth_size(truth, path, full)
-        values = finite_or_zero(truth) if label == "truth" else truth
-        truths[label] = framing.truth(label, values)
-    origin = Origin(
-        path=path,
-        layout=LAYOUT,
-        bit_depth=bits,
-        notes=(*notes, *options.axes_notes()),
-        axes=options.axes_given(),
+    bits, full, framing = stored.dtype.itemsize * 8, (height, width), options.framing
+    given = content.get("name")
+    name = path.stem if given is None or given.ndim != 0 else str(given)[:NAME_LETTERS]
+    images: Photographs = ArchivePhotographs(stored, _strengths(strengths, count, path), options, path)
+    if not isinstance(stored, SpooledStack):
+        images = PhotographsInMemory(images.all())
+    del stored
+    mask, notes = choose_mask(images, full, options, content.get("mask", "full"), str(path))
+    if "truth" in content:
+        content["truth"] = finite_or_zero(content["truth"])
+    truths = framed_truths(
+        {label: (path, content[label]) for label in _TRUTHS if label in content}, framing, full
     )
+    notes = (*notes, *options.axes_notes())
+    origin = Origin(path, LAYOUT, bit_depth=bits, notes=notes, axes=options.axes_given())
     lit: Any = options.in_our_axes(np.asarray(lights))
     if chosen is None and "positions" in content:
-        near: dict[str, Any] = {label: content.get(label) for label in ("positions", "distances", "camera")}
+        near: dict[str, Any] = {label: content.get(label) for label in _NEAR}
         lit = Lights(lit, **near).framed(framing, full)
     return build(path, images=images, lights=lit, mask=mask, name=name, origin=origin, **truths)
 
@@ -115,32 +109,14 @@ def write_archive(capture: Capture, path: str | os.PathLike[str], *, force: bool
     target = Path(path)
     if target.suffix.lower() != ".npz":
         target = target.with_name(target.name + ".npz")
+    lights = capture.lights
     arrays = {label: getattr(capture, label) for label in ("images", "mask", *_TRUTHS)}
+    arrays |= {label: getattr(lights, label) for label in _NEAR}
+    arrays["lights"] = lights.directions if lights.known else None
     present = {label: array for label, array in arrays.items() if array is not None}
-    if capture.lights.known:
-        present["lights"] = capture.lights.directions
-    near = capture.lights.positions, capture.lights.distances, capture.lights.camera
-    present |= {
-        label: value
-        for label, value in zip(("positions", "distances", "camera"), near, strict=True)
-        if value is not None
-    }
     with replacing_file(target, force=force) as partial:
         np.savez(partial, name=np.array(capture.name), **present)
     return target
-
-
-def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    content = read_npz(path, "capture", remedy="Save it again with numpy.savez.", stack="images")
-    for name, array in content.items():
-        if name != "name" and array.dtype.kind == "U":
-            raise CaptureError(code="archive-text", file=path, name=name)
-    return content
-
-
-def _name(content: dict[str, NDArray[Any]], path: Path) -> str:
-    given = content.get("name")
-    return path.stem if given is None or given.ndim != 0 else str(given)[:NAME_LETTERS]
 
 
 def _strengths(given: NDArray[Any] | None, count: int, path: Path) -> NDArray[np.float64]:
@@ -158,15 +134,9 @@ def _strengths(given: NDArray[Any] | None, count: int, path: Path) -> NDArray[np
 
 
 class ArchivePhotographs(Photographs):
-    """The photographs of an archive, developed when they are used.
+    """The photographs of an archive, in memory or in a temporary file as they were saved, developed when they are used."""
 
-    Parameters
-    ----------
-    stored : the stack as it was saved, in memory or in a temporary file
-    strengths : (d, 3), strengths of the lights
-    options : whether in color, whether an sRGB curve is undone, and the part that is used
-    path : the archive
-    """
+    place: Path
 
     def __init__(
         self,
@@ -175,8 +145,7 @@ class ArchivePhotographs(Photographs):
         options: ReadOptions,
         path: Path,
     ) -> None:
-        self._stored, self._strengths, self._options, self._path = stored, strengths, options, path
-        self.place = path
+        self._stored, self._strengths, self._options, self.place = stored, strengths, options, path
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -186,10 +155,7 @@ class ArchivePhotographs(Photographs):
 
     def take(self, chosen: Sequence[int]) -> ArchivePhotographs:
         part = self._stored.take(chosen, axis=0)
-        return ArchivePhotographs(part, self._strengths[chosen], self._options, self._path)
-
-    def frames(self, control: Control = SILENT) -> Iterator[NDArray[np.float32]]:  # nothing is decoded ahead
-        return (self.rows(0, self.shape[1], slice(number, number + 1))[0] for number in range(self.shape[0]))
+        return ArchivePhotographs(part, self._strengths[chosen], self._options, self.place)
 
     def develop(self, number: int, target: NDArray[np.float32], rows: slice = slice(None)) -> None:
         framing = self._options.framing
@@ -200,4 +166,4 @@ class ArchivePhotographs(Photographs):
         if framing.changes:
             target[:] = framing.picture(whole)[rows]
         if bad := bad_values(target):
-            raise not_finite(self._path, bad)
+            raise not_finite(self.place, bad)
