@@ -475,7 +475,7 @@ def test_an_archive_takes_no_memory_that_it_may_not_use(tmp_path, monkeypatch) -
 
 
 def test_too_many_pixels_are_diagnosed_from_a_part_of_them(monkeypatch) -> None:
-    from photostereo.diagnosis import diagnose as module
+    from photostereo.pipeline import pipeline as module
 
     seen = []
     monkeypatch.setattr(module, "diagnose", lambda capture, control: seen.append(capture.frame))

@@ -11,6 +11,7 @@ import pytest
 from photostereo.capture.corruptions import add_gaussian
 from photostereo.diagnosis import blocks
 from photostereo.diagnosis.noise import VALUES_PER_LEVEL, Noise, step_of_levels
+from photostereo.diagnosis.noise_fields import more_noise, noise_fields
 from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.sample import choose_sample
 
@@ -114,3 +115,37 @@ def test_steps_are_told_without_sorting_everything(levels) -> None:
     ]
     expected = np.median([1 / n for n in few]) if 2 * len(few) > len(levels) else 0.0
     assert step_of_levels(sample) == pytest.approx(expected, rel=1e-6)
+
+
+#: Five lights, as columns.
+CROSS = np.array([[0.0, 0.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.5, 0.0, -0.5], [1.0, 0.9, 0.9, 0.9, 0.9]])
+
+
+def test_texture_is_no_noise_and_smooth_noise_is_measured_over_blocks() -> None:
+    rng = np.random.default_rng(0)
+    texture, mask = rng.uniform(0.2, 1.0, (4096, 1)) * np.array([[0.1, 0.2, 0.9]]), np.ones((64, 64), bool)
+    noise = Noise(texture @ CROSS + rng.normal(0, 0.05, (4096, 5)), CROSS, mask)
+    of_pixels = noise.by_brightness().at(noise.pixels)
+    assert noise.sigma == pytest.approx(0.05, abs=0.005) and not noise.has_blocks
+    assert of_pixels.fine.mean() ** 0.5 == pytest.approx(0.05, abs=0.005) and of_pixels.coarse is None
+    smooth = Noise(np.kron(rng.normal(0, 0.05, (8, 8, 5)), np.ones((8, 8, 1))).reshape(-1, 5), CROSS, mask)
+    assert smooth.sigma < 0.01 and smooth.over_blocks == pytest.approx(0.05, abs=0.005)
+
+
+def test_blocks_are_told_from_fine_noise() -> None:
+    rng = np.random.default_rng(0)
+    fine, mask = rng.normal(0, 0.01, (64, 64, 5)), np.ones((64, 64), bool)
+    jumps = fine + np.kron(rng.normal(0, 0.01, (8, 8, 5)), np.ones((8, 8, 1)))
+    assert [blocks.has_blocks(noise.reshape(-1, 5), CROSS, mask) for noise in (fine, jumps)] == [False, True]
+
+
+def test_fields_of_noise_have_the_correlation_and_the_power_of_the_noise() -> None:
+    rng = np.random.default_rng(0)
+    surface = rng.uniform(0.2, 1.0, (2500, 1)) * np.array([[0.1, 0.2, 0.9]])
+    noise = np.repeat(rng.normal(0, 0.01, (1250, 5)), 2, axis=0)  # pairs of pixels share it
+    fields = noise_fields(surface @ CROSS + noise, CROSS, 0.01)
+    np.testing.assert_allclose(fields[::2], fields[1::2])
+    assert (fields**2).mean() == pytest.approx(1.0, abs=0.05)
+    more = more_noise(0.5 * CROSS[2] + noise, CROSS, 0.01)
+    np.testing.assert_allclose(more[::2], more[1::2], atol=1e-8)
+    assert np.sqrt((more**2).mean()) == pytest.approx(0.01, abs=0.005)

@@ -99,7 +99,7 @@ def test_a_few_pixels_tell_their_noise(width, put) -> None:
 def test_misfits_strengths_and_averages_are_the_same(scene, put) -> None:
     lights, mask, pixels = scene.lights.matrix, scene.mask, scene.pixels()
     there = put(pixels)
-    noise = Noise(pixels, lights, mask).by_brightness().variance(pixels)
+    noise = Noise(pixels, lights, mask).by_brightness().at(pixels).fine
     assert noise.any()
     found, expected = (
         estimate_strengths(*parts).factors for parts in ((there, lights, put(noise)), (pixels, lights, noise))

@@ -343,12 +343,12 @@ def test_noise_is_told_by_brightness_and_highlights_are_no_noise() -> None:
     ball = scenes.render_scene("sphere", size=96, texture="uniform", cast_shadows=False, max_tilt=60.0)
     pixels, lights = ball.pixels(), ball.lights.matrix
     noisy = (rng.poisson(pixels * 400) / 400).astype(np.float32)
-    found = Noise(noisy, lights, ball.mask).by_brightness().variance(noisy)
+    found = Noise(noisy, lights, ball.mask).by_brightness().at(noisy).fine
     np.testing.assert_allclose(found.mean(), pixels.mean() / 400, rtol=0.2)
     shiny = scenes.render_scene("sphere", size=96, texture="uniform", reflectance="ggx")
     pixels = shiny.pixels()
     noise = Noise(pixels, shiny.lights.matrix, shiny.mask).by_brightness()
-    assert np.sqrt(noise.variance(pixels).mean()) < 0.005
+    assert np.sqrt(noise.at(pixels).fine.mean()) < 0.005
 
 
 def test_noise_grows_where_near_lights_are_evened() -> None:

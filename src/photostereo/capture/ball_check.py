@@ -6,13 +6,12 @@ object's shading as well as those of the file do: what merely glitters does not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import cv2
 import numpy as np
 
-from photostereo.capture.lighting import calibrate_photographs, focal_of
+from photostereo.capture.lighting import focal_of
 from photostereo.capture.opening import Opened
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
@@ -88,15 +87,11 @@ class BallCheck:
 def check_lights(
     opened: Opened, lights: Lights, options: ReadOptions, mask: BoolArray, control: Control = SILENT
 ) -> BallCheck | None:
-    """Compare lights of a file with a ball in the photographs, or one that is given; None if there is none.
+    """Compare lights of a file with a ball in the photographs; None if there is none.
+
     Positions and mask are in pixels of the whole frame.
     """
-    files = tuple(file.name for file in opened.found.files)
-    if opened.found.ball is not None or options.circle is not None:
-        found = calibrate_photographs(opened, options, control)
-        at = (found.balls[0].circle.x, found.balls[0].circle.y) if found.in_frame else None
-        return _compared(lights, found.directions, found.residual, mask.shape, files, at)
-    small, frame = opened.small, opened.small.shape[1:]
+    found, small, frame = opened.found, opened.small, opened.small.shape[1:]
     inside = cv2.resize(mask.astype(np.uint8), frame[::-1], interpolation=cv2.INTER_NEAREST) > 0
     bright = small.max(axis=0)
     around = cv2.dilate(inside.astype(np.uint8), np.ones((7, 7), np.uint8)) == 0
@@ -106,44 +101,31 @@ def check_lights(
         return None
     control.stage("lights")
     factor = frame[0] / mask.shape[0]
-    focal = focal_of(opened.found, opened.found.files, mask.shape, options)
-    longest = max(frame)
-    focals = [None, *(share * longest for share in FOCALS)] if focal is None else [focal * factor]
-    given = lights.directions
+    focal = focal_of(found, found.files, mask.shape, options)
+    focals = [share * max(frame) for share in FOCALS] if focal is None else [focal * factor]
+    cameras: list[Camera | None] = [Camera.of_frame(f, (int(frame[0]), int(frame[1]))) for f in focals]
+    if focal is None:
+        cameras.append(None)
+    claimed = np.where(np.isfinite(lights.expected_error), lights.expected_error, USUAL)
     for ball in opened.balls(control):
         disc = ball.circle.inside(frame)
         beside = disc.mean() < LARGEST if inside.all() else inside[disc].mean() < INSIDE
         witness = inside & ~ball.circle.inside(frame, share=1.1)
-        its, own = (scene_misfit(small, directions, witness) for directions in (ball.directions, given))
-        if beside and its <= AS_GOOD * own:
-            place = (ball.circle.x / factor, ball.circle.y / factor)
-            cameras = (f and Camera.of_frame(f, (int(frame[0]), int(frame[1]))) for f in focals)
-            seen = (ball_at(small, ball.circle, camera=camera or None, certain=True) for camera in cameras)
-            checks = [
-                _compared(lights, one.directions, one.residual, mask.shape, files, place)
-                for one in seen
-                if one is not None
-            ]
-            return min(checks, key=lambda check: check.usual)
+        its, own = (scene_misfit(small, one, witness) for one in (ball.directions, lights.directions))
+        if not beside or its > AS_GOOD * own:
+            continue
+        given = lights.directions
+        if lights.positions is not None and lights.position_unit == "pixels":  # as they are where the ball is
+            x, y = ball.circle.x / factor - 0.5 * mask.shape[1], 0.5 * mask.shape[0] - ball.circle.y / factor
+            given = np.asarray(lights.at([[x, y]])[0])
+        checks = [
+            BallCheck(
+                angles_between(seen.directions, given),
+                BEYOND * np.hypot(claimed, np.nan_to_num(seen.residual)),
+                tuple(file.name for file in found.files),
+            )
+            for camera in cameras
+            if (seen := ball_at(small, ball.circle, camera=camera, certain=True)) is not None
+        ]
+        return min(checks, key=lambda check: check.usual)
     return None
-
-
-def _compared(
-    lights: Lights,
-    directions: FloatArray,
-    residual: FloatArray,
-    frame: Sequence[int],
-    files: tuple[str, ...],
-    place: tuple[float, float] | None,
-) -> BallCheck:
-    """``place`` is where the ball is seen."""
-    claimed = np.where(np.isfinite(lights.expected_error), lights.expected_error, USUAL)
-    limit = BEYOND * np.hypot(claimed, np.nan_to_num(residual))
-    return BallCheck(angles_between(directions, _at(lights, place, frame)), limit, files)
-
-
-def _at(lights: Lights, place: tuple[float, float] | None, frame: Sequence[int]) -> FloatArray:
-    """Directions, at a place in the photographs if the lights are near."""
-    if place is None or lights.positions is None or lights.position_unit != "pixels":
-        return lights.directions
-    return np.asarray(lights.at([[place[0] - 0.5 * frame[1], 0.5 * frame[0] - place[1]]])[0])

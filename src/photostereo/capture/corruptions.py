@@ -82,10 +82,8 @@ def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
         total += float(values.sum())
         squares += float(values @ values) if values.ndim == 1 else float((values * values).sum())
     if squares == 0:
-        raise CaptureError(
-            f"{capture.name} is black inside its mask: no ratio of signal to noise can be reached.",
-            code="black-photographs",
-        )
+        words = f"{capture.name} is black inside its mask: no ratio of signal to noise can be reached."
+        raise CaptureError(words, code="black-photographs")
     photons = 10 ** (snr_db / 10) * total / squares
     generator = np.random.default_rng(rng)
 
@@ -93,7 +91,7 @@ def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
         # The generator counts up to 2^63; long before that a count has no noise that float32 would show.
         return generator.poisson(np.minimum(photons * values, 1e18)) / photons
 
-    return _changed(capture, expose, Finding("noise-added", noise=f"Poisson noise at {snr_db:g} dB"))
+    return _changed(capture, expose, f"Poisson noise at {snr_db:g} dB")
 
 
 def add_salt_and_pepper(capture: Capture, fraction: float, rng: Rng = None, *, salt: float = 1.0) -> Capture:
@@ -131,11 +129,7 @@ def add_salt_and_pepper(capture: Capture, fraction: float, rng: Rng = None, *, s
         values[draw < fraction / 2] = 0.0
         return values
 
-    return _changed(
-        capture,
-        lose,
-        Finding("noise-added", noise=f"salt and pepper noise on a fraction {fraction:g} of the entries"),
-    )
+    return _changed(capture, lose, f"salt and pepper noise on a fraction {fraction:g} of the entries")
 
 
 def add_gaussian(capture: Capture, sigma: float, rng: Rng = None) -> Capture:
@@ -169,11 +163,7 @@ def add_gaussian(capture: Capture, sigma: float, rng: Rng = None) -> Capture:
     def disturb(values: NDArray[np.float64]) -> NDArray[np.float64]:
         return values + sigma * generator.standard_normal(values.shape)
 
-    return _changed(
-        capture,
-        disturb,
-        Finding("noise-added", noise=f"Gaussian noise of standard deviation {sigma:g}"),
-    )
+    return _changed(capture, disturb, f"Gaussian noise of standard deviation {sigma:g}")
 
 
 def signal_to_noise(clean: Capture, noisy: Capture) -> float:
@@ -182,19 +172,19 @@ def signal_to_noise(clean: Capture, noisy: Capture) -> float:
     for before, after in zip(clean.images, noisy.images, strict=True):
         values = before[clean.mask].astype(np.float64)
         error = after[clean.mask] - values
-        signal += float((values * values).sum())
-        noise += float((error * error).sum())
+        signal += float(np.vdot(values, values))
+        noise += float(np.vdot(error, error))
     return float(10 * np.log10(signal / noise)) if noise > 0 else float("inf")
 
 
-def _changed(capture: Capture, change: Any, note: Finding) -> Capture:
+def _changed(capture: Capture, change: Any, words: str) -> Capture:
     """The capture with ``change`` applied to each photograph's mask pixels in turn, zero outside the mask."""
     images = np.zeros_like(capture.images)
     for target, image in zip(images, capture.images, strict=True):
         target[capture.mask] = change(image[capture.mask].astype(np.float64))
     origin = capture.origin
     if origin is not None:
-        origin = replace(origin, notes=(*origin.notes, note))
+        origin = replace(origin, notes=(*origin.notes, Finding("noise-added", noise=words)))
     return replace(capture.with_images(images), origin=origin)
 
 

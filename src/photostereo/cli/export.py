@@ -33,8 +33,7 @@ def export(
 ) -> dict[str, Any]:
     """Export a result for other programs."""
     from photostereo.core.units import PixelSize
-    from photostereo.io.atomic import replacing_directory
-    from photostereo.pipeline.folder import write_summary
+    from photostereo.io.atomic import replacing_directory, write_json
     from photostereo.results.export import export_result
     from photostereo.results.formats import check_formats
     from photostereo.surface.integration import check_method
@@ -62,7 +61,9 @@ def export(
             control=terminal,
         )
         origin = {"capture": result.capture, "digest": result.digest, "method": result.method, **facts}
-        write_summary(folder, {key: value for key, value in origin.items() if value is not None})
+        write_json(
+            folder / "summary.json", {key: value for key, value in origin.items() if value is not None}
+        )
     if "material" in wanted and photographs is None:
         terminal.say(
             "Roughness is assumed to be 0.8; use --photographs CAPTURE to estimate it from highlights."

@@ -36,9 +36,9 @@ def mesh(
 ) -> dict[str, Any]:
     """Rebuild depth and meshes with other options, or from any normal map."""
     from photostereo.core.units import PixelSize
-    from photostereo.io.atomic import replacing_directory
+    from photostereo.io.atomic import replacing_directory, write_json
     from photostereo.io.safe import exists
-    from photostereo.pipeline.folder import files_to_offer, make_surface, record_surface, write_summary
+    from photostereo.pipeline.folder import files_to_offer, make_surface, record_surface
     from photostereo.report import renew_surface
     from photostereo.results.choice import SurfaceChoice
     from photostereo.results.formats import SURFACE_FILES
@@ -77,7 +77,7 @@ def mesh(
             folder, result, choice, normal_map=not in_place, flip_y=flip_y, control=terminal
         )
         record_surface(summary, facts)
-        write_summary(folder, summary)
+        write_json(folder / "summary.json", summary)
         page = folder / "report.html"
         offered = {**shown, **files_to_offer(folder, summary), "pixel_size": choice.pixel_size}
         if page.is_file() and not renew_surface(page, result, **offered):

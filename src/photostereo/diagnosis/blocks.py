@@ -31,13 +31,6 @@ def has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
     in the block. It is taken relative to the jumps around, because the object is not equally rough everywhere. A block looks
     the same from both of its ends. What the object does to the eight places has no reason to be symmetric, so the asymmetric
     part shows how much of the rest may be chance: an analysis of variance.
-
-    >>> rng = np.random.default_rng(0)
-    >>> lights = np.array([[0.0, 0.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.5, 0.0, -0.5], [1.0, 0.9, 0.9, 0.9, 0.9]])
-    >>> fine, mask = rng.normal(0, 0.01, (64, 64, 5)), np.ones((64, 64), bool)
-    >>> blocks = fine + np.kron(rng.normal(0, 0.01, (8, 8, 5)), np.ones((8, 8, 1)))
-    >>> [has_blocks(noise.reshape(-1, 5), lights, mask) for noise in (fine, blocks)]
-    [False, True]
     """
     rows, columns = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
     if min(len(rows), len(columns)) < 4 * JPEG_SIDE:

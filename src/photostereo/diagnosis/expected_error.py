@@ -54,11 +54,7 @@ class ExpectedError:
 
     @property
     def grade(self) -> str:
-        """``"good"``, ``"fair"`` or ``"do not trust"``.
-
-        >>> [ExpectedError(degrees).grade for degrees in (3.2, 6.1, 12.4)]
-        ['good', 'fair', 'do not trust']
-        """
+        """``"good"``, ``"fair"`` or ``"do not trust"``."""
         good = self.degrees <= GOOD and not self.is_flawed
         return "good" if good else "fair" if self.degrees <= FAIR else "do not trust"
 
@@ -73,11 +69,7 @@ class ExpectedError:
 
     @property
     def about(self) -> str:
-        """The degrees, rounded.
-
-        >>> ExpectedError(6.1).about, ExpectedError(1.97).about
-        ('6°', '2.0°')
-        """
+        """The degrees, rounded."""
         return f"{self.degrees:.0f}°" if self.degrees >= 3 else f"{self.degrees:.1f}°"
 
     def as_dict(self) -> dict[str, Any]:
@@ -103,13 +95,6 @@ def expected_error(
 
     That takes the lights as true; their own expected errors are added. Of the findings, mistakes count, and the
     others may be reasons.
-
-    >>> import photostereo as ps
-    >>> scene = ps.render_scene("sphere", size=24)
-    >>> expected_error(ps.solve(scene, "ls")) is None
-    True
-    >>> expected_error(ps.solve(scene, "net")).grade
-    'good'
     """
     own = _own(result) if own is None else own
     if own is None:

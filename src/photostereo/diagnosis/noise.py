@@ -57,19 +57,6 @@ class Noise:
     ``amplified`` (N,) is how much larger the variance became where the fall-off of near lights was taken away. Each
     figure is measured when it is first asked for, and once. Three photographs leave no residual; then the
     intensities themselves are filtered, and fine texture counts as noise.
-
-    >>> rng = np.random.default_rng(0)
-    >>> lights = np.array([[0.0, 0.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.5, 0.0, -0.5], [1.0, 0.9, 0.9, 0.9, 0.9]])
-    >>> texture = rng.uniform(0.2, 1.0, (4096, 1)) * np.array([[0.1, 0.2, 0.9]])
-    >>> mask = np.ones((64, 64), bool)
-    >>> noise = Noise(texture @ lights + rng.normal(0, 0.05, (4096, 5)), lights, mask)
-    >>> of_pixels = noise.by_brightness().at(noise.pixels)
-    >>> round(noise.sigma, 2), noise.has_blocks, round(float(of_pixels.fine.mean() ** 0.5), 2), of_pixels.coarse
-    (0.05, False, 0.05, None)
-    >>> smooth = np.kron(rng.normal(0, 0.05, (8, 8, 5)), np.ones((8, 8, 1))).reshape(-1, 5)
-    >>> noise = Noise(smooth, lights, mask)
-    >>> noise.sigma < 0.01, round(noise.over_blocks, 2)
-    (True, 0.05)
     """
 
     def __init__(
@@ -208,15 +195,11 @@ class NoiseByBrightness:
     #: noise from one block of a JPEG file to the next; None without such blocks
     coarse: NoiseTable | None = None
 
-    def variance(self, pixels: Array) -> Array:
-        """(N,) the variance of one intensity of each pixel from fine noise; zero if that was not measured."""
-        return _looked_up(self.fine, pixels)
-
     def at(self, pixels: Array, amplified: NDArray[np.float32] | None = None) -> PixelNoise:
         """The noise of (N, d) intensities as the camera recorded them, or ``amplified``."""
         more = 1.0 if amplified is None else like(amplified, pixels)
         coarse = None if self.coarse is None else _looked_up(self.coarse, pixels) * more
-        return PixelNoise(self.variance(pixels) * more, coarse)
+        return PixelNoise(_looked_up(self.fine, pixels) * more, coarse)
 
 
 @dataclass(frozen=True, eq=False)

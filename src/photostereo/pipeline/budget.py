@@ -74,7 +74,9 @@ def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Set
     solving = settings.solving
     where = device_for(method, solving.device)
     whole = solving.checkpoint is not None or solving.resume is not None
-    if whole and OF_THE_PROGRAM + capture.stack_bytes + bytes_of_solve(capture, method) > plan.budget:
+    height, width = capture.frame
+    at_once = height * (row_of(capture, method) + width * OF_A_RESULT)  # beside the photographs
+    if whole and OF_THE_PROGRAM + capture.stack_bytes + at_once > plan.budget:
         raise ParameterError(
             code="no-state-in-parts",
             remedy="state-needs-memory",
@@ -83,7 +85,6 @@ def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Set
         )
     need = OF_THE_PROGRAM + plan.writing
     if need > plan.budget:
-        height, width = capture.frame
         raise ParameterError(
             f"Writing the results of {width} × {height} pixels needs {in_words(need)} of memory, but only "
             f"{in_words(max(plan.budget, 0))} may be used.",
@@ -94,12 +95,6 @@ def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Set
         )
     if not whole and (method.model.divisible or not plan.loads):
         bands_of(capture, method, method.resolve(solving.parameters), where, plan.solving)
-
-
-def bytes_of_solve(capture: Capture, method: Method) -> int:
-    """What solving all pixels at once takes, beside the photographs."""
-    height, width = capture.frame
-    return height * (row_of(capture, method) + width * OF_A_RESULT)
 
 
 def bytes_of_results(

@@ -94,15 +94,14 @@ def comparison_rows(
     rows = []
     for result in results:
         error = result.angular_error
-        expected = read_summary(folder / result.method).get("expected_error")
+        expected = read_summary(folder / result.method).get("expected_error") or {}
+        figures = {name: getattr(error, name, None) for name in ("mean", "median", "within_10deg")}
         rows.append(
             {
                 "method": result.method,
-                "mean": None if error is None else error.mean,
-                "median": None if error is None else error.median,
-                "within_10deg": None if error is None else error.within_10deg,
-                "expected": None if expected is None else expected["degrees"],
-                "grade": None if expected is None else expected["grade"],
+                **figures,
+                "expected": expected.get("degrees"),
+                "grade": expected.get("grade"),
                 "unexplained": typical_residual(result.normals, capture),
                 "seconds": sum(spent for stage, spent in result.seconds.items() if stage != "load"),  # shared
                 "status": result.status,

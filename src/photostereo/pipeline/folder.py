@@ -84,16 +84,12 @@ def fill_results(
         "expected_error": None if expected is None else expected.as_dict(),
         "conventions": conventions,
     }
+    origin = None if capture is None else capture.origin
     if capture is not None:
-        write_png(folder / "mask.png", capture.whole_mask.astype(np.uint8) * np.uint8(255))
-        conventions["mask.png"] = (
-            "White on the object, in the size of the photographs: edit it and give it back."
-        )
-        summary["strengths"] = result.strengths_summary(capture.origin.files if capture.origin else ())
+        summary["strengths"] = result.strengths_summary(origin.files if origin else ())
         _describe_capture(folder, capture, summary)
     if made is not None:
         summary["provenance"] = dict(made)
-    origin = None if capture is None else capture.origin
     if about := {**read_about(None if origin is None else origin.path), **check_about(output.about)}:
         summary["about"] = about
     if facts is not None:
@@ -103,17 +99,14 @@ def fill_results(
         from photostereo.results.export import write_material
 
         control.stage("material")
-        tileable = output.material == "tileable"
-        summary["conventions"] |= write_material(
-            folder, result, size, capture=photographs, tileable=tileable, texels=output.texels
-        )
+        how: dict[str, Any] = {"tileable": output.material == "tileable", "texels": output.texels}
+        summary["conventions"] |= write_material(folder, result, size, capture=photographs, **how)
     if output.report:
         from photostereo.report import write_report
 
         began = time.perf_counter()
         give_back_memory()
         control.stage("report")
-        files = files_to_offer(folder, summary)
         write_report(
             folder / "report.html",
             result,
@@ -124,42 +117,36 @@ def fill_results(
             about=about,
             control=control,
             **shown,
-            **files,
+            **files_to_offer(folder, summary),
         )
         summary["seconds"]["report"] = time.perf_counter() - began
     control.check()
     if further is not None:
         summary |= further()
-    write_summary(folder, summary)
+    write_json(folder / "summary.json", summary)
     return summary
 
 
 def _describe_capture(folder: Path, capture: Capture, summary: dict[str, Any]) -> None:
-    """Facts about the photographs, and about the lights if no light file gave them; those are written, too."""
+    """Facts about the photographs, and about the lights if no light file gave them; mask and lights are written, too."""
+    write_png(folder / "mask.png", capture.whole_mask.astype(np.uint8) * np.uint8(255))
+    meanings = summary["conventions"]
+    meanings["mask.png"] = "White on the object, in the size of the photographs: edit it and give it back."
     height, width = capture.frame
-    summary["photographs"] = {
-        "count": len(capture),
-        "height": height,
-        "width": width,
-        "mask_pixels": capture.pixel_count,
-    }
-    if capture.origin is not None:
-        left_out = [fault.as_dict() for fault in capture.origin.faults if not fault.used]
-        summary["photographs"]["left_out"] = left_out
-    alignment = None if capture.origin is None else capture.origin.alignment
-    if (
-        alignment is not None
-        and capture.origin is not None
-        and len(capture.origin.files) == len(alignment.moves)
-    ):
-        summary["alignment"] = alignment.as_dict(capture.origin.files)
-    calibration = None if capture.origin is None else capture.origin.calibration
-    if calibration is not None:
-        write_lights(calibration, folder / "lights.csv")
-        summary["conventions"]["lights.csv"] = (
-            "Directions from the object to the lights: x right, y up, z towards the camera."
-        )
-        summary["lights"] = calibration.facts()
+    facts: dict[str, Any] = {"count": len(capture), "height": height, "width": width}
+    summary["photographs"] = facts
+    facts["mask_pixels"] = capture.pixel_count
+    origin = capture.origin
+    if origin is None:
+        return
+    facts["left_out"] = [fault.as_dict() for fault in origin.faults if not fault.used]
+    if origin.alignment is not None and len(origin.files) == len(origin.alignment.moves):
+        summary["alignment"] = origin.alignment.as_dict(origin.files)
+    if origin.calibration is not None:
+        write_lights(origin.calibration, folder / "lights.csv")
+        said = "Directions from the object to the lights: x right, y up, z towards the camera."
+        meanings["lights.csv"] = said
+        summary["lights"] = origin.calibration.facts()
 
 
 def make_surface(
@@ -220,11 +207,6 @@ def files_to_offer(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
         meanings.setdefault(path.name, "")
     meanings["summary.json"] = "Method, parameters, figures and what every file means."
     return {"files": {name: name for name in meanings}, "meanings": meanings}
-
-
-def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
-    """``summary.json``, replaced at once."""
-    write_json(folder / "summary.json", summary)
 
 
 def save(

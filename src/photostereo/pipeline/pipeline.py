@@ -11,27 +11,46 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from photostereo.capture import Capture
 from photostereo.capture.options import NAMED_FILES
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ConvergenceWarning
 from photostereo.core.findings import Finding
+from photostereo.diagnosis.diagnose import Diagnosis, diagnose
+from photostereo.diagnosis.expected_error import ExpectedError
+from photostereo.diagnosis.noise import NoiseEstimate
+from photostereo.io.atomic import replacing_directory
+from photostereo.io.memory import share_one_heap
+from photostereo.io.names import folder_name
 from photostereo.io.safe import exists
+from photostereo.photographs.files import PhotographFiles
+from photostereo.pipeline.budget import (
+    ENOUGH,
+    Plan,
+    budget_of,
+    glance,
+    is_diagnosed_whole,
+    plan_solve,
+    require_feasible,
+)
+from photostereo.pipeline.provenance import provenance
 from photostereo.pipeline.reading import ReadingStages
-from photostereo.pipeline.settings import Settings
+from photostereo.pipeline.settings import FLAT, Settings
 from photostereo.pipeline.stage import stage
+from photostereo.report.about import check_about, read_about
 from photostereo.results.choice import SurfaceChoice
-
-if TYPE_CHECKING:
-    from photostereo.capture import Capture
-    from photostereo.diagnosis.diagnose import Diagnosis
-    from photostereo.diagnosis.expected_error import ExpectedError
-    from photostereo.diagnosis.noise import NoiseEstimate
-    from photostereo.pipeline.budget import Plan
-    from photostereo.solver.reconstruction import Reconstruction
-    from photostereo.solver.solve import Deal
-    from photostereo.surface import Surface
+from photostereo.solver.finish import with_colors
+from photostereo.solver.methods import find_method
+from photostereo.solver.near import camera_of
+from photostereo.solver.opinion import assess
+from photostereo.solver.reconstruction import Reconstruction
+from photostereo.solver.solve import Deal, solve
+from photostereo.solver.state import require_checkpoint
+from photostereo.solver.tiles import OF_THE_PROGRAM
+from photostereo.surface import Surface, integrate
+from photostereo.surface.integration import check_method
 
 #: What a solve needs sooner or later and takes long to import.
 NEEDED = ("photostereo.runtime.loops", "scipy.special", "scipy.ndimage", "photostereo.report.page")
@@ -124,9 +143,6 @@ class Pipeline(ReadingStages):
 
     def _with_parameters(self, changes: dict[str, Any]) -> dict[str, Any]:
         """The changes, those that are parameters of the method gathered under ``parameters``."""
-        from photostereo.pipeline.settings import FLAT
-        from photostereo.solver.methods import find_method
-
         solving = self.settings.solving
         known = {name: value for name, value in changes.items() if name in FLAT}
         if not {"method", "prior", "parameters"} & changes.keys() and len(known) == len(changes):
@@ -147,11 +163,6 @@ class Pipeline(ReadingStages):
         ParameterError
             For an unknown method, parameter or unit, or a file that cannot be the state of a solve.
         """
-        from photostereo.pipeline.budget import budget_of
-        from photostereo.report.about import check_about, read_about
-        from photostereo.solver.methods import find_method
-        from photostereo.solver.state import require_checkpoint
-        from photostereo.surface.integration import check_method
 
         solving = self.settings.solving
         find_method(solving.method, solving.prior).resolve(solving.parameters)
@@ -173,9 +184,6 @@ class Pipeline(ReadingStages):
     @stage(after=("capture",))
     def diagnosis(self) -> Diagnosis:
         """What is good and bad about the capture, from all pixels or, if they are too many, from a part of them."""
-        from photostereo.diagnosis.diagnose import diagnose
-        from photostereo.pipeline.budget import glance, is_diagnosed_whole
-
         capture = self.at_hand
         whole = capture.in_memory and is_diagnosed_whole(capture, self._plan.budget)
         capture = capture if whole else glance(capture, self.control)
@@ -189,8 +197,6 @@ class Pipeline(ReadingStages):
     @stage(uses=("settings.solving",), after=("capture",))
     def solution(self) -> Reconstruction:
         """Normals and albedo."""
-        from photostereo.solver.solve import solve
-
         solving = self.settings.solving
         self.require_memory()
         saved, resumed = (None if p is None else Path(p) for p in (solving.checkpoint, solving.resume))
@@ -218,9 +224,6 @@ class Pipeline(ReadingStages):
     @stage(uses=("_integration",), after=("solution",))
     def surface(self) -> Surface:
         """Depth, integrated from the normals."""
-        from photostereo.solver.near import camera_of
-        from photostereo.surface import integrate
-
         method, options = self._integration
         self.control.stage("surface")
         normals, mask = self.solution.normals, self.solution.mask
@@ -230,9 +233,6 @@ class Pipeline(ReadingStages):
     @stage(after=("solution", "diagnosis"))
     def expected(self) -> ExpectedError | None:
         """The expected error of the solution, with its reasons."""
-        from photostereo.pipeline.budget import ENOUGH, glance
-        from photostereo.solver.opinion import assess
-
         capture, result = self.at_hand, self.solution
         if "spread" not in result.maps and (capture.mask.size > ENOUGH or not capture.in_memory):
             capture = glance(capture, self.control)
@@ -240,8 +240,6 @@ class Pipeline(ReadingStages):
 
     def require_memory(self) -> None:
         """Raise a :class:`ParameterError` if the capture cannot be solved and written within the memory."""
-        from photostereo.pipeline.budget import require_feasible
-
         require_feasible(self._plan, self.capture, self.method, self.settings)
 
     # Files.
@@ -278,11 +276,6 @@ class Pipeline(ReadingStages):
         self, out: str | os.PathLike[str] | None = None, *, force: bool = False
     ) -> Iterator[tuple[Path, Path]]:
         """A folder to fill, and the one that it becomes when the block ends without an exception."""
-        from photostereo.io.atomic import replacing_directory
-        from photostereo.io.memory import share_one_heap
-        from photostereo.pipeline.budget import budget_of
-        from photostereo.solver.tiles import OF_THE_PROGRAM
-
         share_one_heap()
         self.check()
         if budget_of(self.settings.solving.memory) > OF_THE_PROGRAM:
@@ -330,8 +323,6 @@ class Pipeline(ReadingStages):
     @property
     def default_folder(self) -> Path:
         """Where results go if nobody says: the names of the capture and the method."""
-        from photostereo.io.names import folder_name
-
         return Path(f"{folder_name(self.capture.name)}-{self.method.name}")
 
     @property
@@ -350,9 +341,6 @@ class Pipeline(ReadingStages):
 
     def _tinted(self, result: Reconstruction) -> Reconstruction:
         """A result in the colors of the photographs, though the method looked at gray values."""
-        from photostereo.photographs.files import PhotographFiles
-        from photostereo.solver.finish import with_colors
-
         source = self.capture.photographs
         if result.albedo.ndim == 3 or not isinstance(source, PhotographFiles) or not source.is_color:
             return result
@@ -367,13 +355,9 @@ class Pipeline(ReadingStages):
 
     @property
     def _plan(self) -> Plan:
-        from photostereo.pipeline.budget import plan_solve
-
         return plan_solve(self.capture, self.method, self.settings)
 
     def _provenance(self, command: Sequence[str] | None) -> dict[str, Any] | None:
-        from photostereo.pipeline.provenance import provenance
-
         if self.path is None:
             return None
         digests = self.opened.photographs.digests if self.alignment is not None else {}

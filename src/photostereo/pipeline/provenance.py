@@ -6,7 +6,6 @@ import hashlib
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -53,11 +52,8 @@ def _photographs(root: Path, names: Sequence[str], digests: Mapping[Path, str]) 
         # An archive: the photographs are inside it.
         return [{"file": root.name, "sha256": file_digest(root), "photographs": list(names)}]
     folder = root if root.is_dir() else root.parent
-    with ThreadPoolExecutor() as pool:
-        found = pool.map(
-            lambda path: digests.get(path) or file_digest(path), [folder / name for name in names]
-        )
-    return [{"file": name, "sha256": digest} for name, digest in zip(names, found, strict=True)]
+    paths = [folder / name for name in names]
+    return [{"file": path.name, "sha256": digests.get(path) or file_digest(path)} for path in paths]
 
 
 def file_digest(path: Path) -> str | None:

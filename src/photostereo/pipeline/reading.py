@@ -6,24 +6,28 @@ import os
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.capture import Capture
+from photostereo.capture.assemble import put_together
+from photostereo.capture.corruptions import photographs_of_seed
+from photostereo.capture.edits import with_edits
+from photostereo.capture.lighting import Lighting, find_lights, moved
+from photostereo.capture.loading import find_capture, read_lazily
+from photostereo.capture.opening import Found, Opened, open_capture
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import Control
+from photostereo.core.conventions import BoolArray
 from photostereo.core.errors import PhotostereoError
+from photostereo.io.memory import memory_limit
+from photostereo.photographs.alignment.alignment import Alignment
+from photostereo.pipeline.budget import budget_of
 from photostereo.pipeline.settings import Settings
 from photostereo.pipeline.stage import Staged, comparable, stage
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from photostereo.capture import Capture
-    from photostereo.capture.lighting import Lighting
-    from photostereo.capture.opening import Found, Opened
-    from photostereo.core.conventions import BoolArray
-    from photostereo.photographs.alignment.alignment import Alignment
-    from photostereo.solver.methods import Method
+from photostereo.solver.methods import Method, find_method, method_for
 
 
 class ReadingStages(Staged):
@@ -40,8 +44,6 @@ class ReadingStages(Staged):
     @property
     def reading(self) -> ReadOptions:
         """How the capture is read: the settings, filled in from the corrections that are kept beside it."""
-        from photostereo.capture.edits import with_edits
-
         if self._reading is None:
             own = self.settings.reading
             self._reading = own if self.path is None else with_edits(self.path, own)
@@ -55,8 +57,6 @@ class ReadingStages(Staged):
     @stage(uses=("_finding",))
     def found(self) -> Found | Capture:
         """The files of the capture; a capture if its layout can only read everything at once."""
-        from photostereo.capture.loading import find_capture
-
         assert self.path is not None
         self.control.stage("photographs")
         with self._memory_limit():
@@ -65,30 +65,22 @@ class ReadingStages(Staged):
     @stage(after=("found",))
     def opened(self) -> Opened:
         """The photographs, each looked at once: without those that cannot be used, and with camera movement undone."""
-        from photostereo.capture.opening import open_capture
-
         found: Any = self.found
         return open_capture(found, self._finding, self.control)
 
     @property
     def alignment(self) -> Alignment | None:
         """How far the camera moved between photographs, and what of it is undone; None if that is not known."""
-        from photostereo.capture.opening import Found
-
         return self.opened.alignment if isinstance(self.found, Found) else None
 
     @stage(uses=("_calibrating",), after=("opened",))
     def unmoved(self) -> Lighting:
         """The lights as they were found."""
-        from photostereo.capture.lighting import find_lights
-
         return find_lights(self.opened, self._calibrating, self.control)
 
     @property
     def lighting(self) -> Lighting:
         """The lights, from a light file or a ball, found in the whole photographs; not known without either."""
-        from photostereo.capture.lighting import moved
-
         return moved(self.unmoved, self.opened.found, self.reading)
 
     @stage(uses=("_scaled", "settings.images", "settings.seed", "_color"))
@@ -104,10 +96,6 @@ class ReadingStages(Staged):
         return capture
 
     def _put_together(self, *, color: bool) -> Capture:
-        from photostereo.capture.assemble import put_together
-        from photostereo.capture.loading import read_lazily
-        from photostereo.capture.opening import Found
-
         assert self.path is not None
         reading = replace(self._scaled, color=color)
         try:
@@ -165,16 +153,11 @@ class ReadingStages(Staged):
 
     def _memory_limit(self) -> AbstractContextManager[None]:
         """While an archive is read, which is read whole."""
-        from photostereo.io.memory import memory_limit
-        from photostereo.pipeline.budget import budget_of
-
         return memory_limit(budget_of(self.settings.solving.memory))
 
     @property
     def _color(self) -> tuple[bool, bool]:
         """Whether photographs are read in color, and whether that is given up if the method turns out gray."""
-        from photostereo.solver.methods import find_method
-
         if self._given is not None:
             return False, False
         asked, solving = self.settings.reading.color, self.settings.solving
@@ -219,13 +202,9 @@ class ReadingStages(Staged):
         return replace(self._scaled, mask=None), self.settings.images, self.settings.seed, self._color
 
     def _drawn(self, capture: Capture) -> Capture:
-        from photostereo.capture.corruptions import photographs_of_seed
-
         if self.settings.images is None:
             return capture
         return capture.take(self.settings.images, rng=photographs_of_seed(self.settings.seed))
 
     def _method_for(self, capture: Capture) -> tuple[Method, str]:
-        from photostereo.solver.methods import method_for
-
         return method_for(capture, self.settings.solving.method, self.settings.solving.prior)

@@ -79,38 +79,30 @@ class Settings:
         ParameterError
             If there is no setting of that name.
         """
-        parts: dict[str, dict[str, Any]] = {"reading": {}, "solving": {}, "surface": {}, "output": {}}
-        own: dict[str, Any] = {}
-        for name, value in changes.items():
+        for name in changes:
             require_known(name, FLAT, "setting")
-            part = FLAT[name]
-            if name == "surface_method":
-                parts["surface"]["method"] = value
-            elif name == "pixel_size":
-                parts["surface"]["pixel_size"] = value
-                parts["reading"]["pixel_size"] = value
-            elif part:
-                parts[part][name] = value
-            elif name == "surface" and isinstance(value, bool):
-                own[name] = (self.surface or SurfaceChoice()) if value else None
-            else:
-                own[name] = value
-        changed = replace(self, **own)
-        for part, values in parts.items():
-            if values and getattr(changed, part) is not None:
-                changed = replace(changed, **{part: replace(getattr(changed, part), **values)})
+        changed = self
+        for name in sorted(
+            changes, key=lambda name: FLAT[name][0][0]
+        ):  # its own fields come before those of its parts
+            value = changes[name]
+            if name == "surface" and isinstance(value, bool):
+                value = (self.surface or SurfaceChoice()) if value else None
+            for part, entry in FLAT[name]:
+                if not part:
+                    changed = replace(changed, **{entry: value})
+                elif getattr(changed, part) is not None:
+                    changed = replace(changed, **{part: replace(getattr(changed, part), **{entry: value})})
         return changed
 
 
-def _flat() -> dict[str, str]:
-    names = {entry.name: "" for entry in fields(Settings)} | {
-        "surface_method": "surface",
-        "pixel_size": "surface",
-    }
-    for part, kind in (("reading", ReadOptions), ("solving", SolveSettings), ("output", OutputSettings)):
-        names |= {entry.name: part for entry in fields(kind)}
-    return names
+def _flat() -> dict[str, list[tuple[str, str]]]:
+    parts = {"": Settings, "reading": ReadOptions, "solving": SolveSettings, "output": OutputSettings}
+    flat = {entry.name: [(part, entry.name)] for part, kind in parts.items() for entry in fields(kind)}
+    flat["surface_method"] = [("surface", "method")]
+    flat["pixel_size"].append(("surface", "pixel_size"))
+    return flat
 
 
-#: Every setting by its name, and the part that it belongs to (empty for :class:`Settings` itself).
+#: Every setting by its name: the parts that have it (empty for :class:`Settings` itself), and its name there.
 FLAT = _flat()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from photostereo.capture.capture import Capture, Origin, require_count
 from photostereo.capture.object_mask import choose_mask
 from photostereo.capture.opening import finite_or_zero, in_folder
 from photostereo.capture.options import ReadOptions
+from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError
 from photostereo.io.atomic import replacing_file
 from photostereo.io.safe import read_npz
@@ -156,6 +157,9 @@ class ArchivePhotographs(Photographs):
     def take(self, chosen: Sequence[int]) -> ArchivePhotographs:
         part = self._stored.take(chosen, axis=0)
         return ArchivePhotographs(part, self._strengths[chosen], self._options, self.place)
+
+    def frames(self, control: Control = SILENT) -> Iterator[NDArray[np.float32]]:  # nothing is decoded ahead
+        return (self.rows(0, self.shape[1], slice(number, number + 1))[0] for number in range(self.shape[0]))
 
     def develop(self, number: int, target: NDArray[np.float32], rows: slice = slice(None)) -> None:
         framing = self._options.framing

@@ -16,6 +16,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -47,45 +48,44 @@ def recognizes(path: Path) -> bool:
 
 def photographs_and_mask(path: Path) -> tuple[list[Path], Path | None]:
     """The photographs in natural order, and the mask picture if there is one."""
-    pictures = list_images(path)
-    masks = [
-        file
-        for file in pictures
-        if file.stem.casefold() == "mask" or file.stem.casefold().endswith((".mask", "_mask"))
-    ]
+    listed = _listed(path)
+    return listed["files"], listed["mask_file"]
+
+
+def _listed(path: Path) -> dict[str, Any]:
+    """The pictures in a folder by what they are in a :class:`Found`.
+
+    ``ambient.*`` was taken with the lights off, ``flat.*`` of an even surface.
+    """
+    pictures = {file: file.stem.casefold() for file in list_images(path)}
+    masks = [file for file, stem in pictures.items() if stem == "mask" or stem.endswith((".mask", "_mask"))]
     if len(masks) > 1:
-        names = ", ".join(file.name for file in masks)
-        raise CaptureError(code="several-masks", file=path, names=names)
-    skip = _NOT_PHOTOGRAPHS
-    photographs = [file for file in pictures if file not in masks and file.stem.casefold() not in skip]
-    photographs = [file for file in photographs if not file.stem.startswith(MASK_STEM)]
-    return photographs, masks[0] if masks else None
-
-
-def ambient_and_flat(path: Path) -> tuple[Path | None, Path | None]:
-    """``ambient.*``, taken with the lights off, and ``flat.*``, of an even surface, if they are in a folder."""
-    named = {file.stem.casefold(): file for file in list_images(path)}
-    return named.get("ambient"), named.get("flat")
+        raise CaptureError(code="several-masks", file=path, names=", ".join(file.name for file in masks))
+    photographs = [
+        file
+        for file, stem in pictures.items()
+        if file not in masks and stem not in _NOT_PHOTOGRAPHS and not file.stem.startswith(MASK_STEM)
+    ]
+    named = {stem: file for file, stem in pictures.items()}
+    companions = {"ambient": named.get("ambient"), "flat": named.get("flat")}
+    return {"files": photographs, "mask_file": next(iter(masks), None), **companions}
 
 
 def find(path: Path, options: ReadOptions) -> Found:
     """What lies in the folder, before any photograph is decoded."""
-    files, mask = photographs_and_mask(path)
-    chosen = options.path_of("lights")
+    listed = _listed(path)
+    files, chosen = listed["files"], options.path_of("lights")
     present = [path / name for name in LIGHT_FILES if (path / name).is_file()]
     source = in_folder(path, chosen) if chosen else present[0]
     table = read_lights(source, count=len(files)).naming(files)
     if table.files is not None:  # its order counts
         require_matching(Found(path, LAYOUT, path.name, files, table), len(table.vectors))
         by_name = {file.name.casefold(): file for file in files}
-        files = [by_name[name.casefold()] for name in table.files]
+        listed["files"] = [by_name[name.casefold()] for name in table.files]
     notes = list(table.length_note() if table.positions is None and options.pixel_size is None else ())
     if chosen is None and len(present) > 1:
-        notes.append(
-            Finding(
-                "several-light-files", used=source.name, others=", ".join(file.name for file in present[1:])
-            )
-        )
+        others = ", ".join(file.name for file in present[1:])
+        notes.append(Finding("several-light-files", used=source.name, others=others))
     intensities = table.intensities
     strengths = next((path / name for name in _STRENGTH_FILES if (path / name).is_file()), None)
     if intensities is None and strengths is not None:
@@ -98,42 +98,18 @@ def find(path: Path, options: ReadOptions) -> Found:
         if not 0.1 < mean < 10:
             intensities = intensities / mean
             notes.append(Finding("light-strengths-scaled", mean=mean))
-    ambient, flat = ambient_and_flat(path)
-    return Found(
-        ambient=ambient,
-        flat=flat,
-        path=path,
-        layout=LAYOUT,
-        name=path.name,
-        files=files,
-        lights=replace(
-            table,
-            intensities=intensities,
-            # Those of another capture's file stand elsewhere.
-            balls=table.balls if source.resolve().parent == path.resolve() else (),
-        ),
-        mask_file=mask,
-        notes=tuple(notes),
-    )
+    # Balls of another capture's file stand elsewhere.
+    balls = table.balls if source.resolve().parent == path.resolve() else ()
+    table = replace(table, intensities=intensities, balls=balls)
+    return Found(path, LAYOUT, path.name, lights=table, notes=tuple(notes), **listed)
 
 
 def find_alone(path: Path, options: ReadOptions) -> Found:
     """The photographs in a folder without a light file, or in its ``Objects/``."""
     inside = path / "Objects"
     place = inside if inside.is_dir() and not photographs_and_mask(path)[0] else path
-    files, mask = photographs_and_mask(place)
-    ambient, flat = ambient_and_flat(place)
-    return Found(
-        path=path,
-        layout=LAYOUT_ALONE,
-        name=path.resolve().name,
-        files=files,
-        ball=options.path_of("ball"),
-        mask_file=mask,
-        mask_default="auto",
-        ambient=ambient,
-        flat=flat,
-    )
+    name, ball = path.resolve().name, options.path_of("ball")
+    return Found(path, LAYOUT_ALONE, name, ball=ball, mask_default="auto", **_listed(place))
 
 
 #: Folders in which people put the photographs of their ball: chrome/, LightProbe-1/, gray/, black-ball/ ...
@@ -178,22 +154,20 @@ def pair_photographs(photographs: Sequence[Path], others: Sequence[Path], folder
     >>> [file.name for file in pair_photographs(cat, ball, Path("chrome"))]
     ['b0.jpg', 'b1.jpg']
     """
-    by_stem = {file.stem.casefold(): file for file in others}
-    if all(file.stem.casefold() in by_stem for file in photographs):
-        return [by_stem[file.stem.casefold()] for file in photographs]
-    by_number = {number: file for file in others if (number := _number(file)) is not None}
-    wanted = [_number(file) for file in photographs]
-    if (
-        None not in wanted
-        and len(set(wanted)) == len(wanted)
-        and all(number in by_number for number in wanted)
-    ):
-        return [by_number[number] for number in wanted if number is not None]
+    for key in (_stem, _number):
+        known = {key(file): file for file in others}
+        wanted = [key(file) for file in photographs]
+        if None not in wanted and len(set(wanted)) == len(wanted) and known.keys() >= set(wanted):
+            return [known[which] for which in wanted]
     if len(others) == len(photographs):
         return list(others)
     raise CaptureError(code="ball-series-count", file=folder, found=len(others), expected=len(photographs))
 
 
-def _number(file: Path) -> int | None:
+def _stem(file: Path) -> str:
+    return file.stem.casefold()
+
+
+def _number(file: Path) -> str | None:
     digits = re.findall(r"\d+", file.stem)
-    return int(digits[-1]) if digits else None
+    return digits[-1].lstrip("0") if digits else None

@@ -36,33 +36,20 @@ def find(path: Path, options: ReadOptions) -> Found:
     if chosen is not None and chosen.suffix.lower() == ".lp":
         source, chosen = in_folder(path if path.is_dir() else path.parent, chosen), None
     elif path.is_dir():
-        candidates = _light_positions(path)
-        if len(candidates) > 1:
-            names = ", ".join(file.name for file in candidates)
-            raise CaptureError(
-                code="several-light-files", file=path, found=[file.name for file in candidates], names=names
-            )
-        source = candidates[0]
+        source, *others = _light_positions(path)
+        if others:
+            found = [source.name, *(file.name for file in others)]
+            raise CaptureError(code="several-light-files", file=path, found=found, names=", ".join(found))
     table = read_light_positions(source)
     files = _locate(table, source)
     if chosen is not None:
         table = read_lights(in_folder(source.parent, chosen), count=len(files)).in_order_of(files)
-    mask = next(
-        (file for file in (files[0].parent / "mask.png", source.parent / "mask.png") if file.is_file()), None
-    )
-    unlisted = [
-        file for file in files[0].parent.iterdir() if is_image(file) and file not in files and file != mask
-    ]
-    left = Finding("unlisted-photographs", count=len(unlisted), file=source.name)
-    return Found(
-        path=path,
-        layout=LAYOUT,
-        name=source.stem if path.is_file() else path.name,
-        files=files,
-        lights=table,
-        mask_file=mask,
-        notes=(left,) if unlisted else (),
-    )
+    home = files[0].parent
+    mask = next((file for file in (home / "mask.png", source.parent / "mask.png") if file.is_file()), None)
+    unlisted = sum(is_image(file) and file not in (*files, mask) for file in home.iterdir())
+    notes = (Finding("unlisted-photographs", count=unlisted, file=source.name),) if unlisted else ()
+    name = source.stem if path.is_file() else path.name
+    return Found(path, LAYOUT, name, files, table, mask_file=mask, notes=notes)
 
 
 def read_light_positions(path: Path) -> LightTable:
