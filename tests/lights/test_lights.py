@@ -81,7 +81,7 @@ def test_a_capture_without_lights():
     capture = Capture(images=np.ones((4, 4, 5)))
     assert not capture.lights.known and len(capture.lights) == 4
     assert len(capture.digest) == 16 and len(capture.take([0, 1, 2]).lights) == 3
-    assert capture.band(0, 2).frame == (2, 5) and "not known" in repr(capture.lights)
+    assert "not known" in repr(capture.lights)
     with pytest.raises(CaptureError) as caught:
         _ = capture.lights.directions
     assert caught.value.code == "no-lights"

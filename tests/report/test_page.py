@@ -13,6 +13,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from photostereo.capture import Capture
 from photostereo.core.control import Cancelled, Control
 from photostereo.core.errors import OutputError, ParameterError
 from photostereo.core.units import PixelSize
@@ -247,8 +248,6 @@ def test_comparison_of_many_on_a_full_frame_is_small(tmp_path, full_frame):
 @pytest.fixture(scope="module")
 def full_frame(make_result):
     """512 × 612 pixels of noisy normals, 24 photographs in color: as hard to pack as it gets."""
-    from photostereo.capture import Capture
-
     rng = np.random.default_rng(0)
     height, width = 512, 612
     normals = rng.normal((0, 0, 2), 0.4, (height, width, 3)).astype(np.float32)
@@ -281,8 +280,9 @@ def test_comparison_asks_for_results_of_one_capture(tmp_path, capture, result, m
     with pytest.raises(ParameterError) as caught:
         write_comparison(tmp_path / "x.html", [], capture)
     assert caught.value.code == "nothing-to-compare"
+    smaller = Capture(images=capture.images[:, 8:24], lights=capture.lights)
     with pytest.raises(ParameterError) as caught:
-        write_comparison(tmp_path / "x.html", [result], capture.band(8, 24))
+        write_comparison(tmp_path / "x.html", [result], smaller)
     assert caught.value.code == "sizes-differ"
     with pytest.raises(ParameterError) as caught:
         write_comparison(tmp_path / "x.html", [result], capture, depths=[])

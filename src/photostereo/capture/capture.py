@@ -7,8 +7,7 @@ wrong with the input is found here or in the readers of :mod:`photostereo.captur
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +30,7 @@ from photostereo.photographs.source import (
     hash_of,
 )
 from photostereo.runtime.illumination import PixelLights
+from photostereo.runtime.threads import in_turn, processors
 
 if TYPE_CHECKING:
     from photostereo.capture.ball_check import BallCheck
@@ -102,8 +102,6 @@ class Capture(Displayed):
     >>> capture = Capture(images=np.ones((3, 4, 5)), lights=lights, name="wall")
     >>> capture
     Capture('wall': 3 photographs, 4 × 5, gray, 20 mask pixels, no truth)
-    >>> capture.band(1, 3).frame
-    (2, 5)
     """
 
     photographs: Photographs
@@ -215,11 +213,6 @@ class Capture(Displayed):
             origin = replace(origin, bit_depth=bit_depth(source), notes=notes)
         return replace(self, photographs=PhotographsInMemory(images), origin=origin)
 
-    def band(self, first: int, last: int) -> Capture:
-        """These rows, in memory; without the truth."""
-        images, mask = self.photographs.rows(first, last), self.mask[first:last]
-        return Capture(images=images, lights=self.lights, mask=mask, name=self.name)
-
     def lights_at(self, index: NDArray[Any]) -> PixelLights:
         """The lights as pixels see them, by their numbers in the frame, row by row."""
         near = index if self.lights.is_near else index[:0]  # distant lights are the same everywhere
@@ -244,13 +237,10 @@ class Capture(Displayed):
         """Sixteen hexadecimal digits that identify photographs, lights and mask (not the name or the
         truth)."""
         directions = self.lights.directions if self.lights.known else np.empty((0, 3))
-        if not self.in_memory:
-            hashes = map(hash_of, self.photographs.frames())
-            return digest_of(self.photographs.shape, hashes, directions, self.mask)
-        # One hash per photograph, in threads (hashing releases the interpreter), then a hash of the hashes:
-        # in one go the photographs take as long as least squares.
-        with ThreadPoolExecutor() as pool:
-            return digest_of(self.images.shape, pool.map(hash_of, self.images), directions, self.mask)
+        hashes: Iterable[bytes] = map(hash_of, self.photographs.frames())
+        if self.in_memory:  # in threads: in one go the photographs take as long as least squares
+            hashes = in_turn(lambda number: hash_of(self.images[number]), len(self), processors())
+        return digest_of(self.photographs.shape, hashes, directions, self.mask)
 
     def gray(self) -> Capture:
         """The same capture in gray; itself if it is gray already."""

@@ -100,7 +100,6 @@ def moved(lighting: Lighting, found: Found, options: ReadOptions) -> Lighting:
             found_from=lights.source,
             positions=lights.positions,
         )
-        lights = calibration.lights
     return replace(lighting, lights=lights, calibration=calibration)
 
 

@@ -51,22 +51,18 @@ CLASSES = 8
 NoiseTable = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
+@dataclass(eq=False)
 class Noise:
-    """The noise of (N, d) intensities of a mask's pixels under (3, d) or (N, 3, d) lights.
+    """The noise of intensities; each figure is measured when it is first asked for, and once.
 
-    ``amplified`` (N,) is how much larger the variance became where the fall-off of near lights was taken away. Each
-    figure is measured when it is first asked for, and once. Three photographs leave no residual; then the
-    intensities themselves are filtered, and fine texture counts as noise.
+    Three photographs leave no residual; then the intensities themselves are filtered, and fine texture counts as noise.
     """
 
-    def __init__(
-        self,
-        pixels: Any,
-        lights: NDArray[Any],
-        mask: BoolArray,
-        amplified: NDArray[np.float32] | None = None,
-    ) -> None:
-        self.pixels, self.lights, self.mask, self.amplified = pixels, lights, mask, amplified
+    pixels: Any  #: (N, d) intensities of the pixels of a mask
+    lights: NDArray[Any]  #: (3, d) or (N, 3, d)
+    mask: BoolArray
+    #: (N,) how much larger the variance became where the fall-off of near lights was taken away
+    amplified: NDArray[np.float32] | None = None
 
     @classmethod
     def of_images(cls, images: FloatArray, lights: Lights, mask: BoolArray) -> Noise:
@@ -106,9 +102,8 @@ class Noise:
 
     def by_brightness(self, *, blocks: bool = True) -> NoiseByBrightness:
         """The noise of pixels of every brightness; also over ``blocks`` if asked for, and if there are any."""
-        return NoiseByBrightness(
-            self._table(), self._table(shared=True) if blocks and self.has_blocks else None
-        )
+        coarse = self._table(shared=True) if blocks and self.has_blocks else None
+        return NoiseByBrightness(self._table(), coarse)
 
     def estimate(self, control: Control = SILENT) -> NoiseEstimate:
         """What the advice needs."""

@@ -18,7 +18,7 @@ from photostereo.io.atomic import replacing_directory, write_json
 from photostereo.io.memory import give_back_memory
 from photostereo.io.png import write_png
 from photostereo.lights.files.writing import write_lights
-from photostereo.pipeline.settings import OutputSettings
+from photostereo.pipeline.settings import OutputSettings, Settings
 from photostereo.report.about import check_about, read_about
 from photostereo.results.choice import SurfaceChoice
 from photostereo.results.maps import write_pictures
@@ -32,10 +32,9 @@ def fill_results(
     folder: Path,
     capture: Capture | None,
     result: Reconstruction,
+    settings: Settings,
     *,
-    surface: SurfaceChoice | None,
     integrate: Callable[[], Surface] | None = None,
-    output: OutputSettings | None = None,
     made: Mapping[str, Any] | None = None,
     further: Callable[[], Mapping[str, Any]] | None = None,
     expected: ExpectedError | None = None,
@@ -49,7 +48,7 @@ def fill_results(
     (:func:`.provenance.provenance`); ``further`` gives more facts for the summary when everything else is written. What
     does not depend on the surface is made meanwhile if there is memory for an ``overlap``.
     """
-    output = output or OutputSettings()
+    surface, output = settings.surface, settings.output
     size = PixelSize() if surface is None else surface.pixel_size
     # Material and page take from the photographs what needs all of them in memory.
     photographs = capture if capture is not None and capture.in_memory else None
@@ -270,10 +269,8 @@ def save(
         check_method(surface)
     choice = None if surface is None else SurfaceChoice(method=surface, pixel_size=PixelSize.of(pixel_size))
     target = Path(out).expanduser()
+    settings = Settings(surface=choice, output=OutputSettings(report=report, flip_y=flip_y))
     with replacing_directory(target, force=force) as folder:
-        output = OutputSettings(report=report, flip_y=flip_y)
         expected = assess(result, capture)
-        fill_results(
-            folder, capture, result, surface=choice, output=output, expected=expected, control=control
-        )
+        fill_results(folder, capture, result, settings, expected=expected, control=control)
     return target

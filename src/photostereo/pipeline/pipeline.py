@@ -163,7 +163,6 @@ class Pipeline(ReadingStages):
         ParameterError
             For an unknown method, parameter or unit, or a file that cannot be the state of a solve.
         """
-
         solving = self.settings.solving
         find_method(solving.method, solving.prior).resolve(solving.parameters)
         budget_of(solving.memory)
@@ -199,22 +198,12 @@ class Pipeline(ReadingStages):
         """Normals and albedo."""
         solving = self.settings.solving
         self.require_memory()
-        saved, resumed = (None if p is None else Path(p) for p in (solving.checkpoint, solving.resume))
+        alike = ("method", "prior", "device", "strengths", "checkpoint", "resume")
+        given = {name: getattr(solving, name) for name in alike} | dict(solving.parameters)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
-            result = solve(
-                self.at_hand,
-                solving.method,
-                prior=solving.prior,
-                device=solving.device,
-                strengths=solving.strengths,
-                checkpoint=saved,
-                resume=resumed,
-                memory=self._plan.solving,
-                deal=self.deal,
-                control=self.control,
-                **solving.parameters,
-            )
+            memory, deal = self._plan.solving, self.deal
+            result = solve(self.at_hand, memory=memory, deal=deal, control=self.control, **given)
         self.warnings = tuple(w.message.args[0] for w in caught if isinstance(w.message, ConvergenceWarning))
         for warning in caught:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
@@ -308,9 +297,8 @@ class Pipeline(ReadingStages):
             folder,
             self.at_hand,
             solution,
-            surface=self.settings.surface,
+            self.settings,
             integrate=lambda: self.surface,
-            output=self.settings.output,
             made=made,
             further=further,
             expected=expected,
