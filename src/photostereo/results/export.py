@@ -72,10 +72,13 @@ def export_result(
     wanted = check_formats(formats)
     if not wanted:
         raise ParameterError(code="no-format", known=list(FORMATS), formats=", ".join(FORMATS))
-    job = _job(
-        out_dir,
-        result,
-        PixelSize.of(pixel_size),
+    size = PixelSize.of(pixel_size)
+    job = Job(
+        Path(out_dir),
+        result.normals,
+        result.mask,
+        result.albedo,
+        size,
         name=name or result.capture,
         capture=capture,
         tileable=tileable,
@@ -99,7 +102,7 @@ def export_result(
             SurfaceChoice(
                 method=surface_method,
                 formats=tuple(kind for kind in wanted if kind in MESHES),
-                pixel_size=job.size,
+                pixel_size=size,
                 decimate=decimate,
                 exr="exr" in wanted,
             ),
@@ -123,10 +126,6 @@ def write_material(
     texels: int | None = None,
 ) -> dict[str, str]:
     """``material/`` inside a folder; what its files mean."""
-    job = _job(folder, result, size, capture=capture, tileable=tileable, texels=texels)
-    return dict(FORMATS["material"].write(job))
-
-
-def _job(folder: str | Path, result: Reconstruction, size: PixelSize, **options: Any) -> Job:
-    options = {"name": result.capture, **options}
-    return Job(Path(folder), result.normals, result.mask, result.albedo, size, **options)
+    arrays = (result.normals, result.mask, result.albedo)
+    options: dict[str, Any] = {"capture": capture, "tileable": tileable, "texels": texels}
+    return dict(FORMATS["material"].write(Job(folder, *arrays, size, name=result.capture, **options)))

@@ -26,10 +26,13 @@ Bool = NDArray[np.bool_]
 RESOLUTION_PER_CENTIMETER = 3
 
 
-def describe_heights(size: PixelSize, outside: str) -> str:
-    """The sentence that every file of heights carries."""
-    unit = "mm" if size.known else "pixels (the size of a pixel was not given)"
-    return f"Heights in {unit}, growing towards the camera; rows run down; {outside} outside the mask."
+def describe_heights(size: PixelSize | None, outside: str) -> str:
+    """The sentence that every file of heights carries; without a size they are in pixels by intent."""
+    unit = "mm" if size is not None and size.known else "pixels"
+    unknown = " (the size of a pixel was not given)" if size is not None and not size.known else ""
+    return (
+        f"Heights in {unit}{unknown}, growing towards the camera; rows run down; {outside} outside the mask."
+    )
 
 
 def describe_normals(flip_y: bool, *, signed: bool) -> str:
@@ -63,48 +66,29 @@ def write_heights(folder: Path, depth: ArrayLike, mask: Bool, size: PixelSize) -
     ``depth.npy`` (float32) is in pixels, as the normals mean it; PNG and TIFF are in millimeters if the size of a
     pixel is known, NaN (TIFF) or 0 (PNG) outside the mask.
     """
-    z = np.asarray(depth, dtype=np.float64)
-    picture, span = encode_heights(z * size.millimeters, mask)
-    rule = f"height = low + (value - 1) / 65534 * (high - low); low = {span[0]:.9g}, high = {span[1]:.9g}"
-    comment = f"{describe_heights(size, '0')} {rule}"
-    write_array(folder / "depth.npy", np.where(mask, z, np.nan).astype(np.float32))
-    write_heights_tiff(folder / "depth.tiff", z, mask, size)
-    write_bytes(folder / "depth.png", encode_png(picture, size=size, comment=comment))
-    return {
-        "files": {
-            "depth.npy": describe_heights(PixelSize(), "NaN").replace(
-                " (the size of a pixel was not given)", ""
-            ),
-            "depth.png": comment,
-            "depth.tiff": describe_heights(size, "NaN"),
-        },
-        "range": [span[0], span[1]],
-        "range_pixels": [float(z[mask].min()), float(z[mask].max())],
-        "png": "height = low + (value - 1) / 65534 * (high - low); 0 is outside the mask",
-    }
-
-
-def write_heights_tiff(path: Path, depth: ArrayLike, mask: Bool, size: PixelSize) -> Path:
-    """32-bit floating-point TIFF with its resolution, NaN outside the mask."""
     import tifffile
 
-    z = np.asarray(depth, dtype=np.float64) * size.millimeters
+    z = np.where(mask, np.asarray(depth, dtype=np.float64), np.nan)
+    lengths = z * size.millimeters
+    picture, span = encode_heights(lengths, mask)
+    rule = "height = low + (value - 1) / 65534 * (high - low)"
+    comment = f"{describe_heights(size, '0')} {rule}; low = {span[0]:.9g}, high = {span[1]:.9g}"
+    said = describe_heights(size, "NaN")
     resolution: dict[str, Any] = {}
     if size.known:
-        resolution = {
-            "resolution": (size.per_centimeter, size.per_centimeter),
-            "resolutionunit": RESOLUTION_PER_CENTIMETER,
-        }
-    with writing(path) as file:
-        tifffile.imwrite(
-            file,
-            np.where(mask, z, np.nan).astype(np.float32),
-            description=describe_heights(size, "NaN"),
-            software="photostereo",
-            metadata=None,
-            **resolution,
-        )
-    return path
+        resolution["resolution"] = (size.per_centimeter, size.per_centimeter)
+        resolution["resolutionunit"] = RESOLUTION_PER_CENTIMETER
+    write_array(folder / "depth.npy", z.astype(np.float32))
+    with writing(folder / "depth.tiff") as file:
+        stored, about = lengths.astype(np.float32), {"description": said, "software": "photostereo"}
+        tifffile.imwrite(file, stored, metadata=None, **about, **resolution)
+    write_bytes(folder / "depth.png", encode_png(picture, size=size, comment=comment))
+    return {
+        "files": {"depth.npy": describe_heights(None, "NaN"), "depth.png": comment, "depth.tiff": said},
+        "range": [span[0], span[1]],
+        "range_pixels": [float(z[mask].min()), float(z[mask].max())],
+        "png": f"{rule}; 0 is outside the mask",
+    }
 
 
 def write_normal_png(

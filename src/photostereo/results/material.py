@@ -161,7 +161,7 @@ def encode_material(material: Material, size: PixelSize, name: str = "material")
     ``NAME_OcclusionRoughnessMetallic.png`` (the three in R, G, B, as glTF and Unreal pack them) and
     ``NAME.json`` with the range of the heights and how well the maps wrap.
     """
-    maps, words = _maps(material), _words(material, size)
+    maps, words = _maps(material), describe_maps(material, size)
     size = replace(size, millimeters=size.millimeters * material.texel)
     files = {f"{name}_{kind}.png": encode_png(m, size=size, comment=words[kind]) for kind, m in maps.items()}
     rows, cols = material.height.shape
@@ -178,15 +178,6 @@ def encode_material(material: Material, size: PixelSize, name: str = "material")
     }
     files[f"{name}.json"] = json_bytes(facts, indent=1)
     return files
-
-
-def describe_material(material: Material, size: PixelSize, name: str = "material") -> dict[str, str]:
-    """File name → what it means, for the files of :func:`encode_material`."""
-    words = {f"{name}_{kind}.png": said for kind, said in _words(material, size).items()}
-    return {
-        **words,
-        f"{name}.json": "Size, range of heights, how well the maps wrap, what each of them means.",
-    }
 
 
 def _maps(material: Material) -> dict[str, NDArray[Any]]:
@@ -207,7 +198,8 @@ def _maps(material: Material) -> dict[str, NDArray[Any]]:
     }
 
 
-def _words(material: Material, size: PixelSize) -> dict[str, str]:
+def describe_maps(material: Material, size: PixelSize) -> dict[str, str]:
+    """What the maps mean, by the names that engines expect."""
     low, high = (bound * material.texel * size.millimeters for bound in _range(material))
     unit = "mm" if size.known else "pixels"
     return {

@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import row_bands
 from photostereo.core.findings import Finding
-from photostereo.io.atomic import write_array, write_bytes
+from photostereo.io.atomic import write_array
 from photostereo.io.memory import give_back_memory
 from photostereo.results.choice import USUAL, SurfaceChoice
 from photostereo.results.formats import FORMATS, MESHES, Job, check_formats
+from photostereo.results.formats.format import write_content
 from photostereo.results.maps import describe_normals, write_heights, write_normal_png
 from photostereo.surface.integrated import Surface
 from photostereo.surface.integration import integrate
@@ -183,7 +184,7 @@ def write_mesh(mesh: Mesh, path: str | Path, *, unit: str = "mm") -> Path:
     (kind,) = check_formats([target.suffix or target.name], MESHES)
     encode = FORMATS[kind].encode
     assert encode is not None
-    write_bytes(target, encode(mesh, unit, target.stem))
+    write_content(target, encode(mesh, unit, target.stem))
     return target
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from photostereo.results.textured import TexturedMesh
     from photostereo.surface.mesh import Mesh
 
+#: A file, at once or piece by piece.
+Content = bytes | Iterable[bytes]
 #: A sentence about the axes, for files with room for it.
 AXES = "x right, y up, z towards the camera"
 #: The plate of a printable solid is this share of the larger side of the object thick: strong enough to handle, thin
@@ -57,11 +60,10 @@ class Job:
         """The name of the object as a file name."""
         return folder_name(self.name)
 
-    def write(self, name: str, content: bytes | Iterable[bytes]) -> None:
-        """Write one of the files, at once or piece by piece."""
+    def write(self, name: str, content: Content) -> None:
+        """Write one of the files."""
         (self.folder / name).parent.mkdir(exist_ok=True)
-        with writing(self.folder / name) as file:
-            file.writelines([content] if isinstance(content, bytes) else content)
+        write_content(self.folder / name, content)
         self.files.append(name)
 
     @cached_property
@@ -102,8 +104,41 @@ class Format:
     files: tuple[str, ...] = ()  #: The files that it leaves in the folder of a solve.
     #: Whether it shows the light mesh with textures, unless that has to be watertight.
     textured: bool = False
-    #: Of a mesh format: mesh, unit and name to the files of a mesh with colors, by suffix.
-    encode: Callable[[Mesh, str, str], bytes] | None = None
+    #: Of a mesh format: mesh, unit and name to the file of a mesh with colors.
+    encode: Callable[[Mesh, str, str], Content] | None = None
+
+
+def mesh_format(
+    name: str,
+    purpose: str,
+    encode: Callable[[Mesh, str, str], Content],
+    encode_textured: Callable[[TexturedMesh, PixelSize, str], Mapping[str, Content]] | None = None,
+    beside: Mapping[str, str] = MappingProxyType({}),
+    unit: str = "millimeters",
+) -> Format:
+    """A format of meshes: the full one with a color per vertex or, if it can, the light one with textures.
+
+    ``encode_textured`` gives the content of ``mesh.NAME`` and of the files ``beside`` it, whose meanings are given.
+    """
+    file = f"mesh.{name}"
+
+    def write(job: Job) -> Mapping[str, str]:
+        means = {file: describe_mesh(job.size, unit)}
+        if encode_textured is None or job.choice.watertight:
+            job.write(file, encode(job.mesh, job.size.unit, job.name))
+            return means
+        made = job.control.aside(partial(encode_textured, job.textured, job.size, job.name))
+        for each, content in made.items():
+            job.write(each, content)
+        return {**means, **beside}
+
+    textured = encode_textured is not None
+    return Format(name, purpose, write, True, (file, *beside), textured=textured, encode=encode)
+
+
+def write_content(path: Path, content: Content) -> None:
+    with writing(path) as file:
+        file.writelines([content] if isinstance(content, bytes) else content)
 
 
 def describe_mesh(size: PixelSize, unit: str = "millimeters") -> str:

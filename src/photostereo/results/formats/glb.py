@@ -20,30 +20,27 @@ from photostereo.core.conventions import linear_from_srgb
 from photostereo.core.units import PixelSize
 from photostereo.io.json_text import json_text
 from photostereo.io.png import encode_png
-from photostereo.results.formats.format import AXES, Format, Job, describe_mesh
+from photostereo.results.formats.format import AXES, mesh_format
 from photostereo.results.textured import TexturedMesh
 
 if TYPE_CHECKING:
     from photostereo.surface.mesh import Mesh
 
 ARRAY_BUFFER, ELEMENT_ARRAY_BUFFER = 34962, 34963
-UNSIGNED_BYTE, UNSIGNED_SHORT, UNSIGNED_INT, FLOAT = 5121, 5123, 5125, 5126
+#: How glTF calls the types of numbers.
+COMPONENTS = {"|u1": 5121, "<u2": 5123, "<u4": 5125, "<f4": 5126}
 LINEAR, LINEAR_MIPMAP_LINEAR, CLAMP_TO_EDGE = 9729, 9987, 33071
 #: Of the material of a mesh: matte.
 ROUGHNESS = 0.9
 
 
-def encode_glb(mesh: TexturedMesh, size: PixelSize, *, name: str = "surface") -> bytes:
+def encode_glb(mesh: TexturedMesh, size: PixelSize, name: str = "surface") -> bytes:
     """A mesh with albedo and normals as textures, in meters; a pixel of unknown size is taken for a millimeter."""
     book = _Binary()
-    attributes = {
-        "POSITION": book.accessor(mesh.vertices * size.meters, bounds=True),
-        "NORMAL": book.accessor(mesh.normals),
-        # The fourth number says which way the bitangent N × T points: +1, towards decreasing v, up.
-        "TANGENT": book.accessor(np.pad(mesh.tangents, ((0, 0), (0, 1)), constant_values=1.0)),
-        "TEXCOORD_0": book.accessor(mesh.uv),
-    }
-    indices = book.indices(mesh.faces, len(mesh.vertices))
+    # The fourth number says which way the bitangent N × T points: +1, towards decreasing v, up.
+    tangents = np.pad(mesh.tangents, ((0, 0), (0, 1)), constant_values=1.0)
+    more = {"TANGENT": tangents.astype("<f4"), "TEXCOORD_0": mesh.uv.astype("<f4")}
+    primitive = book.primitive(mesh.vertices * size.meters, mesh.normals, mesh.faces, more)
     images = [
         {"name": label, "mimeType": "image/png", "bufferView": book.view(encode_png(picture))}
         for label, picture in ((f"{name}_albedo", mesh.albedo), (f"{name}_normal", mesh.normal_map))
@@ -63,29 +60,23 @@ def encode_glb(mesh: TexturedMesh, size: PixelSize, *, name: str = "surface") ->
         "pbrMetallicRoughness": {"baseColorTexture": {"index": 0}},
         "normalTexture": {"index": 1},
     }
-    return _document(book, attributes, indices, name, facts, material, textures)
+    return _document(book, primitive, name, facts, material, textures)
 
 
 def encode_colored_glb(mesh: Mesh, unit: str, name: str = "surface") -> bytes:
     """A mesh in millimeters with a color per vertex, linear as glTF wants it."""
-    book = _Binary()
-    attributes = {
-        "POSITION": book.accessor(mesh.vertices / 1000.0, bounds=True),
-        "NORMAL": book.accessor(mesh.vertex_normals),
-    }
+    book, more = _Binary(), {}
     if mesh.vertex_colors is not None:
-        colors = mesh.vertex_colors.copy()
-        linear = linear_from_srgb(colors[:, :3].astype(np.float64) / 255.0)
-        colors[:, :3] = np.rint(255.0 * linear)
-        attributes["COLOR_0"] = book.accessor(colors)
-    indices = book.indices(mesh.faces, len(mesh.vertices))
-    return _document(book, attributes, indices, name, {}, {"pbrMetallicRoughness": {}}, {})
+        more["COLOR_0"] = mesh.vertex_colors.copy()
+        linear = linear_from_srgb(more["COLOR_0"][:, :3].astype(np.float64) / 255.0)
+        more["COLOR_0"][:, :3] = np.rint(255.0 * linear)
+    primitive = book.primitive(mesh.vertices / 1000.0, mesh.vertex_normals, mesh.faces, more)
+    return _document(book, primitive, name, {}, {"pbrMetallicRoughness": {}}, {})
 
 
 def _document(
     book: _Binary,
-    attributes: Mapping[str, int],
-    indices: int,
+    primitive: Mapping[str, Any],
     name: str,
     facts: Mapping[str, Any],
     material: Mapping[str, Any],
@@ -93,7 +84,6 @@ def _document(
 ) -> bytes:
     """A file with one object. Its material is matte: without one glTF means polished metal, which looks black."""
     matte = {**material["pbrMetallicRoughness"], "metallicFactor": 0.0, "roughnessFactor": ROUGHNESS}
-    primitive = {"attributes": dict(attributes), "indices": indices, "material": 0, "mode": 4}
     tree = {
         "asset": {
             "version": "2.0",
@@ -145,54 +135,43 @@ class _Binary:
         self.data += content
         return len(self.views) - 1
 
-    def accessor(self, values: NDArray[Any], *, bounds: bool = False) -> int:
-        """Attributes of the vertices: vectors of numbers, or colors of bytes."""
-        bytewise = values.dtype == np.uint8
-        stored = np.ascontiguousarray(values, dtype="u1" if bytewise else "<f4")
-        entry: dict[str, Any] = {
-            "bufferView": self.view(stored.tobytes(), ARRAY_BUFFER),
-            "componentType": UNSIGNED_BYTE if bytewise else FLOAT,
-            "count": len(stored),
-            "type": f"VEC{stored.shape[1]}",
+    def accessor(self, values: NDArray[Any], target: int = ARRAY_BUFFER, **facts: Any) -> int:
+        entry = {
+            "bufferView": self.view(values.tobytes(), target),
+            "componentType": COMPONENTS[values.dtype.str],
+            "count": len(values),
+            "type": "SCALAR" if values.ndim == 1 else f"VEC{values.shape[1]}",
         }
-        if bytewise:
-            entry["normalized"] = True
-        if bounds:  # of the stored numbers, as the standard asks
-            entry["min"] = [float(value) for value in stored.min(axis=0)]
-            entry["max"] = [float(value) for value in stored.max(axis=0)]
-        self.accessors.append(entry)
+        self.accessors.append({**entry, **facts})
         return len(self.accessors) - 1
 
-    def indices(self, faces: NDArray[np.integer], vertices: int) -> int:
-        short = vertices < 65535
-        stored = np.ascontiguousarray(faces.ravel(), dtype="<u2" if short else "<u4")
-        self.accessors.append(
-            {
-                "bufferView": self.view(stored.tobytes(), ELEMENT_ARRAY_BUFFER),
-                "componentType": UNSIGNED_SHORT if short else UNSIGNED_INT,
-                "count": stored.size,
-                "type": "SCALAR",
-            }
-        )
-        return len(self.accessors) - 1
+    def primitive(
+        self,
+        vertices: NDArray[Any],
+        normals: NDArray[Any],
+        faces: NDArray[np.integer],
+        more: Mapping[str, NDArray[Any]],
+    ) -> dict[str, Any]:
+        """Triangles with attributes of their vertices; those in bytes are colors."""
+        stored = vertices.astype("<f4")
+        # Of the stored numbers, as the standard asks.
+        bounds = {"min": stored.min(axis=0).tolist(), "max": stored.max(axis=0).tolist()}
+        attributes = {
+            "POSITION": self.accessor(stored, **bounds),
+            "NORMAL": self.accessor(normals.astype("<f4")),
+        }
+        for name, values in more.items():
+            colors = {"normalized": True} if values.dtype == np.uint8 else {}
+            attributes[name] = self.accessor(values, **colors)
+        numbers = faces.ravel().astype("<u2" if len(vertices) < 65535 else "<u4")
+        indices = self.accessor(numbers, ELEMENT_ARRAY_BUFFER)
+        return {"attributes": attributes, "indices": indices, "material": 0, "mode": 4}
 
 
-def _write(job: Job) -> dict[str, str]:
-    if job.choice.watertight:
-        content = encode_colored_glb(job.mesh, job.size.unit, job.name)
-    else:
-        mesh = job.textured
-        content = job.control.aside(lambda: encode_glb(mesh, job.size, name=job.name))
-    job.write("mesh.glb", content)
-    return {"mesh.glb": describe_mesh(job.size, "meters")}
-
-
-FORMAT = Format(
+FORMAT = mesh_format(
     "glb",
     "a light mesh with textures, in meters (Blender, web viewers, game engines)",
-    _write,
-    of_surface=True,
-    files=("mesh.glb",),
-    textured=True,
-    encode=encode_colored_glb,
+    encode_colored_glb,
+    lambda mesh, size, name: {"mesh.glb": encode_glb(mesh, size, name)},
+    unit="meters",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from photostereo.core.errors import ParameterError
 from photostereo.results.formats.format import Format, Job
-from photostereo.results.material import describe_material, encode_material, make_material
+from photostereo.results.material import describe_maps, encode_material, make_material
 from photostereo.results.roughness import estimate_roughness
 
 
@@ -31,8 +31,11 @@ def write_material(job: Job) -> dict[str, str]:
     )
     for name, content in encode_material(material, job.size, job.stem).items():
         job.write(f"material/{name}", content)
+    folder, said = f"material/{job.stem}", describe_maps(material, job.size)
+    means = {f"{folder}_{kind}.png": words for kind, words in said.items()}
     return {
-        f"material/{name}": words for name, words in describe_material(material, job.size, job.stem).items()
+        **means,
+        f"{folder}.json": "Size, range of heights, how well the maps wrap, what each of them means.",
     }
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from photostereo.core.units import PixelSize
 from photostereo.io.names import folder_name
 from photostereo.io.png import encode_png
-from photostereo.results.formats.format import Format, Job, describe_mesh, note_of
+from photostereo.results.formats.format import mesh_format, note_of
 from photostereo.results.textured import TexturedMesh
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ TEXTURES = {
 }
 
 
-def encode_obj(mesh: TexturedMesh, size: PixelSize, *, name: str = "surface") -> dict[str, bytes]:
+def encode_obj(mesh: TexturedMesh, size: PixelSize, name: str = "surface") -> dict[str, bytes]:
     """File name → content of ``mesh.obj``, its material and its pictures.
 
     Texture coordinates run from the bottom left, as OBJ has them.
@@ -77,22 +77,10 @@ def _faces(text: io.StringIO, faces: NDArray[Any], corner: str, times: int) -> N
     np.savetxt(text, np.repeat(faces + 1, times, axis=1), fmt=f"f {corner} {corner} {corner}")
 
 
-def _write(job: Job) -> dict[str, str]:
-    means = {"mesh.obj": describe_mesh(job.size)}
-    if job.choice.watertight:
-        job.write("mesh.obj", encode_colored_obj(job.mesh, job.size.unit, job.name))
-        return means
-    for file, content in encode_obj(job.textured, job.size, name=job.name).items():
-        job.write(file, content)
-    return {**means, **TEXTURES}
-
-
-FORMAT = Format(
+FORMAT = mesh_format(
     "obj",
     "the same as OBJ with its material and pictures beside it, in millimeters",
-    _write,
-    of_surface=True,
-    files=("mesh.obj", *TEXTURES),
-    textured=True,
-    encode=encode_colored_obj,
+    encode_colored_obj,
+    encode_obj,
+    beside=TEXTURES,
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.results.formats.format import Format, Job, describe_mesh, note_of
+from photostereo.results.formats.format import mesh_format, note_of
 
 if TYPE_CHECKING:
     from photostereo.surface.mesh import Mesh
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 AT_ONCE = 100_000
 
 
-def ply_pieces(mesh: Mesh, unit: str) -> Iterator[bytes]:
+def ply_pieces(mesh: Mesh, unit: str, name: str = "") -> Iterator[bytes]:
     """The content of the file, piece by piece: a mesh of two million triangles has 50 MB."""
     names = ["float x", "float y", "float z", "float nx", "float ny", "float nz"]
     fields: list[tuple[str, str, int]] = [("at", "<f4", 3), ("normal", "<f4", 3)]
@@ -45,20 +45,4 @@ def ply_pieces(mesh: Mesh, unit: str) -> Iterator[bytes]:
         yield triangles.tobytes()
 
 
-def encode_ply(mesh: Mesh, unit: str, name: str = "") -> bytes:
-    return b"".join(ply_pieces(mesh, unit))
-
-
-def _write(job: Job) -> dict[str, str]:
-    job.write("mesh.ply", ply_pieces(job.mesh, job.size.unit))
-    return {"mesh.ply": describe_mesh(job.size)}
-
-
-FORMAT = Format(
-    "ply",
-    "the full mesh with normals and colors (MeshLab, CloudCompare)",
-    _write,
-    of_surface=True,
-    files=("mesh.ply",),
-    encode=encode_ply,
-)
+FORMAT = mesh_format("ply", "the full mesh with normals and colors (MeshLab, CloudCompare)", ply_pieces)

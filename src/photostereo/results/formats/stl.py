@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from photostereo.results.formats.format import Format, Job, describe_mesh, note_of
+from photostereo.results.formats.format import mesh_format, note_of
 
 if TYPE_CHECKING:
     from photostereo.surface.mesh import Mesh
@@ -25,11 +25,4 @@ def encode_stl(mesh: Mesh, unit: str, name: str = "") -> bytes:
     return head + np.uint32(len(corners)).tobytes() + triangles.tobytes()
 
 
-def _write(job: Job) -> dict[str, str]:
-    job.write("mesh.stl", encode_stl(job.mesh, job.size.unit))
-    return {"mesh.stl": describe_mesh(job.size)}
-
-
-FORMAT = Format(
-    "stl", "the full mesh for slicers", _write, of_surface=True, files=("mesh.stl",), encode=encode_stl
-)
+FORMAT = mesh_format("stl", "the full mesh for slicers", encode_stl)
