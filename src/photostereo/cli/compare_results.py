@@ -18,7 +18,7 @@ from photostereo.core.units import PixelSize
 from photostereo.io.atomic import replacing_directory, write_array, write_json, write_text
 from photostereo.io.names import folder_name
 from photostereo.pipeline.comparison import numbered, truth_of
-from photostereo.report.compared import basis_of
+from photostereo.report.comparison import basis_of
 from photostereo.solver.result_files import is_result, read_depth, read_summary
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 
 from photostereo.core.control import Iteration
@@ -27,38 +28,36 @@ def convergence_charts(history: Sequence[Iteration]) -> list[Chart]:
     """Cost by term, the prior's other figures and, if the truth is known, error over the iterations."""
     if not history:
         return []
-    x = [record.number for record in history]
-    last = history[-1]
+    last, x = history[-1], [record.number for record in history]
+
+    def chart(label: str, lines: Sequence[Series], summary: str, **options: Any) -> Markup:
+        return line_chart(x, lines, x_label="iteration", y_label=label, summary=summary, **options)
+
+    def single(
+        title: str, label: str, values: Sequence[float], tone: int, note: str, **options: Any
+    ) -> Chart:
+        lines = [Series(label, values, tone)]
+        return Chart(title, chart(label, lines, f"{label}: {note}", **options), note=note)
+
     terms = [
         Series("whole cost", [record.cost for record in history], 1),
         Series("data", [record.data for record in history], 2),
     ]
-    for name in [name for name in last.figures if name in COST_TERMS]:
+    charts = []
+    for name in last.figures:
         values = [record.figures[name] for record in history]
-        terms.append(Series(COST_TERMS[name], values, 1 + len(terms)))
+        if name in COST_TERMS:
+            terms.append(Series(COST_TERMS[name], values, 1 + len(terms)))
+        else:
+            title, note = HEADINGS.get(name, name), f"{values[-1]:.2g} at the end."
+            charts.append(single(title, title, values, 4, note, zero=True))
     summary = f"The cost fell from {history[0].cost:.4g} to {last.cost:.4g} in {len(history)} iterations"
-    plot = line_chart(
-        x, terms, x_label="iteration", y_label="cost", zero=True, allow_log=True, summary=summary
-    )
-    charts = [Chart("Cost by term", plot, legend(terms))]
-    for name in [name for name in last.figures if name not in COST_TERMS]:
-        title, values = HEADINGS.get(name, name), [record.figures[name] for record in history]
-        charts.append(_single(x, title, title, values, 4, f"{values[-1]:.2g} at the end.", zero=True))
+    cost = chart("cost", terms, summary, zero=True, allow_log=True)
     errors = [record.error for record in history if record.error is not None]
     if len(errors) == len(history):
         note = f"From {errors[0]:.2f}° after the first to {errors[-1]:.2f}° after the last iteration."
-        charts.append(_single(x, "Error", "mean angular error", errors, 5, note, suffix="°"))
-    return charts
-
-
-def _single(
-    x: Sequence[float], title: str, label: str, values: Sequence[float], tone: int, note: str, **options: Any
-) -> Chart:
-    summary = f"{label}: {note}"
-    lines = [Series(label, values, tone)]
-    return Chart(
-        title, line_chart(x, lines, x_label="iteration", y_label=label, summary=summary, **options), note=note
-    )
+        charts.append(single("Error", "mean angular error", errors, 5, note, suffix="°"))
+    return [Chart("Cost by term", cost, legend(terms)), *charts]
 
 
 def atom_pictures(result: Reconstruction) -> dict[str, Picture]:

@@ -20,12 +20,21 @@ from photostereo.report.packing import small_map
 from photostereo.report.pictures import Frame
 
 if TYPE_CHECKING:
-    from photostereo.capture import Capture
     from photostereo.solver.reconstruction import Reconstruction
 
-
-#: Names under which robust methods keep their weights, one for a pixel that fits and zero for an outlier.
-WEIGHT_MAPS = ("inliers",)
+#: Bytes of the page for all photographs together, about, and for what the method made of them.
+BYTE_BUDGET, VERDICT_BUDGET = 2_400_000, 900_000
+#: Longest side of a photograph on the page, in pixels: few are large enough to be seen beside the relit view.
+LARGEST, SMALLEST, QUALITY = 900, 110, 82
+#: Longest side of a map of what the method made of one: it is only shown small.
+VERDICT_SIDE = 294
+#: More photographs than this are shown in part, spread evenly.
+MAX_PHOTOGRAPHS = 144
+#: Maps in which methods keep what they made of each photograph: what they show, words for the two ends, low and high.
+OWN_MAPS = {
+    "inliers": ("Weight of each pixel", ("0: an outlier", "1: trusted"), 0.0, 1.0),
+    "errors": ("What the method took away", ("a shadow", "a highlight"), -0.5, 0.5),
+}
 
 
 @dataclass(frozen=True)
@@ -53,20 +62,18 @@ def find_verdicts(
     The ``photographs`` are those with the ``chosen`` numbers, cut to the frame and at least as large as its
     pictures, linear.
     """
-    weights = next((result.maps[name] for name in WEIGHT_MAPS if name in result.maps), None)
-    if weights is not None and weights.shape[-1] == len(capture):
-        maps = [pictures.shrink_map(weights[..., j], capture.mask, frame) for j in chosen]
-        return Verdicts("Weight of each pixel", ("0: an outlier", "1: trusted"), 0.0, 1.0, maps)
-    errors = result.maps.get("errors")
-    if errors is not None and errors.shape[-1] == len(capture):
-        maps = [pictures.shrink_map(errors[..., j], capture.mask, frame) for j in chosen]
-        return Verdicts("What the method took away", ("a shadow", "a highlight"), -0.5, 0.5, maps)
-    gray = np.stack([_small_gray(photograph, frame) for photograph in photographs])
+    for name, facts in OWN_MAPS.items():
+        own = result.maps.get(name)
+        if own is not None and own.shape[-1] == len(capture):
+            maps = [pictures.shrink_map(own[..., j], capture.mask, frame) for j in chosen]
+            return Verdicts(*facts, maps)
+    small = [pictures.resize(photograph, frame.height, frame.width) for photograph in photographs]
+    gray = np.stack([gray_from_rgb(one) if one.ndim == 3 else one for one in small])
     control.check()
-    words = ("darker than a matte surface", "brighter")
-    lights = capture.lights.take(list(chosen))
-    maps = matte_differences(gray, result, lights, frame, control)
-    return Verdicts("Difference from the model", words, -0.75, 0.75, maps)
+    maps = matte_differences(gray, result, capture.lights.take(list(chosen)), frame, control)
+    return Verdicts(
+        "Difference from the model", ("darker than a matte surface", "brighter"), -0.75, 0.75, maps
+    )
 
 
 def matte_differences(
@@ -91,23 +98,6 @@ def matte_differences(
     return list(maps)
 
 
-def _small_gray(photograph: FloatArray, frame: Frame) -> FloatArray:
-    small = pictures.resize(photograph, frame.height, frame.width)
-    return gray_from_rgb(small) if small.ndim == 3 else small
-
-
-#: Bytes of the page for all photographs together, about.
-BYTE_BUDGET = 2_400_000
-#: And for what the method made of them.
-VERDICT_BUDGET = 900_000
-#: Longest side of a photograph on the page, in pixels: few are large enough to be seen beside the relit view.
-LARGEST, SMALLEST, QUALITY = 900, 110, 82
-#: Longest side of a map of what the method made of one: it is only shown small.
-VERDICT_SIDE = 294
-#: More photographs than this are shown in part, spread evenly.
-MAX_PHOTOGRAPHS = 144
-
-
 @dataclass(frozen=True)
 class Photograph:
     """One photograph of the contact sheet."""
@@ -117,7 +107,7 @@ class Photograph:
     address: str
     width: int
     height: int
-    light: tuple[float, float, float]
+    light: tuple[float, ...]
     words: str
     verdict: str
 
@@ -163,7 +153,7 @@ def contact_sheet(
                 address=pictures.jpeg(pictures.to_srgb(small), QUALITY),
                 width=small.shape[1],
                 height=small.shape[0],
-                light=_rounded(capture.lights.directions[index]),
+                light=tuple(round(float(value), 4) for value in capture.lights.directions[index]),
                 words=words,
                 # Few colors are enough, and make the pictures small.
                 verdict=pictures.indexed_png(
@@ -181,21 +171,16 @@ def light_words(light: FloatArray) -> str:
     'Light from the left, 53° above the image plane.'
     """
     elevation = float(np.degrees(np.arcsin(np.clip(light[2], -1, 1))))
-    if elevation > 90 - FRONTAL_DEGREES:
-        return f"Light from the front, {elevation:.0f}° above the image plane."
     side = compass_word(float(np.degrees(np.arctan2(light[1], light[0])) % 360))
+    side = "front" if elevation > 90 - FRONTAL_DEGREES else side
     return f"Light from the {side}, {elevation:.0f}° above the image plane."
 
 
 def _side_within_budget(capture: Capture, frame: Frame, white: float, chosen: list[int]) -> int:
     """The longest side for which all photographs together keep to the budget, judged by three of them."""
     trial = chosen[:: max(1, len(chosen) // 3)]
-    length = sum(
-        len(
-            pictures.jpeg(pictures.to_srgb(small_map(frame.cut(capture.images[i]) / white, LARGEST)), QUALITY)
-        )
-        for i in trial
-    )
+    smalls = [small_map(frame.cut(capture.images[index]) / white, LARGEST) for index in trial]
+    length = sum(len(pictures.jpeg(pictures.to_srgb(small), QUALITY)) for small in smalls)
     expected = length / len(trial) * len(chosen)
     return int(np.clip(LARGEST * np.sqrt(BYTE_BUDGET / expected), SMALLEST, LARGEST))
 
@@ -206,11 +191,6 @@ def _white_level(capture: Capture) -> float:
     flat = capture.images.reshape(len(capture), -1, *capture.images.shape[3:])
     white = float(np.percentile(flat[:, index], 99.3))
     return white if white > 0 else 1.0
-
-
-def _rounded(light: FloatArray) -> tuple[float, float, float]:
-    x, y, z = (round(float(value), 4) for value in light)
-    return x, y, z
 
 
 def _verdict_frame(capture: Capture, frame: Frame, count: int, side: int) -> Frame:

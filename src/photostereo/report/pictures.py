@@ -83,14 +83,10 @@ def resize_masked(
 ) -> tuple[NDArray[np.float32], BoolArray]:
     """Averages over the mask pixels only, and the shrunk mask (at least half covered); zero outside it."""
     cover = resize(mask.astype(np.float32), height, width)
-    inside = cover >= 0.5
-    known = mask if array.ndim == 2 else mask[..., None]
-    total = resize(np.where(known, array, 0), height, width)
+    inside, channels = cover >= 0.5, (...,) + (None,) * (array.ndim - 2)
+    total = resize(np.where(mask[channels], array, 0), height, width)
     weight = np.where(inside, cover, 1.0)
-    kept = inside if array.ndim == 2 else inside[..., None]
-    return np.where(kept, total / (weight if array.ndim == 2 else weight[..., None]), 0).astype(
-        np.float32
-    ), inside
+    return np.where(inside[channels], total / weight[channels], 0).astype(np.float32), inside
 
 
 def shrink_map(values: FloatArray, mask: BoolArray, frame: Frame) -> FloatArray:
@@ -131,13 +127,12 @@ def spread_beyond(
     import cv2
 
     result, known = values.astype(np.float32), inside.astype(np.float32)
+    channels = (...,) + (None,) * (result.ndim - 2)
     for _ in range(rings):
         weight = cv2.blur(known, (3, 3), borderType=cv2.BORDER_CONSTANT)
-        total = cv2.blur(
-            result * (known if result.ndim == 2 else known[..., None]), (3, 3), borderType=cv2.BORDER_CONSTANT
-        )
+        total = cv2.blur(result * known[channels], (3, 3), borderType=cv2.BORDER_CONSTANT)
         fresh = (known == 0) & (weight > 1e-3)
-        average = total / np.maximum(weight, 1e-6)[(...,) + (None,) * (result.ndim - 2)]
+        average = total / np.maximum(weight, 1e-6)[channels]
         result[fresh] = average[fresh]
         known[fresh] = 1.0
     return result, known > 0
@@ -167,14 +162,12 @@ def png(picture: NDArray[np.uint8]) -> str:
     return _address("png", encode_png(picture))
 
 
-def webp(picture: NDArray[np.uint8]) -> str:
-    """A data address of a picture that people look at: gray, RGB or RGBA, a fraction of the lossless size."""
-    return _address("webp", encode_picture(picture, "webp"))
+def webp(picture: NDArray[np.uint8], *, exact: bool = False) -> str:
+    """A data address of a picture: gray, RGB or RGBA, a fraction of the lossless size.
 
-
-def webp_lossless(picture: NDArray[np.uint8]) -> str:
-    """A data address of numbers, gray or RGB: smaller than a PNG by a quarter or more, and as exact."""
-    return _address("webp", encode_picture(picture, "webp", quality=101))
+    If ``exact``, of numbers, gray or RGB: smaller than a PNG by a quarter or more.
+    """
+    return _address("webp", encode_picture(picture, "webp", quality=101 if exact else 90))
 
 
 def indexed_png(painting: Painting) -> str:

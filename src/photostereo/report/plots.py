@@ -29,6 +29,8 @@ BINS = 45
 
 _ids = count(1)
 Scale = Callable[[float], float]
+#: Places and labels.
+Ticks = list[tuple[float, str]]
 
 
 @dataclass(frozen=True)
@@ -56,18 +58,20 @@ class Series:
         return f"tone-{self.tone} dash-{self.dash}"
 
 
-@dataclass(frozen=True)
-class Frame:
+class Axes:
     """The box of a plot inside its picture, with places and labels along its two axes."""
 
-    x_ticks: Sequence[tuple[float, str]]
-    y_ticks: Sequence[tuple[float, str]]
-    width: int = 440
-    height: int = 250
-    left: int = 58
-    right: int = 428
-    top: int = 14
-    bottom: int = 210
+    width, height, left, right, top, bottom = 440, 250, 58, 428, 14, 210
+
+    def __init__(self, x: tuple[float, float], y: tuple[float, float], *, log: bool = False) -> None:
+        self.across = _scale(*x, self.left, self.right)
+        self.up = _scale(*y, self.bottom, self.top, log)
+        self.x_ticks: Ticks = []
+        self.y_ticks: Ticks = []
+
+    def label(self, x: Sequence[float], y: Sequence[float], x_suffix: str = "", y_suffix: str = "") -> None:
+        self.x_ticks = [(self.across(tick), short_number(tick) + x_suffix) for tick in x]
+        self.y_ticks = [(self.up(tick), short_number(tick) + y_suffix) for tick in y]
 
 
 def style_of(number: int) -> tuple[int, int]:
@@ -106,25 +110,15 @@ def line_chart(
     elif y_range is None:
         margin = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
         low, high = (0.0 if zero else low - margin), high + margin
-    across = _scale(min(x), max(x) if max(x) > min(x) else min(x) + 1, Frame.left, Frame.right)
-    up = _scale(low, high, Frame.bottom, Frame.top, log)
+    axes = Axes((min(x), max(x) if max(x) > min(x) else min(x) + 1), (low, high), log=log)
     ticks = round_ticks(min(x), max(x), 6)
-    ticks = [tick for tick in ticks if float(tick).is_integer()] or ticks
-    frame = Frame(
-        _labeled(across, ticks), _labeled(up, (decade_ticks if log else round_ticks)(low, high), suffix)
-    )
-    drawn = [
-        (
-            line,
-            [
-                (across(a), up(v))
-                for a, v in zip(x, line.values, strict=True)
-                if v > 0 or (v <= 0 and not log)
-            ],
-        )
-        for line in series
-    ]
-    return _drawn("lines", frame, drawn, x_label, y_label, summary)
+    whole = [tick for tick in ticks if float(tick).is_integer()]
+    axes.label(whole or ticks, (decade_ticks if log else round_ticks)(low, high), y_suffix=suffix)
+    drawn = []
+    for line in series:
+        known = [(a, v) for a, v in zip(x, line.values, strict=True) if v > 0 or (v <= 0 and not log)]
+        drawn.append((line, [(axes.across(a), axes.up(v)) for a, v in known]))
+    return _drawn("lines", axes, drawn, x_label, y_label, summary)
 
 
 def legend(series: Sequence[Series]) -> Markup:
@@ -145,19 +139,19 @@ def histogram(
     counts, _ = np.histogram(np.minimum(values, top * (1 - 1e-9)), bins=BINS, range=(0.0, top))
     shares = 100.0 * counts / max(int(counts.sum()), 1)
     high = max(float(shares.max()) * 1.18, 1e-9)
-    across, up = _scale(0.0, top, Frame.left, Frame.right), _scale(0.0, high, Frame.bottom, Frame.top)
-    frame = Frame(_labeled(across, round_ticks(0, top, 6), "°"), _labeled(up, round_ticks(0, high, 4), " %"))
-    width = (Frame.right - Frame.left) / BINS
+    axes = Axes((0.0, top), (0.0, high))
+    axes.label(round_ticks(0, top, 6), round_ticks(0, high, 4), "°", " %")
+    width = (axes.right - axes.left) / BINS
     bars = [
-        (Frame.left + n * width + 0.4, up(float(share)), width - 0.8, color)
+        (axes.left + n * width + 0.4, axes.up(float(share)), width - 0.8, color)
         for n, (share, (_, color)) in enumerate(zip(shares, gradient_stops(scale, BINS), strict=True))
         if share > 0
     ]
     labels = [
-        (across(min(value, top)), Frame.top + 9 + 15 * n, f"{name} {value:.1f}°")
+        (axes.across(min(value, top)), axes.top + 9 + 15 * n, f"{name} {value:.1f}°")
         for n, (name, value) in enumerate(marks)
     ]
-    return _drawn("histogram", frame, bars, labels, x_label, summary)
+    return _drawn("histogram", axes, bars, labels, x_label, summary)
 
 
 def light_compass(lights: FloatArray, names: Sequence[str]) -> Markup:
@@ -199,10 +193,6 @@ def _scale(low: float, high: float, begin: float, end: float, log: bool = False)
     if log:
         return lambda value: begin + math.log(value / low) / math.log(high / low) * (end - begin)
     return lambda value: begin + (value - low) / (high - low) * (end - begin)
-
-
-def _labeled(scale: Scale, ticks: Sequence[float], suffix: str = "") -> list[tuple[float, str]]:
-    return [(scale(tick), short_number(tick) + suffix) for tick in ticks]
 
 
 def round_ticks(low: float, high: float, count: int = 5) -> list[float]:

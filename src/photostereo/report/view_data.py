@@ -13,7 +13,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.units import PixelSize
 from photostereo.report.colors import color_table
 from photostereo.report.packing import unpack_normals
-from photostereo.report.pictures import webp, webp_lossless
+from photostereo.report.pictures import webp
 from photostereo.report.pyramid import Layers, mean_curvature
 from photostereo.runtime.threads import in_turn, processors
 
@@ -32,7 +32,7 @@ class Channel:
         if tile is None:
             return ""
         # Colors are means beyond level 0 anyway: there the eye decides what may be lost.
-        return webp(tile) if self.kind == "albedo" and level > 0 else webp_lossless(tile)
+        return webp(tile, exact=self.kind != "albedo" or level == 0)
 
     def hold(self, level: int) -> None:
         (self.held[level],) = _level([self], level)
