@@ -20,7 +20,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from photostereo.priors.dictionary import initial_dictionary
+from photostereo.priors.dictionary.atoms import initial_dictionary
 from photostereo.priors.dictionary.compiled import dictionary_pass
 from photostereo.runtime.threads import shorten_spinning
 

@@ -29,7 +29,7 @@ def test_the_terminal_says_so_in_a_new_environment(tmp_path) -> None:
         "from photostereo.cli.terminal import Terminal\n"
         "import sys, numpy as np\n"
         "with Terminal(quiet=len(sys.argv) > 1):\n"
-        "    from photostereo.priors.dictionary.pass_kernels import ordered_sum\n"
+        "    from photostereo.priors.dictionary.compiled import ordered_sum\n"
         "    ordered_sum(np.ones(3))\n"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

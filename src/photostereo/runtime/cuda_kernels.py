@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from importlib.resources import files
@@ -71,11 +72,27 @@ def launch_per_pixel(name: str, vectors: Any, arrays: tuple[Any, ...], shape: An
     """What a kernel of ``pixelwise.cu`` gives: a small step that a descent repeats for each of the vectors (..., 3)."""
     total, out = vectors.numel() // 3, vectors.new_empty(shape)
     arguments = tuple(array.contiguous() for array in (*arrays, out))
-    with device_of(vectors):
-        kernel = compile_kernel(__package__, "pixelwise.cu", name)
-        blocks = min(-(-total // _THREADS_PER_BLOCK), 1 << 20)
-        kernel.launch(blocks, _THREADS_PER_BLOCK, (*arguments, *counts, total))
+    blocks = min(-(-total // _THREADS_PER_BLOCK), 1 << 20)
+    launch(__package__, "pixelwise.cu", name, {}, (*arguments, *counts, total), blocks)
     return out
+
+
+def launch(
+    package: str,
+    file: str,
+    name: str,
+    definitions: Mapping[str, object],
+    arguments: tuple[Any, ...],
+    blocks: int,
+    threads: int = _THREADS_PER_BLOCK,
+    *,
+    shared: int = 0,
+    cooperative: bool = False,
+) -> None:
+    """Queue a kernel on the GPU of its first argument: :func:`compile_kernel`, then :meth:`CudaKernel.launch`."""
+    with device_of(arguments[0]):
+        kernel = compile_kernel(package, file, name, **definitions)
+        kernel.launch(blocks, threads, arguments, shared=shared, cooperative=cooperative)
 
 
 def device_of(tensor: Any) -> AbstractContextManager[Any]:

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from photostereo.core.conventions import FloatArray
-from photostereo.priors.dictionary import PatchGrid
 from photostereo.priors.dictionary.atoms import check_thresholds
+from photostereo.priors.dictionary.patches import PatchGrid
 
 
 def hard_threshold(y: FloatArray, mu: float) -> FloatArray:

@@ -7,8 +7,7 @@ import pytest
 import scipy.fft
 
 from photostereo.core.errors import ParameterError
-from photostereo.priors.dictionary import check_atom_count, initial_dictionary
-from photostereo.priors.dictionary.atoms import KINDS, cosines
+from photostereo.priors.dictionary.atoms import KINDS, check_atom_count, cosines, initial_dictionary
 from photostereo.scenes import render_scene
 from photostereo.solver.solve import solve
 

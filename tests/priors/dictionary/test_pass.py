@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from photostereo.core.errors import ParameterError
-from photostereo.priors.dictionary import PatchGrid, initial_dictionary
+from photostereo.priors.dictionary.atoms import initial_dictionary
 from photostereo.priors.dictionary.compiled import dictionary_pass, squared_norm
+from photostereo.priors.dictionary.patches import PatchGrid
 
 from . import readable
 from .readable import best_atom, hard_threshold, update_dictionary

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from photostereo.core.errors import ParameterError
-from photostereo.priors.dictionary import PatchGrid
+from photostereo.priors.dictionary.patches import PatchGrid
 
 from .readable import adjoint_readable, extract_readable
 
@@ -167,10 +167,3 @@ def test_empty_mask_and_wrong_arrays():
             grid.extract(wrong)
     with pytest.raises(ValueError):
         grid.add_extract(np.zeros((100, 3)), np.zeros((grid.n_patches, 384))[:, ::2])
-
-
-@pytest.mark.parametrize("size", [(4, 4, 3), (5, 3, 1)])
-def test_the_mean_count_needs_no_counts(size) -> None:
-    mask = np.random.default_rng(0).random((23, 31)) < 0.4
-    grid = PatchGrid.from_mask(mask, size=size, stride=3)
-    assert grid.mean_count == grid.count.mean()

@@ -14,11 +14,5 @@ Array layouts, the same in every file of this folder:
 ``R``       (w, m)           the residual ``P - B.T @ D``
 ==========  ===============  ==========================================================================
 
-``compiled`` is the paper's pass, made fast; ``tests/priors/dictionary/readable.py`` has its equations line by line. It is
-not imported here, so that importing the package does not load Numba.
+``compiled`` is the paper's pass, made fast; ``tests/priors/dictionary/readable.py`` has its equations line by line.
 """
-
-from photostereo.priors.dictionary.atoms import check_atom_count, initial_dictionary
-from photostereo.priors.dictionary.patches import PatchGrid
-
-__all__ = ["PatchGrid", "check_atom_count", "initial_dictionary"]

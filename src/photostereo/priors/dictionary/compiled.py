@@ -17,12 +17,18 @@ R0 at the block's start. The changes of the block's earlier atoms k enter one by
 *Chunks.* The patches are split into chunks of a fixed size, which the threads share. Sums over patches are
 formed per chunk and added in the order of the chunks in double precision, so the result is the same for any
 number of threads.
+
+*Changes.* A change of atom k is a patch whose code is not zero before or after the update. The lists ``patch``, ``old`` and
+``new`` (block, w) hold the changes of atom k in row k; those of one chunk start at its first patch, and count the patches
+from there.
+
+All of it is in one file because Numba's cache on disk notices an edit only in the file of the function called.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +36,7 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
 from photostereo.priors.dictionary.atoms import check_thresholds
-from photostereo.priors.dictionary.pass_kernels import follow_pass, products, run_pass, squares_by_chunk
-
-Array = NDArray[Any]
+from photostereo.runtime.loops import njit, prange, shared
 
 #: Patches that one thread handles at a time: their rows fit a second-level cache; fewer would meet too often.
 CHUNK = 768
@@ -42,40 +46,25 @@ FOLLOW_CHUNK = 18
 FOLLOW_AT_ONCE = 8192
 #: Atoms whose products with the residual are taken at once.
 BLOCK = 24
+#: Sums may be reordered and fused, which vectorization needs; infinities and NaN keep their meaning.
+REORDER = {"reassoc", "contract", "nsz"}
 
 
 def dictionary_pass(
-    R: FloatArray,
-    D: FloatArray,
-    B: FloatArray,
-    *,
-    mu: float,
-    q: float = math.inf,
-    update_atoms: bool = True,
+    R: FloatArray, D: FloatArray, B: FloatArray, *, mu: float, q: float = math.inf, update_atoms: bool = True
 ) -> None:
     """One pass over the atoms, **in place**: lowers, in each code and each atom in turn ::
 
         || P - B^T D ||_F^2 + mu^2 ||B||_0   subject to  |B| <= q,  ||d_i|| = 1
 
-    It gives the result of ``update_dictionary`` in ``tests/priors/dictionary/readable.py``, to rounding, and the
-    same one for any number of threads.
+    R (w, m) is on return the residual of the new D and B. Without ``update_atoms`` D stays, and only the codes change. The
+    result is that of ``update_dictionary`` in ``tests/priors/dictionary/readable.py``, to rounding, and the same one for
+    any number of threads.
 
-    Parameters
-    ----------
-    R : (w, m), the residual ``P - B^T D``; on return that of the new D and B
-    D : (K, m), one unit atom per row; updated
-    B : (K, w), the codes, row i those of atom i; updated
-    mu, q : threshold and bound of the codes, ``q >= mu``
-    update_atoms : false keeps the dictionary and updates the codes only
-
-    Notes
-    -----
     The time is that of one matrix product ``R D^T`` plus a part that grows with the number of non-zeros. The
     threads are Numba's and meet once per atom; if other programs keep the cores busy, or many solves run
     at once, one thread is faster (``numba.set_num_threads(1)`` or the variable ``NUMBA_NUM_THREADS=1``).
 
-    Examples
-    --------
     >>> R = np.array([[3.0, 4.0], [0.1, 0.0]])
     >>> D, B = np.array([[1.0, 0.0]]), np.zeros((1, 2))
     >>> dictionary_pass(R, D, B, mu=1.0)
@@ -85,8 +74,7 @@ def dictionary_pass(
     check_thresholds(mu, q)
     _check_arrays(R, D, B)
     real = R.dtype.type
-    work = _Workspace.make(len(R), R.shape[1], R.dtype, CHUNK, min(BLOCK, len(D)))
-    run_pass(R, D, B, real(mu), real(q), update_atoms, CHUNK, work)
+    run_pass(R, D, B, real(mu), real(q), update_atoms, workspace(*R.shape, min(BLOCK, len(D)), R.dtype))
 
 
 def follow_atoms(
@@ -120,9 +108,7 @@ def follow_atoms(
     for first in range(0, len(R), FOLLOW_AT_ONCE):
         control.check()
         patches = first, min(first + FOLLOW_AT_ONCE, len(R))
-        follow_pass(
-            R, D, new, B, gram, gram_new, real(mu), real(q), FOLLOW_CHUNK, min(BLOCK, len(D)), *patches
-        )
+        follow_pass(R, D, new, B, gram, gram_new, real(mu), real(q), *patches)
     D[:] = new
 
 
@@ -133,7 +119,7 @@ def squared_norm(R: FloatArray) -> float:
     400.0
     """
     squared = np.zeros(-(-len(R) // CHUNK))
-    squares_by_chunk(np.ascontiguousarray(R), CHUNK, squared)
+    squares_by_chunk(np.ascontiguousarray(R), squared)
     return float(np.cumsum(squared)[-1]) if len(squared) else 0.0  # in the order of the chunks
 
 
@@ -148,46 +134,300 @@ def _check_arrays(R: FloatArray, D: FloatArray, B: FloatArray, given: FloatArray
         )
 
 
-class _Workspace(NamedTuple):
-    """Arrays of one pass, for the block of atoms at hand; made by NumPy, as Numba takes long to compile it.
+def workspace(w: int, m: int, block: int, dtype: Any) -> tuple[NDArray[Any], ...]:
+    """Arrays of one pass, for the block of atoms at hand; made by NumPy, as Numba takes long to compile it."""
+    chunks = -(-w // CHUNK)
+    flag = np.zeros((chunks, 8 * -(-CHUNK // 8) + 8), np.uint8)
+    return (
+        np.empty((block, w), dtype),  # H: products R0 d_i
+        np.empty((block, m), dtype),  # D_old: the atoms as they were
+        np.empty((block, w), np.int32),  # patch: of each change,
+        np.empty((block, w), dtype),  # old: its code before,
+        np.empty((block, w), dtype),  # new: its code after
+        flag,  # whether a patch of the chunk changes, and padding
+        flag.view(np.uint64),  # eights: the same memory, eight flags at a time
+        np.zeros((chunks, block), np.int64),  # changes: how many are listed
+        np.empty((block, block), dtype),  # gram_old: [i, k] is d_k_old . d_i, for k < i
+        np.empty((block, block), dtype),  # gram_new: [i, k] is d_k . d_i, for k < i
+        np.empty((chunks, m), dtype),  # toward: R^T g_i over the patches of a chunk
+        np.zeros(chunks, dtype),  # overlap: g_i_old . g_i over these
+        np.zeros(chunks, np.int64),  # used: non-zeros of g_i among these
+        np.empty(m),  # direction: the new atom before it has length one, in double precision
+    )
 
-    A change is a patch whose code of an atom is not zero before or after; each chunk lists its own from its
-    first patch on.
+
+@njit(cache=True)
+def ordered_sum(values):  # type: ignore[no-untyped-def]
+    """The sum in the order of the array; in the parallel function ``values.sum()`` would go by threads."""
+    total = values[0] * 0
+    for value in values:
+        total += value
+    return total
+
+
+@njit(cache=True, fastmath=REORDER)
+def dot(a, b):  # type: ignore[no-untyped-def]
+    """The inner product, in the arrays' own precision."""
+    total = a[0] * b[0]
+    for t in range(1, a.size):
+        total += a[t] * b[t]
+    return total
+
+
+@njit(cache=True, fastmath=REORDER)
+def products(R, D, H):  # type: ignore[no-untyped-def]
+    """``H[j, p] = d_j . r_p``, in tiles of 3 patches by 4 atoms, whose sums stay in registers.
+
+    The atoms are taken in panels of 16, which stay in the first-level cache while the patches go by.
     """
+    w, m = R.shape
+    K = D.shape[0]
+    zero = R.dtype.type(0)
+    for panel in range(0, K - 3, 16):
+        for p in range(0, w - 2, 3):
+            r0, r1, r2 = R[p], R[p + 1], R[p + 2]
+            for j in range(panel, min(panel + 16, K - 3), 4):
+                d0, d1, d2, d3 = D[j], D[j + 1], D[j + 2], D[j + 3]
+                s00 = s01 = s02 = s03 = zero
+                s10 = s11 = s12 = s13 = zero
+                s20 = s21 = s22 = s23 = zero
+                for t in range(m):
+                    a0, a1, a2 = r0[t], r1[t], r2[t]
+                    b0, b1, b2, b3 = d0[t], d1[t], d2[t], d3[t]
+                    s00 += a0 * b0
+                    s01 += a0 * b1
+                    s02 += a0 * b2
+                    s03 += a0 * b3
+                    s10 += a1 * b0
+                    s11 += a1 * b1
+                    s12 += a1 * b2
+                    s13 += a1 * b3
+                    s20 += a2 * b0
+                    s21 += a2 * b1
+                    s22 += a2 * b2
+                    s23 += a2 * b3
+                H[j, p], H[j + 1, p], H[j + 2, p], H[j + 3, p] = s00, s01, s02, s03
+                H[j, p + 1], H[j + 1, p + 1], H[j + 2, p + 1], H[j + 3, p + 1] = s10, s11, s12, s13
+                H[j, p + 2], H[j + 1, p + 2], H[j + 2, p + 2], H[j + 3, p + 2] = s20, s21, s22, s23
+    for p in range(w):  # what the tiles leave over
+        for j in range(0 if p >= w - w % 3 else K - K % 4, K):
+            H[j, p] = dot(R[p], D[j])
 
-    H: Array  # (block, w) products R0 d_i
-    D_old: Array  # (block, m) the atoms as they were
-    patch: Array  # (block, w) lists of changes: the patch,
-    old: Array  # (block, w) its code before,
-    new: Array  # (block, w) its code after
-    flag: Array  # (chunks, chunk + 8) whether a patch of the chunk changes, and padding
-    eights: Array  # (chunks, ...) the same memory, eight flags at a time
-    changes: Array  # (chunks, block) how many changes are listed
-    gram_old: Array  # (block, block) [i, k] is d_k_old . d_i, for k < i
-    gram_new: Array  # (block, block) [i, k] is d_k . d_i, for k < i
-    toward: Array  # (chunks, m) R^T g_i over the patches of a chunk; so are the following
-    overlap: Array  # (chunks,) g_i_old . g_i
-    used: Array  # (chunks,) non-zeros of g_i
-    direction: Array  # (m,) the new atom before it has length one, in double precision
 
-    @classmethod
-    def make(cls, w: int, m: int, dtype: Any, chunk: int, block: int) -> _Workspace:
-        chunks = -(-w // chunk)
-        codes = (block, w)
-        flag = np.zeros((chunks, 8 * -(-chunk // 8) + 8), np.uint8)
-        return cls(
-            H=np.empty(codes, dtype),
-            D_old=np.empty((block, m), dtype),
-            patch=np.empty(codes, np.int32),
-            old=np.empty(codes, dtype),
-            new=np.empty(codes, dtype),
-            flag=flag,
-            eights=flag.view(np.uint64),
-            changes=np.zeros((chunks, block), np.int64),
-            gram_old=np.empty((block, block), dtype),
-            gram_new=np.empty((block, block), dtype),
-            toward=np.empty((chunks, m), dtype),
-            overlap=np.zeros(chunks, dtype),
-            used=np.zeros(chunks, np.int64),
-            direction=np.empty(m),
-        )
+@njit(cache=True, fastmath=REORDER)
+def correct(H, i, patch, old, new, changes, gram_old, gram_new):  # type: ignore[no-untyped-def]
+    """``H_i += g_k_old (d_k_old . d_i) - g_k (d_k . d_i)`` for all the changes of the earlier atoms k < i.
+
+    Every fourth atom does so for the three that follow it, too: the lists of changes are read once for four.
+    """
+    four = i - i % 4
+    if four == i and i + 3 < H.shape[0]:
+        h0, h1, h2, h3 = H[i], H[i + 1], H[i + 2], H[i + 3]
+        for k in range(i):
+            a0, a1, a2, a3 = gram_old[i, k], gram_old[i + 1, k], gram_old[i + 2, k], gram_old[i + 3, k]
+            b0, b1, b2, b3 = gram_new[i, k], gram_new[i + 1, k], gram_new[i + 2, k], gram_new[i + 3, k]
+            for t in range(changes[k]):
+                p, before, after = np.uint32(patch[k, t]), old[k, t], new[k, t]
+                h0[p] += before * a0 - after * b0
+                h1[p] += before * a1 - after * b1
+                h2[p] += before * a2 - after * b2
+                h3[p] += before * a3 - after * b3
+        return
+    h = H[i]
+    for k in range(four if four + 3 < H.shape[0] else 0, i):
+        a, b = gram_old[i, k], gram_new[i, k]
+        for t in range(changes[k]):
+            h[np.uint32(patch[k, t])] += old[k, t] * a - new[k, t] * b
+
+
+@njit(cache=True)
+def list_changes(h, g, mu, patch, flag, eights):  # type: ignore[no-untyped-def]
+    """The places where ``|h + g| >= mu`` or g is not zero, in order; how many.
+
+    They are few and cannot be foreseen. So every place is flagged first, which vectorises, and the flags are
+    looked at eight at a time. ``flag`` has room for them, and for eight more; ``eights`` is the same memory.
+    """
+    zero = mu - mu
+    for p in range(h.size):
+        flag[p] = (abs(h[p] + g[p]) >= mu) | (g[p] != zero)
+    for p in range(h.size, h.size + 8):
+        flag[p] = 0
+    count = np.uint32(0)  # without a sign: no index counts from the end
+    for k in range(-(-h.size // 8)):
+        if eights[k] != 0:
+            for p in range(np.uint32(8 * k), np.uint32(8 * k + 8)):
+                if flag[p]:
+                    patch[count] = p
+                    count += np.uint32(1)
+    return int(count)
+
+
+@njit(cache=True)
+def threshold(h, g, mu, q, patch, old, new, count):  # type: ignore[no-untyped-def]
+    """``g <- H_mu(h + g)`` clipped to q, at the listed patches; counts non-zeros and sums ``g_old . g``."""
+    zero = mu - mu
+    kept, overlap = 0, zero
+    for t in range(count):
+        p = np.uint32(patch[t])
+        before = g[p]
+        y = h[p] + before
+        after = min(max(y, -q), q) if abs(y) >= mu else zero
+        g[p] = after
+        kept += after != zero
+        old[t], new[t] = before, after
+        overlap += before * after
+    return kept, overlap
+
+
+@njit(cache=True, fastmath=REORDER)
+def accumulate(R, patch, new, count, toward):  # type: ignore[no-untyped-def]
+    """``toward = sum_p g_p r_p`` over the changes; eight at a time, to wait less for rows of R from memory."""
+    for s in range(toward.size):
+        toward[s] = 0
+    end = count - count % 8
+    for t in range(0, end, 8):
+        r0, r1, r2, r3 = R[patch[t]], R[patch[t + 1]], R[patch[t + 2]], R[patch[t + 3]]
+        r4, r5, r6, r7 = R[patch[t + 4]], R[patch[t + 5]], R[patch[t + 6]], R[patch[t + 7]]
+        g0, g1, g2, g3 = new[t], new[t + 1], new[t + 2], new[t + 3]
+        g4, g5, g6, g7 = new[t + 4], new[t + 5], new[t + 6], new[t + 7]
+        for s in range(toward.size):
+            first = (g0 * r0[s] + g1 * r1[s]) + (g2 * r2[s] + g3 * r3[s])
+            second = (g4 * r4[s] + g5 * r5[s]) + (g6 * r6[s] + g7 * r7[s])
+            toward[s] += first + second
+    for t in range(end, count):
+        r, g = R[patch[t]], new[t]
+        for s in range(toward.size):
+            toward[s] += g * r[s]
+
+
+@njit(cache=True)
+def new_atom(d, is_used, toward, overlap, direction):  # type: ignore[no-untyped-def]
+    """``d_i <- E_i^T g_i / ||E_i^T g_i||``, or e_1 if g_i = 0; adds the chunks' sums in their order.
+
+    ``direction`` is where they are added, in double precision.
+    """
+    if not is_used:
+        for s in range(d.size):
+            d[s] = 0
+        d[0] = 1
+        return
+    for s in range(d.size):
+        direction[s] = 0
+    own = 0.0
+    for c in range(toward.shape[0]):
+        own += overlap[c]
+        for s in range(d.size):
+            direction[s] += toward[c, s]
+    for s in range(d.size):
+        direction[s] += own * d[s]
+    length = math.sqrt(dot(direction, direction))
+    if length > 0:  # else every unit vector does equally well, and d_i stays
+        for s in range(d.size):
+            d[s] = direction[s] / length
+
+
+@njit(cache=True, fastmath=REORDER)
+def apply_changes(R, before, after, patch, old, new, count):  # type: ignore[no-untyped-def]
+    """``r_p += g_old d_old - g d`` for the changes of one atom in one chunk."""
+    for t in range(count):
+        r = R[patch[t]]
+        a, b = old[t], new[t]
+        for s in range(r.size):
+            r[s] += a * before[s] - b * after[s]
+
+
+@njit(cache=True, parallel=True)
+def run_pass(R, D, B, mu, q, update_atoms, work):  # type: ignore[no-untyped-def]
+    """The whole pass; ``work`` is a :func:`workspace`."""
+    H, D_old, patch, old, new, flag, eights, changes, gram_old, gram_new = work[:10]
+    toward, overlap, used, direction = work[10:]
+    (w, m), K = R.shape, D.shape[0]
+    chunks, block = changes.shape
+    for atom in range(K + 1):  # the last turn applies what the last atom has changed
+        start, i = atom - atom % block, atom % block
+        size = min(block, K - start)
+        before = (atom - 1) % block  # the row of the atom before, whose changes R still lacks
+        for c in prange(chunks):
+            low, high = c * CHUNK, min((c + 1) * CHUNK, w)
+            r, h = R[low:high], H[:size, low:high]
+            places, olds, news = patch[:, low:high], old[:, low:high], new[:, low:high]
+            if atom > 0:
+                listed = places[before], olds[before], news[before], changes[c, before]
+                apply_changes(r, D_old[before], D[atom - 1], *listed)
+            if atom == K:
+                continue
+            if i == 0:
+                products(r, D[start : start + size], h)
+            correct(h, i, places, olds, news, changes[c], gram_old, gram_new)
+            g = B[atom, low:high]
+            count = list_changes(h[i], g, mu, places[i], flag[c], eights[c])
+            kept, own = threshold(h[i], g, mu, q, places[i], olds[i], news[i], count)
+            changes[c, i], used[c], overlap[c] = count, kept, own
+            if update_atoms:
+                accumulate(r, places[i], news[i], count, toward[c])
+        if atom == K:
+            break
+        for s in range(m):  # a slice would take seconds to compile
+            D_old[i, s] = D[atom, s]
+        if update_atoms:
+            new_atom(D[atom], ordered_sum(used) > 0, toward, overlap, direction)
+        for j in range(i + 1, size):
+            gram_old[j, i] = dot(D_old[i], D[start + j])
+            gram_new[j, i] = dot(D[atom], D[start + j])
+
+
+@shared(of="squared", fastmath=REORDER)
+def squares_by_chunk(first, last, R, squared):  # type: ignore[no-untyped-def]
+    """``||R||_F^2`` of each chunk, in double precision."""
+    for c in range(first, last):
+        total = 0.0
+        for p in range(c * CHUNK, min((c + 1) * CHUNK, R.shape[0])):
+            for s in range(R.shape[1]):
+                total += np.float64(R[p, s]) * np.float64(R[p, s])
+        squared[c] = total
+
+
+# If the new atoms are known beforehand, patches do not depend on each other: codes and residual of a patch stay in the
+# first-level cache from the first atom to the last, and the threads never meet. The result is that of a pass atom by
+# atom, to rounding.
+
+
+@njit(cache=True, fastmath=REORDER)
+def _follow(R, before, after, B, gram, gram_new, H, mu, q):  # type: ignore[no-untyped-def]
+    """One block of atoms on one chunk of patches: codes, then residual."""
+    zero = mu - mu
+    size, m = before.shape
+    for p in range(R.shape[0]):
+        h, r = H[p], R[p]
+        for i in range(size):
+            old = B[i, p]
+            y = h[i] + old
+            if abs(y) < mu and old == zero:
+                continue
+            new = min(max(y, -q), q) if abs(y) >= mu else zero
+            B[i, p] = new
+            g, g_new = gram[i], gram_new[i]
+            for j in range(i + 1, size):
+                h[j] += old * g[j] - new * g_new[j]
+            d, d_new = before[i], after[i]
+            for t in range(m):
+                r[t] += old * d[t] - new * d_new[t]
+
+
+@njit(cache=True, parallel=True)
+def follow_pass(R, D, given, B, gram, gram_new, mu, q, first, last):  # type: ignore[no-untyped-def]
+    """Codes B and residual R of the patches ``first`` to ``last`` after a pass in which each atom of D is replaced by the
+    given one when its turn is over.
+
+    ``gram[k, j] = d_k . d_j`` and ``gram_new[k, j] = given_k . d_j``.
+    """
+    K = D.shape[0]
+    for c in prange(-(-(last - first) // FOLLOW_CHUNK)):
+        low, high = first + c * FOLLOW_CHUNK, min(first + (c + 1) * FOLLOW_CHUNK, last)
+        H = np.empty((high - low, min(BLOCK, K)), R.dtype)
+        for start in range(0, K, BLOCK):
+            end = min(start + BLOCK, K)
+            before, after, codes = D[start:end], given[start:end], B[start:end, low:high]
+            own, new = gram[start:end, start:end], gram_new[start:end, start:end]
+            products(R[low:high], before, H.T)
+            _follow(R[low:high], before, after, codes, own, new, H, mu, q)

@@ -133,24 +133,16 @@ def _build(values: Mapping[str, Any], setting: Setting) -> tuple[DictionaryPrior
     from photostereo.priors.dictionary.prior import DictionaryPrior
 
     size, stride, domain = values["patch"], values["stride"], setting.domain
-    if domain.side:
-        grid = PatchGrid.of_crops(domain.mask, domain.side, size=size, stride=stride)
-        cover = size[0] * size[1] / stride**2  # in the picture, crops have neighbors
-    else:
-        grid = PatchGrid.from_mask(domain.mask, size=size, stride=stride)
-        cover = grid.mean_count
-    chosen = dict(
-        zip(("lam", "mu"), choose_strength(setting.noise, setting.hessian, cover=cover), strict=True)
-    )
+    grid = PatchGrid.from_mask(domain.mask, size=size, stride=stride, side=domain.side)
+    # In the picture, crops have neighbors.
+    cover = size[0] * size[1] / stride**2 if domain.side else float(grid.count.mean())
+    lam, mu = choose_strength(setting.noise, setting.hessian, cover=cover)
+    chosen = {"lam": lam, "mu": mu}
     values = {**values, **{name: value for name, value in chosen.items() if values[name] is None}}
     prior = DictionaryPrior(
         grid,
-        lam=values["lam"],
-        mu=values["mu"],
-        q=values["q"],
+        **{name: values[name] for name in ("lam", "mu", "q", "dictionary", "learn")},
         atoms=values["atoms"] or None,
-        dictionary=values["dictionary"],
-        learn=values["learn"],
         lessons=setting.lessons,
         rng=values["seed"],
         dtype=np.float32 if values["precision"] == "single" else np.float64,

@@ -1,5 +1,5 @@
 // Cutting patches out of normal maps and adding them back, for several normal maps at once; see
-// patch_kernels.py.
+// patches.py.
 //
 // Compiled at run time with REAL (float or double). Every output is written by one thread, in a fixed order.
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import ParameterError
+from photostereo.runtime.loops import njit, shared
 
 IntArray = NDArray[np.int32]
 
@@ -56,16 +57,25 @@ class PatchGrid:
     #: The top row and the left column of each kept window.
     window_rows: IntArray
     window_cols: IntArray
-    pixels_in_windows: int  #: Mask pixels of all windows together: a pixel counts in each that holds it.
 
     @classmethod
     def from_mask(
-        cls, mask: BoolArray, *, size: tuple[int, int, int] = (8, 8, 3), stride: int | tuple[int, int] = 4
+        cls,
+        mask: BoolArray,
+        *,
+        size: tuple[int, int, int] = (8, 8, 3),
+        stride: int | tuple[int, int] = 4,
+        side: int = 0,
     ) -> PatchGrid:
         """The grid of patches that touch ``mask``.
 
         ``size`` is (w_x, w_y, w_z), columns, rows and components (1 or 3) of a patch. The ``stride`` is at most a
-        patch's width, so that every pixel is covered.
+        patch's width, so that every pixel is covered. If the picture consists of crops of ``side`` rows, one below the
+        other, no patch reaches over two of them.
+
+        >>> grid = PatchGrid.from_mask(np.ones((32, 16), bool), side=16)
+        >>> grid.row_starts.tolist(), grid.n_patches
+        ([0, 4, 8, 16, 20, 24], 18)
         """
         mask = np.array(mask, dtype=bool)
         if mask.ndim != 2 or not mask.any():
@@ -74,53 +84,21 @@ class PatchGrid:
                 f"{mask.shape} and {int(mask.sum())} pixels. Check the capture's mask.",
                 code="empty-mask",
             )
-        size, stride = _checked_size(size), _checked_stride(stride)
-        _check_fit(mask.shape, size, stride)
         height, width = mask.shape
-        starts = patch_starts(height, size[1], stride[1]), patch_starts(width, size[0], stride[0])
-        return cls._touching(mask, size, stride, *starts)
-
-    @classmethod
-    def of_crops(
-        cls, mask: BoolArray, side: int, *, size: tuple[int, int, int] = (8, 8, 3), stride: int = 4
-    ) -> PatchGrid:
-        """The patches of square crops of ``side`` rows that lie below each other; none reaches over two.
-
-        >>> grid = PatchGrid.of_crops(np.ones((32, 16), bool), 16)
-        >>> grid.row_starts.tolist(), grid.n_patches
-        ([0, 4, 8, 16, 20, 24], 18)
-        """
-        mask = np.array(mask, dtype=bool)
-        size, steps = _checked_size(size), _checked_stride(stride)
-        _check_fit((side, mask.shape[1]), size, steps)
-        inside = patch_starts(side, size[1], steps[1])
-        tops = np.arange(0, len(mask), side, dtype=np.int32)
-        rows = (tops[:, None] + inside).ravel()
-        return cls._touching(mask, size, steps, rows, patch_starts(mask.shape[1], size[0], steps[0]))
-
-    @classmethod
-    def _touching(
-        cls,
-        mask: BoolArray,
-        size: tuple[int, int, int],
-        stride: tuple[int, int],
-        row_starts: IntArray,
-        col_starts: IntArray,
-    ) -> PatchGrid:
+        size, stride = _checked_size(size), _checked_stride(stride)
+        _check_fit((side or height, width), size, stride)
+        tops = np.arange(0, height, side or height, dtype=np.int32)
+        row_starts = (tops[:, None] + patch_starts(side or height, size[1], stride[1])).ravel()
+        col_starts = patch_starts(width, size[0], stride[0])
         # Mask pixels in each window from the summed-area table, without looking into every window.
-        table = np.zeros(
-            (mask.shape[0] + 1, mask.shape[1] + 1), dtype=np.int32 if mask.size < 2**31 else np.int64
-        )
+        table = np.zeros((height + 1, width + 1), dtype=np.int32 if mask.size < 2**31 else np.int64)
         np.cumsum(mask, axis=0, dtype=table.dtype, out=table[1:, 1:])
         np.cumsum(table[1:, 1:], axis=1, out=table[1:, 1:])
         top, left = row_starts[:, None], col_starts[None, :]
         low, right = top + size[1], left + size[0]
-        inside = table[low, right] - table[top, right] - table[low, left] + table[top, left]
-        rows, cols = np.nonzero(inside > 0)
-        fields = (mask, row_starts, col_starts, row_starts[rows], col_starts[cols])
-        for array in fields:
-            array.setflags(write=False)
-        return cls(fields[0], size, stride, *fields[1:], int(inside.sum(dtype=np.int64)))
+        rows, cols = np.nonzero(table[low, right] - table[top, right] - table[low, left] + table[top, left])
+        mask.setflags(write=False)
+        return cls(mask, size, stride, row_starts, col_starts, row_starts[rows], col_starts[cols])
 
     @cached_property
     def n_pixels(self) -> int:
@@ -137,11 +115,6 @@ class PatchGrid:
         """Number of values in one patch, ``m = w_x w_y w_z``."""
         return self.size[0] * self.size[1] * self.size[2]
 
-    @property
-    def mean_count(self) -> float:
-        """The mean of :attr:`count`."""
-        return self.pixels_in_windows / self.n_pixels
-
     @cached_property
     def count(self) -> NDArray[np.float64]:
         """How many patches cover each mask pixel: the diagonal of ``sum_j P_j^T P_j``, shape (N,).
@@ -155,39 +128,27 @@ class PatchGrid:
 
     def extract(self, n: FloatArray) -> FloatArray:
         """All patches of the normals ``n`` (N, 3): one row per patch, shape (w, m), in the dtype of ``n``."""
-        n = self._checked_normals(n)
         return self.add_extract(n, np.zeros((self.n_patches, self.patch_length), dtype=n.dtype))
 
     def add_extract(self, n: FloatArray, out: FloatArray) -> FloatArray:
         """``out += extract(n)`` in place: with a change of n this brings ``R = P - B^T D`` up to date."""
-        from photostereo.priors.dictionary.patch_kernels import cut
-
-        windows = self._as_windows(out, writes=True)
-        cut(self._picture(n, out.dtype), self.window_rows, self.window_cols, windows)
+        n, windows = self._checked_normals(n), self._as_windows(out, writes=True)
+        picture = np.empty((3, *self.mask.shape), dtype=out.dtype)
+        paste(n, self._pixel_index, picture)
+        cut(picture, self.window_rows, self.window_cols, windows)
         return out
 
     def adjoint(self, P: FloatArray) -> FloatArray:
-        """``sum_j P_j^T p_j``: add every patch back where it was cut out; (w, m) to (N, 3), dtype of ``P``.
-
-        Each row of the picture gathers its own values in a fixed order, so the result does not depend on the
-        threads.
-        """
+        """``sum_j P_j^T p_j``: add every patch back where it was cut out; (w, m) to (N, 3), dtype of ``P``."""
         return -self.pull(np.zeros((self.n_pixels, 3), dtype=P.dtype), P)
 
     def pull(self, n: FloatArray, R: FloatArray, lam: Any = 1.0) -> FloatArray:
         """``lam sum_j P_j^T D b_j`` from the residual alone: ``lam (count * n - adjoint(R))``, (N, 3), dtype of ``n``."""
-        from photostereo.priors.dictionary.patch_kernels import pull_back
-
         n, windows = self._checked_normals(n), self._as_windows(R, writes=False)
-        out = np.empty_like(n)
-        lines = self._lines(windows.dtype)
+        height, width = self.mask.shape
+        out, lines = np.empty_like(n), np.empty((height, 3, width), windows.dtype)
         pull_back(windows, self._window_index, self._pixel_index, self.count, n, float(lam), lines, out)
         return out
-
-    def _lines(self, dtype: Any) -> NDArray[Any]:
-        """Where the kernels collect the rows of a picture."""
-        height, width = self.mask.shape
-        return np.empty((height, 3, width), dtype)
 
     # What the kernels need, computed once per grid.
 
@@ -217,15 +178,6 @@ class PatchGrid:
         """For each row of the picture the range [first, last) of row starts that cover it, and so for each column."""
         (w_x, w_y, _), (height, width) = self.size, self.mask.shape
         return *_covering(self.row_starts, height, w_y), *_covering(self.col_starts, width, w_x)
-
-    def _picture(self, n: FloatArray, dtype: Any) -> NDArray[Any]:
-        """The normals as three planes (3, H, W), zero outside the mask."""
-        from photostereo.priors.dictionary.patch_kernels import paste
-
-        n = self._checked_normals(n)
-        picture = np.empty((3, *self.mask.shape), dtype=dtype)
-        paste(n, self._pixel_index, picture)
-        return picture
 
     def _checked_normals(self, n: FloatArray) -> FloatArray:
         n = np.ascontiguousarray(n)
@@ -274,3 +226,69 @@ def _check_fit(shape: tuple[int, ...], size: tuple[int, int, int], stride: tuple
             raise ParameterError(code="patch-larger-than-picture", axis=axis, width=width, length=length)
         if step > width:
             raise ParameterError(code="stride-larger-than-patch", step=step, axis=axis, width=width)
+
+
+# The loops. The normals go through a picture of three planes (3, H, W), where a row of a patch is contiguous. Every output
+# is written by one thread, in a fixed order, so the results do not depend on the number of threads.
+
+
+@shared(of="pixel_index")
+def paste(first, last, n, pixel_index, picture):  # type: ignore[no-untyped-def]
+    """The normals of the mask pixels as a picture (3, H, W), zero outside the mask."""
+    for row in range(first, last):
+        for col in range(picture.shape[2]):
+            pixel = pixel_index[row, col]
+            if pixel >= 0:
+                for c in range(3):
+                    picture[c, row, col] = n[pixel, c]
+            else:
+                for c in range(3):
+                    picture[c, row, col] = 0
+
+
+@shared(of="window_rows")
+def cut(first, last, picture, window_rows, window_cols, windows):  # type: ignore[no-untyped-def]
+    """``windows[j, c, y, x] += picture[c, row_j + y, col_j + x]``."""
+    w_y, w_x = windows.shape[2], windows.shape[3]
+    for j in range(first, last):
+        for c in range(3):
+            for y in range(w_y):
+                source = picture[c, window_rows[j] + y, window_cols[j] : window_cols[j] + w_x]
+                target = windows[j, c, y]
+                for x in range(w_x):
+                    target[x] += source[x]
+
+
+@njit(cache=True)
+def _sum_row(windows, window_index, row, line):  # type: ignore[no-untyped-def]
+    """``line[c, col]`` = the sum of what all the windows across this row of the picture hold there."""
+    w_y, w_x = windows.shape[2], windows.shape[3]
+    for c in range(3):
+        for col in range(line.shape[1]):
+            line[c, col] = 0
+    for a in range(window_index.shape[0]):
+        y = row - window_index[a, 0, 1]
+        if 0 <= y < w_y:
+            for b in range(window_index.shape[1]):
+                j, left = window_index[a, b, 0], window_index[a, b, 2]
+                if j >= 0:
+                    for c in range(3):
+                        target, source = line[c, left : left + w_x], windows[j, c, y]
+                        for x in range(w_x):
+                            target[x] += source[x]
+
+
+@shared(of="pixel_index")
+def pull_back(first, last, windows, window_index, pixel_index, count, n, lam, lines, out):  # type: ignore[no-untyped-def]
+    """λ times ``count n`` less the sum of that pixel's value over all the windows that cover it, for every mask pixel.
+
+    ``lines`` (H, 3, W) is where each row of the picture collects its row of every window across it.
+    """
+    for row in range(first, last):
+        line = lines[row]
+        _sum_row(windows, window_index, row, line)
+        for col in range(pixel_index.shape[1]):
+            pixel = pixel_index[row, col]
+            if pixel >= 0:
+                for c in range(3):
+                    out[pixel, c] = lam * (count[pixel] * n[pixel, c] - line[c, col])

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
+from photostereo.priors.dictionary import compiled
 from photostereo.priors.dictionary.atoms import check_atom_count, check_thresholds, initial_dictionary
 from photostereo.priors.dictionary.patches import PatchGrid
 from photostereo.priors.protocol import Lesson, Prior, PriorState
@@ -58,7 +59,13 @@ class DictionaryPrior(Prior):
     ) -> None:
         check_thresholds(float(np.max(to_numpy(mu))), q)
         self.grid = grid
-        self._patches = self._patches_on(device)
+        self._patches: Any = grid
+        self._passes: Any = compiled
+        if device.uses_torch:
+            from photostereo.priors.dictionary import torch_pass
+            from photostereo.priors.dictionary.torch_patches import TorchPatches
+
+            self._patches, self._passes = TorchPatches(grid, device.torch_name), torch_pass
         self.lam, self.mu, self.q, self.learn = lam, mu, q, learn
         self._dictionary, self._rng, self._dtype = dictionary, rng, np.dtype(dtype)
         if lessons:
@@ -72,17 +79,11 @@ class DictionaryPrior(Prior):
         if learn and not lessons:
             check_atom_count(atoms or len(dictionary), self.grid.n_patches)
 
-    def _patches_on(self, device: Device) -> Any:
-        if not device.uses_torch:
-            return self.grid
-        from photostereo.priors.dictionary.torch_patches import TorchPatches
-
-        return TorchPatches(self.grid, device.torch_name)
-
     def begin(self, normals: Array) -> PriorState:
         """The initial dictionary and no codes."""
-        residual = self._patches.extract(cast(normals, self._dtype.name))
-        problems, patches = residual.shape[:-2], residual.shape[-2]
+        problems, patches = tuple(normals.shape[:-2]), self.grid.n_patches
+        residual = zeros((*problems, patches, self.grid.patch_length), normals, self._dtype.name)
+        self.follow({"residual": residual}, normals)
         examples = None
         if isinstance(self._dictionary, str) and self._dictionary == "random-patches":
             examples = to_numpy(residual).reshape(-1, *residual.shape[-2:])[0]
@@ -100,24 +101,12 @@ class DictionaryPrior(Prior):
         given = None
         if self._lessons:
             given = self._lessons[min(iteration, len(self._lessons) - 1)]["atoms"]
-        if is_tensor(residual):
-            from photostereo.priors.dictionary import torch_pass
-
-            if given is None:
-                torch_pass.dictionary_pass(
-                    residual, atoms, codes, mu=self.mu, q=self.q, update_atoms=self.learn
-                )
-            else:
-                same = cast(like(given, residual), self._dtype.name)
-                torch_pass.follow_atoms(residual, atoms, codes, same, mu=float(self.mu), q=self.q)
+        bounds = {"mu": self.mu, "q": self.q}
+        if given is None:
+            self._passes.dictionary_pass(residual, atoms, codes, **bounds, update_atoms=self.learn)
         else:
-            from photostereo.priors.dictionary import compiled
-
-            mu = float(self.mu)
-            if given is None:
-                compiled.dictionary_pass(residual, atoms, codes, mu=mu, q=self.q, update_atoms=self.learn)
-            else:
-                compiled.follow_atoms(residual, atoms, codes, given, mu=mu, q=self.q, control=control)
+            same = cast(like(given, residual), self._dtype.name)
+            self._passes.follow_atoms(residual, atoms, codes, same, **bounds, control=control)
 
     def pull(self, state: PriorState, normals: Array) -> tuple[Array, Array]:
         """λ c, c the number of patches that cover a pixel, and λ r = λ Σ P_jᵀ D b_j."""
@@ -141,9 +130,7 @@ class DictionaryPrior(Prior):
             # Rows in their own precision, their sum in double: float32 over millions of values loses digits.
             fit = cast((residual * residual).sum(-1), "float64").sum(-1)
         else:
-            from photostereo.priors.dictionary.compiled import squared_norm
-
-            fit = squared_norm(residual)
+            fit = compiled.squared_norm(residual)
         return {"fit": self.lam * fit, "sparsity": self.lam * sparsity}
 
     def record(self, state: PriorState) -> dict[str, Array]:

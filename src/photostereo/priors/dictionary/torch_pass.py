@@ -1,7 +1,6 @@
-"""The dictionary pass on torch tensors: plain torch on any device, one fused CUDA kernel on a GPU.
+"""The dictionary pass on torch tensors: one fused CUDA kernel on a GPU; elsewhere :mod:`.compiled`, on their memory.
 
-Both are the paper's sequential update (``tests/priors/dictionary/readable.py``), and both take several problems at once:
-every array may have a leading axis of problems (for example the (lambda, mu) pairs of a grid), each with its own
+Every array may have a leading axis of problems (for example the (lambda, mu) pairs of a grid), each with its own
 dictionary and codes.
 """
 
@@ -10,6 +9,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from typing import Any
+
+import torch
+
+from photostereo.core.control import SILENT, Control
+from photostereo.priors.dictionary import compiled
+from photostereo.runtime.cuda_kernels import c_name, launch
 
 Tensor = Any
 
@@ -24,87 +29,41 @@ WIDEST_DIRECT_SUM = 24
 
 
 def dictionary_pass(
-    R: Tensor, D: Tensor, B: Tensor, *, mu: Tensor, q: Tensor, update_atoms: bool = True
+    R: Tensor, D: Tensor, B: Tensor, *, mu: Tensor, q: float, update_atoms: bool = True
 ) -> None:
-    """One pass over the atoms, **in place**; see :func:`photostereo.priors.dictionary.compiled.dictionary_pass`.
+    """One pass over the atoms, **in place**; see :func:`.compiled.dictionary_pass`.
 
-    The arrays are contiguous and of one floating type, and may have a leading axis of problems; ``mu`` and ``q`` are one
-    for all of them or one for each.
+    The arrays are contiguous and of one floating type, and may have a leading axis of problems; ``mu`` is one for all of
+    them or one for each.
     """
-    import torch
-
     problems = R.shape[0] if R.ndim == 3 else 1
     arrays = [array.view(problems, *array.shape[-2:]) for array in (R, D, B)]
     # A number becomes a tensor on the device itself: a copy from the host would wait for all queued work.
-    bounds = [
-        value.to(R.dtype).expand(problems).contiguous()
-        if torch.is_tensor(value)
-        else torch.full((problems,), value, dtype=R.dtype, device=R.device)
-        for value in (mu, q)
-    ]
-    run = fused_pass if R.is_cuda else plain_pass
-    run(arrays[0], arrays[1], arrays[2], bounds[0], bounds[1], update_atoms)
+    least = mu if torch.is_tensor(mu) else torch.full((problems,), mu, dtype=R.dtype, device=R.device)
+    least = least.to(R.dtype).expand(problems).contiguous()
+    if R.is_cuda:
+        fused_pass(*arrays, least, torch.full_like(least, q), update_atoms)
+        return
+    for *one, own in zip(*arrays, least.tolist(), strict=True):
+        compiled.dictionary_pass(*(part.numpy() for part in one), mu=own, q=q, update_atoms=update_atoms)
 
 
-def plain_pass(
-    R: Tensor,
-    D: Tensor,
-    B: Tensor,
-    mu: Tensor,
-    q: Tensor,
-    update_atoms: bool,
-    given: Tensor | None = None,
+def follow_atoms(
+    R: Tensor, D: Tensor, B: Tensor, given: Tensor, *, mu: float, q: float, control: Control = SILENT
 ) -> None:
-    """The pass in plain torch, on any device: the text of the fused kernel, one line per step.
-
-    Atoms that are ``given`` (K, m) take the place of those that would be learned.
-    """
-    import torch
-
-    mu, q = mu[:, None], q[:, None]
-    first = torch.zeros_like(D[:, 0])
-    first[:, 0] = 1
-    for i in range(D.shape[1]):
-        d, old = D[:, i].clone(), B[:, i].clone()
-        y = torch.einsum("gwm,gm->gw", R, d) + old
-        g = torch.where(y.abs() < mu, torch.zeros_like(y), y).clamp(-q, q)
-        B[:, i] = g
-        if given is not None:
-            D[:, i] = given[i]
-        elif update_atoms:
-            toward = torch.einsum("gwm,gw->gm", R, g) + d * (old * g).sum(1, keepdim=True)
-            length = torch.linalg.vector_norm(toward, dim=1, keepdim=True)
-            used = (g != 0).any(1, keepdim=True)
-            D[:, i] = torch.where(used, torch.where(length > 0, toward / length, d), first)
-        R += torch.einsum("gw,gm->gwm", old, d) - torch.einsum("gw,gm->gwm", g, D[:, i])
-
-
-def follow_atoms(R: Tensor, D: Tensor, B: Tensor, given: Tensor, *, mu: float, q: float) -> None:
     """A pass in which each atom of D is replaced by the given one when its turn is over, **in place**.
 
-    As :func:`photostereo.priors.dictionary.compiled.follow_atoms`; tensors of one problem.
+    As :func:`.compiled.follow_atoms`; tensors of one problem.
     """
-    import torch
-
     if not R.is_cuda:
-        bounds = [torch.full((1,), value, dtype=R.dtype, device=R.device) for value in (mu, q)]
-        plain_pass(R[None], D[None], B[None], bounds[0], bounds[1], True, given)
+        arrays = (part.numpy() for part in (R, D, B, given))
+        compiled.follow_atoms(*arrays, mu=mu, q=q, control=control)
         return
-    from photostereo.runtime.cuda_kernels import c_name, compile_kernel, device_of
-
     patches, length = R.shape
-    with device_of(R):
-        kernel = compile_kernel(
-            "photostereo.priors.dictionary",
-            "follow_atoms.cu",
-            "follow_atoms",
-            REAL=c_name(R.dtype),
-            LENGTH=length,
-            WARPS=FOLLOWING_WARPS,
-        )
-        blocks = min(-(-patches // (8 * FOLLOWING_WARPS)), 1 << 16)
-        arguments = (R, D, given.contiguous(), B, float(mu), float(q), patches, len(D))
-        kernel.launch(blocks, 32 * FOLLOWING_WARPS, arguments)
+    blocks = min(-(-patches // (8 * FOLLOWING_WARPS)), 1 << 16)
+    arguments = (R, D, given.contiguous(), B, float(mu), float(q), patches, len(D))
+    built = {"REAL": c_name(R.dtype), "LENGTH": length, "WARPS": FOLLOWING_WARPS}
+    launch(__package__, "follow_atoms.cu", "follow_atoms", built, arguments, blocks, 32 * FOLLOWING_WARPS)
     D.copy_(given)
 
 
@@ -138,7 +97,7 @@ def plan_launch(
     padded = 32 * math.ceil(length / 32)
     fixed = (
         8 * (length + 1) + itemsize * WARPS * padded + 256
-    )  # total, gathered, and a little of the compiler's own
+    )  # total, gathered, a little of the compiler's own
     per_row, per_resident_row = 2 * itemsize, itemsize * (padded + 2)
     most_rows = max((shared_limit - fixed) // per_resident_row, 1)
     smallest_team = math.ceil(patches / most_rows)
@@ -162,44 +121,31 @@ def fused_pass(
     R: Tensor, D: Tensor, B: Tensor, mu: Tensor, q: Tensor, update_atoms: bool, plan: LaunchPlan | None = None
 ) -> None:
     """The pass as one CUDA kernel per round of problems, ``dictionary_pass.cu``; same arguments, on a GPU."""
-    import torch
-
-    from photostereo.runtime.cuda_kernels import c_name, compile_kernel, device_of
-
     problems, patches, length = R.shape
     atoms = D.shape[1]
     if plan is None:
         limits = torch.cuda.get_device_properties(R.device)
+        sizes = problems, patches, length, R.element_size()
         plan = plan_launch(
-            problems,
-            patches,
-            length,
-            R.element_size(),
+            *sizes,
             processors=limits.multi_processor_count,
             shared_limit=limits.shared_memory_per_block_optin,
         )
-    with device_of(R):
-        kernel = compile_kernel(
-            "photostereo.priors.dictionary",
+    groups = math.ceil(plan.team / plan.group)
+    shares = R.new_empty(2 * plan.at_once * (plan.team + groups) * (length + 1), dtype=torch.float64)
+    for first in range(0, problems, plan.at_once):
+        part = slice(first, min(first + plan.at_once, problems))
+        count = part.stop - part.start
+        arrived = torch.zeros(count * (1 + groups), dtype=torch.int32, device=R.device)
+        arrays = (R[part], D[part], B[part], mu[part], q[part], shares, arrived)
+        launch(
+            __package__,
             "dictionary_pass.cu",
             "dictionary_pass",
-            REAL=c_name(R.dtype),
-            LENGTH=length,
-            WARPS=WARPS,
+            {"REAL": c_name(R.dtype), "LENGTH": length, "WARPS": WARPS},
+            (*arrays, patches, atoms, plan.team, plan.group, plan.rows, plan.resident, update_atoms),
+            count * plan.team,
+            32 * WARPS,
+            shared=plan.shared,
+            cooperative=True,
         )
-        groups = math.ceil(plan.team / plan.group)
-        shares = torch.empty(
-            2 * plan.at_once * (plan.team + groups) * (length + 1), dtype=torch.float64, device=R.device
-        )
-        for first in range(0, problems, plan.at_once):
-            part = slice(first, min(first + plan.at_once, problems))
-            count = part.stop - part.start
-            arrived = torch.zeros(count * (1 + groups), dtype=torch.int32, device=R.device)
-            sizes = (patches, atoms, plan.team, plan.group, plan.rows, plan.resident, update_atoms)
-            kernel.launch(
-                count * plan.team,
-                32 * WARPS,
-                (R[part], D[part], B[part], mu[part], q[part], shares, arrived, *sizes),
-                shared=plan.shared,
-                cooperative=True,
-            )
