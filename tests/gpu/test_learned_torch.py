@@ -18,7 +18,7 @@ pytestmark = pytest.mark.torch
 
 
 def test_torch_equals_compiled() -> None:
-    from photostereo.reflectance.learned.torch_kernels import predict
+    from photostereo.reflectance.learned.torch_network import predict
 
     capture = scenes.render_scene("sphere", size=40, reflectance="ggx", color=True)
     colors, lights = capture.colors(), capture.lights.directions.astype(np.float32)
@@ -33,8 +33,7 @@ def test_torch_equals_compiled() -> None:
 @pytest.mark.parametrize("width", [96, 40])
 def test_a_fused_stage_equals_the_readable_one(width) -> None:
     from photostereo.reflectance.learned.constants import FEATURES
-    from photostereo.reflectance.learned.torch_fused_stage import run_stage
-    from photostereo.reflectance.learned.torch_network import Stage
+    from photostereo.reflectance.learned.torch_network import Stage, run_stage
 
     torch.manual_seed(0)
     stage = Stage(width).cuda().requires_grad_(False)

@@ -112,11 +112,9 @@ def test_misfits_strengths_and_averages_are_the_same(scene, put) -> None:
         strict=True,
     ):
         np.testing.assert_allclose(to_numpy(a), b, atol=1e-3)
-    from photostereo.reflectance.learned.torch_neighbors import average_neighbors as on_tensors
-
     colors = np.stack([pixels, 2 * pixels], -1)
     (quiet, share), (wanted, left) = (
-        on_tensors(put(colors), there, mask, put(noise)),
+        average_neighbors(put(colors), there, mask, put(noise)),
         average_neighbors(colors, pixels, mask, noise),
     )
     np.testing.assert_allclose(to_numpy(quiet), wanted, atol=1e-5)

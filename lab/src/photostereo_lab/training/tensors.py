@@ -1,4 +1,4 @@
-"""Random numbers for many scenes at once, and many small operations of a GPU as one."""
+"""Random numbers for many scenes at once, angles, and many small operations of a GPU as one."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ def uniform(count: int, device: torch.device | str, axes: int = 1) -> Uniform:
         return low + (high - low) * torch.rand(count, *(shape or (1,) * axes), device=device)
 
     return draw
+
+
+def angles(a: Tensor, b: Tensor) -> Tensor:
+    """Angle in radians between unit vectors, well behaved at 0."""
+    return 2.0 * torch.atan2((a - b).norm(dim=-1).clamp_min(1e-7), (a + b).norm(dim=-1).clamp_min(1e-7))
 
 
 @contextmanager

@@ -73,8 +73,8 @@ def dictionary_pass(
     """
     check_thresholds(mu, q)
     _check_arrays(R, D, B)
-    real = R.dtype.type
-    run_pass(R, D, B, real(mu), real(q), update_atoms, workspace(*R.shape, min(BLOCK, len(D)), R.dtype))
+    real, work = R.dtype.type, workspace(len(R), R.shape[1], min(BLOCK, len(D)), R.dtype)
+    run_pass(R, D, B, real(mu), real(q), update_atoms, work)
 
 
 def follow_atoms(

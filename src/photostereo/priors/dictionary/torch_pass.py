@@ -37,15 +37,16 @@ def dictionary_pass(
     them or one for each.
     """
     problems = R.shape[0] if R.ndim == 3 else 1
-    arrays = [array.view(problems, *array.shape[-2:]) for array in (R, D, B)]
+    R, D, B = (array.view(problems, *array.shape[-2:]) for array in (R, D, B))
     # A number becomes a tensor on the device itself: a copy from the host would wait for all queued work.
     least = mu if torch.is_tensor(mu) else torch.full((problems,), mu, dtype=R.dtype, device=R.device)
     least = least.to(R.dtype).expand(problems).contiguous()
     if R.is_cuda:
-        fused_pass(*arrays, least, torch.full_like(least, q), update_atoms)
+        fused_pass(R, D, B, least, torch.full_like(least, q), update_atoms)
         return
-    for *one, own in zip(*arrays, least.tolist(), strict=True):
-        compiled.dictionary_pass(*(part.numpy() for part in one), mu=own, q=q, update_atoms=update_atoms)
+    for own, *one in zip(least.tolist(), R, D, B, strict=True):
+        arrays = (part.numpy() for part in one)
+        compiled.dictionary_pass(*arrays, mu=own, q=q, update_atoms=update_atoms)
 
 
 def follow_atoms(

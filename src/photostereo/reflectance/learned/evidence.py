@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.diagnosis.noise import PixelNoise
+from photostereo.reflectance.learned import kernels
 from photostereo.reflectance.learned.matte import fit_both, matte_witness, misfits_around
+from photostereo.reflectance.learned.neighbors import average_neighbors
 from photostereo.reflectance.learned.student import Student
 from photostereo.reflectance.learned.weights import Weights
 from photostereo.reflectance.learned.witnesses import Witness, combine
@@ -46,12 +48,9 @@ class Evidence:
         def of(part: Array | None) -> Array | None:
             return None if part is None else contiguous(part[which] + 0)
 
-        def those(witness: Witness) -> Witness:
-            return Witness(witness.normals[which] + 0, witness.variance[which] + 0)
-
+        parts = (of(part) for part in (self.pixels, self.colors, self.fine, self.noise))
         around = (of(self.around[0]), of(self.around[1]))
-        pixels, colors, fine, noise = (of(part) for part in (self.pixels, self.colors, self.fine, self.noise))
-        return Evidence(pixels, colors, fine, noise, around, those(self.matte), those(self.network))
+        return Evidence(*parts, around, self.matte.some(which), self.network.some(which))  # type: ignore[arg-type]
 
 
 def gather_evidence(
@@ -115,10 +114,6 @@ def _averaged(
     pixels: Array, colors: Array | None, mask: NDArray[np.bool_], noise: Array, control: Control
 ) -> tuple[Array, Array | None, Array]:
     """Pixels averaged with neighbors that cannot be distinguished within the noise, and the variance that is left."""
-    if is_tensor(pixels):
-        from photostereo.reflectance.learned.torch_neighbors import average_neighbors
-    else:
-        from photostereo.reflectance.learned.neighbors import average_neighbors
     values = pixels
     if colors is not None:
         values = namespace(pixels).concatenate([pixels[..., None], colors], -1)
@@ -140,14 +135,10 @@ def _predict(
     """The network's normals and expected errors of the pixels in ``index``, or of all."""
     directions = np.ascontiguousarray(lights.swapaxes(-1, -2), dtype=np.float32)
     if is_tensor(pixels):
-        from photostereo.reflectance.learned.torch_kernels import predict as predict_torch
+        from photostereo.reflectance.learned import torch_network
 
-        normals, errors = predict_torch(
-            pixels if colors is None else colors, directions, weights, index, control
-        )
-        return normals, errors
-    from photostereo.reflectance.learned.kernels import predict
-
+        values = pixels if colors is None else colors
+        return torch_network.predict(values, directions, weights, index, control)  # type: ignore[no-any-return]
     if colors is None:
         colors = np.broadcast_to(pixels[..., None], (*pixels.shape, 3))
-    return predict(colors, directions, weights, index, control)
+    return kernels.predict(colors, directions, weights, index, control)

@@ -12,32 +12,7 @@ from numba import get_num_threads
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.reflectance.learned.constants import (
-    COUNT_FACTOR,
-    COUNT_OFFSET,
-    DARK,
-    FEATURES,
-    GRAZING,
-    GUESS_HALF,
-    HALF_MISFIT,
-    HALF_V,
-    LARGEST_LOG_ERROR,
-    LEAST_LOG_ERROR,
-    LEAST_Z,
-    LOG_FACTOR,
-    MATTE_RIDGE,
-    MOST_LOG,
-    MOST_MATTE,
-    MOST_MISFIT,
-    MOST_ROOT,
-    MOST_V,
-    RIDGE,
-    TINY_INTENSITY,
-    TINY_LAYER,
-    TINY_ROOT,
-    TYPICAL_ERROR,
-    UNKNOWN_ERROR,
-)
+from photostereo.reflectance.learned import constants as c
 from photostereo.reflectance.learned.weights import LAYERS, Weights, stages_of
 from photostereo.runtime.illumination import shading, some_lights
 from photostereo.runtime.loops import njit
@@ -104,7 +79,7 @@ def _predict_batch(
     scaled = np.empty_like(colors)
     _normalize(colors, gray, scaled)
     normal = first_guess(gray, lights)
-    log_error = np.full(pixels, UNKNOWN_ERROR, np.float32)
+    log_error = np.full(pixels, c.UNKNOWN_ERROR, np.float32)
     together = max(1, TOKENS_IN_CACHE // photographs)
     for_tokens = np.ascontiguousarray(lights.reshape(-1, photographs, 3))  # one set, or one of each pixel
     for matrices, vectors in packed:
@@ -115,17 +90,17 @@ def _predict_batch(
 def first_guess(gray: Floats, lights: Floats) -> Floats:
     """A normal from ridge regression on compressed intensities, in front of the object."""
     v = np.maximum(gray, 0.0)
-    v = v / (v + np.float32(GUESS_HALF))
+    v = v / (v + np.float32(c.GUESS_HALF))
     across = lights.swapaxes(-1, -2)
-    gram = across @ lights + RIDGE * gray.shape[1] * np.eye(3, dtype=np.float32)
+    gram = across @ lights + c.RIDGE * gray.shape[1] * np.eye(3, dtype=np.float32)
     normal = shading(v, np.linalg.solve(gram, across).swapaxes(-1, -2).astype(np.float32))
-    normal[:, 2] = np.maximum(normal[:, 2], LEAST_Z)
+    normal[:, 2] = np.maximum(normal[:, 2], c.LEAST_Z)
     return np.asarray(normal / np.linalg.norm(normal, axis=1, keepdims=True), dtype=np.float32)
 
 
 # Pixels do not need each other, so threads are left to :func:`predict`: parallel loops take three times as long to compile.
-@njit(fastmath=True, cache=True)  # type: ignore[untyped-decorator]
-def _normalize(colors: Floats, gray: Floats, scaled: Floats) -> None:
+@njit(fastmath=True, cache=True)
+def _normalize(colors, gray, scaled):  # type: ignore[no-untyped-def]
     """Channel means and channels, divided by the former's root mean square over the photographs."""
     pixels, photographs = gray.shape
     third = np.float32(1.0 / 3.0)
@@ -135,28 +110,19 @@ def _normalize(colors: Floats, gray: Floats, scaled: Floats) -> None:
             value = (colors[p, j, 0] + colors[p, j, 1] + colors[p, j, 2]) * third
             gray[p, j] = value
             total += value * value
-        scale = np.float32(1.0) / np.sqrt(total / np.float32(photographs) + np.float32(TINY_INTENSITY))
+        scale = np.float32(1.0) / np.sqrt(total / np.float32(photographs) + np.float32(c.TINY_INTENSITY))
         for j in range(photographs):
             gray[p, j] *= scale
-            for c in range(3):
-                scaled[p, j, c] = colors[p, j, c] * scale
+            for channel in range(3):
+                scaled[p, j, channel] = colors[p, j, channel] * scale
 
 
-@njit(fastmath=True, cache=True)  # type: ignore[untyped-decorator]
-def _run_stage(
-    gray: Floats,
-    colors: Floats,
-    lights: Floats,
-    matrices: tuple[Floats, ...],
-    vectors: tuple[Floats, ...],
-    together: int,
-    normal: Floats,
-    log_error: Floats,
-) -> None:
+@njit(fastmath=True, cache=True)
+def _run_stage(gray, colors, lights, matrices, vectors, together, normal, log_error):  # type: ignore[no-untyped-def]
     """One stage of all pixels, ``together`` at a time: refine ``normal`` (N, 3) and ``log_error`` (N,) in place."""
     pixels, d = gray.shape
     width = matrices[1].shape[1]
-    tokens = np.empty((together * d, FEATURES), np.float32)
+    tokens = np.empty((together * d, c.FEATURES), np.float32)
     x = np.empty((together * d, width), np.float32)
     y = np.empty((together * d, width), np.float32)
     pool = np.empty((together, 2 * width), np.float32)
@@ -194,16 +160,16 @@ def _run_stage(
             log_error[p] = _refine(normal[p], step[q], vectors[16])
 
 
-@njit(fastmath=True, cache=True)  # type: ignore[untyped-decorator]
-def _multiply(x: Floats, matrix: Floats, out: Floats) -> None:
+@njit(fastmath=True, cache=True)
+def _multiply(x, matrix, out):  # type: ignore[no-untyped-def]
     """x W in slices of a few rows."""
     rows = max(1, MULTIPLICATIONS // matrix.size - 1)
     for first in range(0, len(x), rows):
         np.dot(x[first : first + rows], matrix, out[first : first + rows])
 
 
-@njit(fastmath=True, error_model="numpy", cache=True)  # type: ignore[untyped-decorator]
-def _refine(normal: Floats, step: Floats, bias: Floats) -> np.float32:
+@njit(fastmath=True, error_model="numpy", cache=True)
+def _refine(normal, step, bias):  # type: ignore[no-untyped-def]
     """Add a correction in the rotated frame to one normal, in place; return the logarithm of its expected error."""
     flat = np.sqrt(normal[0] * normal[0] + normal[1] * normal[1])
     length = max(flat, np.float32(1e-6))
@@ -212,23 +178,21 @@ def _refine(normal: Floats, step: Floats, bias: Floats) -> np.float32:
     scale = np.float32(1.0) / max(np.sqrt(x * x + y * y + z * z), np.float32(1e-6))
     normal[0], normal[1] = scale * (cosine * x - sine * y), scale * (sine * x + cosine * y)
     normal[2] = scale * z
-    log_error = step[3] + bias[3] + np.float32(TYPICAL_ERROR)
-    return min(max(log_error, np.float32(LEAST_LOG_ERROR)), np.float32(LARGEST_LOG_ERROR))
+    log_error = step[3] + bias[3] + np.float32(c.TYPICAL_ERROR)
+    return min(max(log_error, np.float32(c.LEAST_LOG_ERROR)), np.float32(c.LARGEST_LOG_ERROR))
 
 
-@njit(fastmath=True, error_model="numpy", cache=True)  # type: ignore[untyped-decorator]
-def _fill_tokens(
-    gray: Floats, colors: Floats, lights: Floats, normal: Floats, log_error: np.float32, tokens: Floats
-) -> None:
+@njit(fastmath=True, error_model="numpy", cache=True)
+def _fill_tokens(gray, colors, lights, normal, log_error, tokens):  # type: ignore[no-untyped-def]
     """The tokens of one pixel, one row per photograph."""
     photographs = len(gray)
     zero, one, half = np.float32(0.0), np.float32(1.0), np.float32(0.5)
-    tiny, limit = np.float32(TINY_ROOT), np.float32(MOST_MISFIT)
-    count = np.float32(np.log(photographs) * COUNT_FACTOR + COUNT_OFFSET)
+    tiny, limit = np.float32(c.TINY_ROOT), np.float32(c.MOST_MISFIT)
+    count = np.float32(np.log(photographs) * c.COUNT_FACTOR + c.COUNT_OFFSET)
     length = max(np.sqrt(normal[0] * normal[0] + normal[1] * normal[1]), np.float32(1e-6))
     cosine, sine, nz = normal[0] / length, normal[1] / length, normal[2]
     nx = np.sqrt(max(one - nz * nz, zero))
-    above, below = zero, np.float32(MATTE_RIDGE)
+    above, below = zero, np.float32(c.MATTE_RIDGE)
     for j in range(photographs):
         x = cosine * lights[j, 0] + sine * lights[j, 1]
         y = cosine * lights[j, 1] - sine * lights[j, 0]
@@ -243,7 +207,7 @@ def _fill_tokens(
         below += facing * facing
     matte = above / below
     # Again, with less weight on what does not fit.
-    above, below = zero, np.float32(MATTE_RIDGE)
+    above, below = zero, np.float32(c.MATTE_RIDGE)
     for j in range(photographs):
         facing, v = max(tokens[j, 3], zero), max(gray[j], zero)
         misfit = v - matte * facing
@@ -254,25 +218,27 @@ def _fill_tokens(
     for j in range(photographs):
         nl, v = tokens[j, 3], max(gray[j], zero)
         misfit = v - matte * max(nl, zero)
-        tokens[j, 7] = half * min(v, np.float32(MOST_V))
-        tokens[j, 8] = min(np.sqrt(v + tiny), np.float32(MOST_ROOT))
-        tokens[j, 9] = v / (v + np.float32(HALF_V))
-        ratio = np.log((v + np.float32(DARK)) / max(nl, np.float32(GRAZING)))
-        tokens[j, 10] = np.float32(LOG_FACTOR) * min(max(ratio, np.float32(-MOST_LOG)), np.float32(MOST_LOG))
+        tokens[j, 7] = half * min(v, np.float32(c.MOST_V))
+        tokens[j, 8] = min(np.sqrt(v + tiny), np.float32(c.MOST_ROOT))
+        tokens[j, 9] = v / (v + np.float32(c.HALF_V))
+        ratio = np.log((v + np.float32(c.DARK)) / max(nl, np.float32(c.GRAZING)))
+        tokens[j, 10] = np.float32(c.LOG_FACTOR) * min(
+            max(ratio, np.float32(-c.MOST_LOG)), np.float32(c.MOST_LOG)
+        )
         tokens[j, 11] = min(max(misfit, -limit), limit)
-        tokens[j, 12] = half * min(matte, np.float32(MOST_MATTE))
+        tokens[j, 12] = half * min(matte, np.float32(c.MOST_MATTE))
         tokens[j, 13] = count
-        tokens[j, 14] = log_error - np.float32(TYPICAL_ERROR)
-        tokens[j, 15] = misfit / (abs(misfit) + np.float32(HALF_MISFIT))
-        for c in range(3):
-            root = np.sqrt(max(colors[j, c], zero) + tiny)
-            tokens[j, 16 + c] = min(root, np.float32(MOST_ROOT))
+        tokens[j, 14] = log_error - np.float32(c.TYPICAL_ERROR)
+        tokens[j, 15] = misfit / (abs(misfit) + np.float32(c.HALF_MISFIT))
+        for channel in range(3):
+            root = np.sqrt(max(colors[j, channel], zero) + tiny)
+            tokens[j, 16 + channel] = min(root, np.float32(c.MOST_ROOT))
 
 
 # Four arrays at most and one row at a time: with more the compiler cannot rule out that they overlap, and does not
 # vectorize. Division as in NumPy avoids a branch for zero.
-@njit(fastmath=True, error_model="numpy", cache=True)  # type: ignore[untyped-decorator]
-def _activate(y: Floats, offset: Floats, gain: Floats, shift: Floats) -> None:
+@njit(fastmath=True, error_model="numpy", cache=True)
+def _activate(y, offset, gain, shift):  # type: ignore[no-untyped-def]
     """In place hardswish(gain · (y + offset) / rms + shift), row by row."""
     rows, width = y.shape
     sixth, half = np.float32(1.0 / 6.0), np.float32(0.5)
@@ -283,14 +249,14 @@ def _activate(y: Floats, offset: Floats, gain: Floats, shift: Floats) -> None:
         for w in range(width):
             value = row[w] + offset[w]
             total += value * value
-        scale = one / np.sqrt(total / np.float32(width) + np.float32(TINY_LAYER))
+        scale = one / np.sqrt(total / np.float32(width) + np.float32(c.TINY_LAYER))
         for w in range(width):
             value = (row[w] + offset[w]) * scale * gain[w] + shift[w]
             row[w] = value * min(max(value * sixth + half, zero), one)
 
 
-@njit(fastmath=True, error_model="numpy", cache=True)  # type: ignore[untyped-decorator]
-def _pool(y: Floats, pool: Floats) -> None:
+@njit(fastmath=True, error_model="numpy", cache=True)
+def _pool(y, pool):  # type: ignore[no-untyped-def]
     """Mean and maximum over the rows."""
     rows, width = y.shape
     for w in range(width):

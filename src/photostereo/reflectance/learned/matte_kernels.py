@@ -29,33 +29,14 @@ def fit_both(
     scaled, misfit = np.empty((2, count, 3), np.float32), np.empty((2, count), np.float32)
     photographs, gain = np.empty((2, count), np.float32), np.empty((2, count), np.float32)
     photographs[0], gain[0] = d, gain_of(lights)
-    _fit_both(
-        pixels,
-        for_loops(lights.swapaxes(-1, -2)),
-        for_loops(pseudo_inverse(lights)),
-        noise,
-        scaled,
-        misfit,
-        photographs[1],
-        gain[1],
-    )
+    shared_or_own = for_loops(lights.swapaxes(-1, -2)), for_loops(pseudo_inverse(lights))
+    _fit_both(pixels, *shared_or_own, noise, scaled, misfit, photographs[1], gain[1])
     whole, lit = (MatteFit(scaled[k], misfit[k], photographs[k], gain[k]) for k in (0, 1))
     return whole, lit
 
 
-@shared(of="pixels", error_model="numpy")  # type: ignore[untyped-decorator]
-def _fit_both(
-    first: int,
-    last: int,
-    pixels: Any,
-    all_lights: Any,
-    inverses: Any,
-    noise: Any,
-    scaled: Any,
-    misfit: Any,
-    lit_count: Any,
-    lit_gain: Any,
-) -> None:
+@shared(of="pixels", error_model="numpy")
+def _fit_both(first, last, pixels, all_lights, inverses, noise, scaled, misfit, lit_count, lit_gain):  # type: ignore[no-untyped-def]
     d = pixels.shape[1]
     for p in range(first, last):
         row = pixels[p]

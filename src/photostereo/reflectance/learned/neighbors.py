@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
+from photostereo.runtime.arrays import Array, cast, contiguous, is_tensor, like, zeros
 from photostereo.runtime.loops import shared
 
 #: Half the side of the window.
@@ -46,29 +47,40 @@ def half_window(reach: int = REACH) -> list[tuple[int, int]]:
 
 
 def average_neighbors(
-    pixels: NDArray[np.float32],
-    guide: NDArray[np.float32],
-    mask: NDArray[np.bool_],
-    noise: NDArray[np.float32],
-    control: Control = SILENT,
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    pixels: Array, guide: Array, mask: NDArray[np.bool_], noise: Array, control: Control = SILENT
+) -> tuple[Array, Array]:
     """Averages of (N, ...) values over neighbors similar in ``guide`` (N, d), and the share (N,) of the noise that is left.
 
     ``noise`` (N,) is the variance of one value of the guide.
     """
+    flat, guide = contiguous(cast(pixels.reshape(len(pixels), -1), "float32")), cast(guide, "float32")
+    ones = zeros((len(flat),), flat, "float32") + 1
+    result, total, squares = flat + 0, ones, ones + 0
+    control.check()
+    if not is_tensor(flat):
+        _in_loops(flat, guide, mask, noise, result, total, squares, control)
+    elif flat.is_cuda:
+        _on_gpu(flat, guide, mask, noise, result, total, squares, control)
+    else:
+        arrays = (array.numpy() for array in (noise, result, total, squares))
+        _in_loops(flat.numpy(), guide.numpy(), mask, *arrays, control)
+    result /= total[:, None]
+    return result.reshape(pixels.shape), squares / total**2
+
+
+def _in_loops(
+    flat: Any, guide: Any, mask: Any, noise: Any, result: Any, total: Any, squares: Any, control: Control
+) -> None:
+    """Add to the sums of values, weights and squared weights what the neighbors of each pixel contribute."""
     scale = np.float32(min(SOFTNESS / guide.shape[1], SOFTEST))
-    height, width = mask.shape
     # A margin around the picture: every neighbor has a place.
     framed = np.pad(mask, REACH)
     index = np.full(framed.shape, -1, np.int32)
     index[framed] = np.arange(len(guide))
+    guide = np.ascontiguousarray(guide)
     control.check()
-    flat = np.ascontiguousarray(pixels.reshape(len(pixels), -1), dtype=np.float32)
-    result, total, squares = flat.copy(), np.ones(len(flat), np.float32), np.ones(len(flat), np.float32)
-    guide = np.ascontiguousarray(guide, dtype=np.float32)
-    control.check()
-    distance = np.zeros((height + 2 * REACH, width + 2 * REACH), np.float32)
-    known, smooth = np.zeros_like(distance), np.full_like(distance, -1.0)
+    distance, known = np.zeros(framed.shape, np.float32), np.zeros(framed.shape, np.float32)
+    smooth = np.full(framed.shape, -1.0, np.float32)
     displacements = half_window()
     control.stage("neighbors", len(displacements))
     for down, right in displacements:
@@ -76,14 +88,36 @@ def average_neighbors(
         _smooth(distance, known, smooth)
         _gather(flat, index, down, right, smooth, noise, scale, result, total, squares)
         control.advance()
-    result /= total[:, None]
-    return result.reshape(pixels.shape), squares / total**2
 
 
-@shared(of="index", fastmath=True)  # type: ignore[untyped-decorator]
-def _distances(
-    first: int, last: int, guide: Any, index: Any, down: int, right: int, distance: Any, known: Any
+def _on_gpu(
+    flat: Any, guide: Any, mask: Any, noise: Any, result: Any, total: Any, squares: Any, control: Control
 ) -> None:
+    """The same on a GPU, in two launches for each row of neighbors."""
+    import torch
+
+    from photostereo.runtime.cuda_kernels import launch
+
+    reach, scale = REACH, min(SOFTNESS / guide.shape[1], SOFTEST)
+    guide, noise = guide.contiguous(), noise.contiguous()
+    places = like(np.flatnonzero(mask).astype(np.int32), flat)
+    index = torch.full((mask.size,), -1, dtype=torch.int32, device=flat.device)
+    index[places] = torch.arange(len(places), dtype=torch.int32, device=flat.device)
+    distance = torch.full((2 * reach + 1, mask.size), -1.0, dtype=torch.float32, device=flat.device)
+    blocks, built = min(-(-len(flat) * 32 // 256), 1 << 20), {"CUTOFF": f"{CUTOFF}f"}
+    control.stage("neighbors", 2 * reach + 1)
+    for down in range(-reach, reach + 1):
+        size = (*mask.shape, down, reach)
+        compared = (guide, index, places, distance, len(flat), guide.shape[1], *size)
+        launch(__package__, "neighbors.cu", "distances", built, compared, blocks)
+        arrays = (flat, index, places, distance, noise, result, total, squares)
+        added = (*arrays, float(scale), len(flat), flat.shape[1], *size)
+        launch(__package__, "neighbors.cu", "gather", built, added, blocks)
+        control.advance()
+
+
+@shared(of="index", fastmath=True)
+def _distances(first, last, guide, index, down, right, distance, known):  # type: ignore[no-untyped-def]
     """Mean squared difference between each pixel and the displaced one, and whether both exist."""
     height, width = index.shape
     for r in range(max(first, REACH), min(last, height - REACH)):
@@ -99,8 +133,8 @@ def _distances(
             known[r, c] = np.float32(1.0) if both else np.float32(0.0)
 
 
-@shared(of="distance", fastmath=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def _smooth(first: int, last: int, distance: Any, known: Any, smooth: Any) -> None:
+@shared(of="distance", fastmath=True, error_model="numpy")
+def _smooth(first, last, distance, known, smooth):  # type: ignore[no-untyped-def]
     """Mean over the 3 × 3 pixels around each, of those that have a distance; −1 if the pixel itself has none."""
     height, width = distance.shape
     for r in range(max(first, REACH), min(last, height - REACH)):
@@ -112,21 +146,8 @@ def _smooth(first: int, last: int, distance: Any, known: Any, smooth: Any) -> No
             smooth[r, c] = total / count if known[r, c] > 0 else np.float32(-1.0)
 
 
-@shared(of="index", fastmath=True)  # type: ignore[untyped-decorator]
-def _gather(
-    first: int,
-    last: int,
-    flat: Any,
-    index: Any,
-    down: int,
-    right: int,
-    smooth: Any,
-    noise: Any,
-    scale: Any,
-    result: Any,
-    total: Any,
-    squares: Any,
-) -> None:
+@shared(of="index", fastmath=True)
+def _gather(first, last, flat, index, down, right, smooth, noise, scale, result, total, squares):  # type: ignore[no-untyped-def]
     """Add the displaced neighbor and its opposite: the distance to the opposite is that of the opposite to this pixel."""
     height, width = index.shape
     for r in range(max(first, REACH), min(last, height - REACH)):

@@ -1,4 +1,4 @@
-// The parts of the set network between its matrix products, each in one launch (`torch_fused_stage.py`).
+// The parts of the set network between its matrix products, each in one launch (`torch_network.py`).
 //
 // Compiled at run time with WIDTH, the numbers per token inside a stage, and TINY_LAYER of `constants.py`.
 

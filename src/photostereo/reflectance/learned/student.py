@@ -17,10 +17,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numba import get_num_threads
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
+from photostereo.reflectance.learned.kernels import MULTIPLICATIONS, _multiply
 from photostereo.reflectance.learned.witnesses import Witness
+from photostereo.runtime.loops import njit, prange
 
 Floats = NDArray[np.float32]
 #: A matrix and an offset.
@@ -34,6 +37,8 @@ LEAST_PIXELS = 600_000
 VISITS, MOST_VISITS = 0.6, 2_500_000
 #: Numbers in a layer, answers in a step, and the rate of the first steps.
 WIDTH, BATCH, RATE = 96, 256, 4e-3
+#: Adam's memory of slopes and of their squares, and what is added to their root.
+MEAN, SQUARE, TINY = 0.9, 0.98, 1e-8
 #: Steps until that rate is reached, and between two moments of canceling.
 WARM_UP = 50
 #: A pixel is left to the set network if the expected squared miss is above FAR times the squared expected error, or is among
@@ -73,7 +78,7 @@ class Student:
         trusted = np.empty(len(which), np.bool_)
         for first in range(0, len(which), AT_ONCE):
             part, some = slice(first, first + AT_ONCE), which[first : first + AT_ONCE]
-            shown = inputs(pixels[some], None if colors is None else colors[some], of_some(matte, some))
+            shown = inputs(pixels[some], None if colors is None else colors[some], matte.some(some))
             one, other = self.tell((shown - self.center) / self.scale)
             found = 0.5 * (one + other)
             length = np.linalg.norm(found[:, :3], axis=1)
@@ -86,8 +91,6 @@ class Student:
 
     def tell(self, shown: Floats) -> list[Floats]:
         """The outputs (N, 5) of both for standardized inputs."""
-        from photostereo.reflectance.learned.student_kernels import answers, get_num_threads
-
         found = [np.empty((len(shown), 5), np.float32) for _ in self.networks]
         for layers, miss, out in zip(self.networks, self.misses, found, strict=True):
             answers(shown, layers, miss, get_num_threads(), out)
@@ -110,7 +113,7 @@ def learn(
     known = np.flatnonzero(np.isfinite(network.variance))
     if captured < LEAST_PIXELS or len(known) < 10 * BATCH:
         return None
-    shown = inputs(pixels[known], None if colors is None else colors[known], of_some(matte, known))
+    shown = inputs(pixels[known], None if colors is None else colors[known], matte.some(known))
     center, scale = shown.mean(0), shown.std(0) + np.float32(1e-3)
     shown = (shown - center) / scale
     variance = network.variance[known]
@@ -156,17 +159,10 @@ def inputs(pixels: Floats, colors: Floats | None, matte: Witness) -> Floats:
     return np.concatenate(parts, 1, dtype=np.float32)
 
 
-def of_some(witness: Witness, which: NDArray[np.intp]) -> Witness:
-    """Of some of the pixels."""
-    return Witness(witness.normals[which], witness.variance[which])
-
-
 def _descend(
     shown: Floats, taught: Floats, weight: Floats, visits: int, seed: int, control: Control
 ) -> Layers:
     """Layers for ``taught`` (N, 4) from ``shown`` (N, F): Adam on a Charbonnier loss, the rate falling to zero."""
-    from photostereo.reflectance.learned.student_kernels import MEAN, SQUARE, descend
-
     rng = np.random.default_rng(seed)
     sizes = [(shown.shape[1], WIDTH), (WIDTH, WIDTH), (WIDTH, 4)]
     # All numbers lie in one vector, and so do their slopes.
@@ -186,7 +182,7 @@ def _descend(
         for some in range(0, len(order), WARM_UP):
             part = slice(some, some + WARM_UP)
             now = slice(first + some, first + min(some + WARM_UP, len(order)))
-            descend(shown, taught, weight, order[part], rates[now], layers, slopes, vectors)
+            steps_down(shown, taught, weight, order[part], rates[now], layers, slopes, vectors)
             control.check()
     return layers
 
@@ -209,3 +205,99 @@ def _miss(hidden: Floats, far: NDArray[Any]) -> Floats:
     found = np.linalg.solve(gram, ones.T @ np.log(far + 1e-3).astype(np.float32))
     found[-1] += np.log(float((far * np.exp(-ones @ found)).mean()))
     return np.asarray(found, dtype=np.float32)
+
+
+# The loops.
+
+
+@njit(fastmath=True, error_model="numpy", cache=True)
+def _through(x, matrix, offset, out, positive):  # type: ignore[no-untyped-def]
+    """x W + b, or what of it is positive."""
+    _multiply(x, matrix, out)
+    least = np.float32(0.0) if positive else np.float32(-np.inf)
+    for row in range(len(out)):
+        for column in range(out.shape[1]):
+            out[row, column] = max(out[row, column] + offset[column], least)
+
+
+@njit(fastmath=True, error_model="numpy", cache=True)
+def _slope(x, back, part, matrix, offset):  # type: ignore[no-untyped-def]
+    """xᵀ times what came back, and its sum, in slices of so few rows that BLAS does not start threads."""
+    rows = max(1, MULTIPLICATIONS // matrix.size - 1)
+    matrix[:] = np.float32(0.0)
+    offset[:] = np.float32(0.0)
+    for first in range(0, len(x), rows):
+        np.dot(x[first : first + rows].T, back[first : first + rows], part)
+        for i in range(matrix.shape[0]):
+            for j in range(matrix.shape[1]):
+                matrix[i, j] += part[i, j]
+    for row in range(len(back)):
+        for j in range(back.shape[1]):
+            offset[j] += back[row, j]
+
+
+@njit(fastmath=True, error_model="numpy", cache=True)
+def steps_down(shown, taught, weight, batches, rates, layers, slopes, vectors):  # type: ignore[no-untyped-def]
+    """One step for each row of ``batches``: all numbers, their slopes, and Adam's means are in ``vectors``."""
+    (w0, b0), (w1, b1), (w2, b2) = layers
+    size, width = batches.shape[1], w1.shape[0]
+    x, y = np.empty((size, w0.shape[0]), np.float32), np.empty((size, 4), np.float32)
+    first, second = np.empty((size, width), np.float32), np.empty((size, width), np.float32)
+    back2, back1 = np.empty((size, width), np.float32), np.empty((size, width), np.float32)
+    parts = (np.empty_like(w0), np.empty_like(w1), np.empty_like(w2))
+    turned2, turned1 = np.empty((4, width), np.float32), np.empty((width, width), np.float32)
+    numbers, slope, mean, square = vectors
+    for step in range(len(batches)):
+        for row in range(size):
+            x[row] = shown[batches[step, row]]
+        _through(x, w0, b0, first, True)
+        _through(first, w1, b1, second, True)
+        _through(second, w2, b2, y, False)
+        for row in range(size):
+            one, total = batches[step, row], np.float32(0.0)
+            for j in range(4):
+                y[row, j] = (y[row, j] - taught[one, j]) * weight[one, j]
+                total += y[row, j] * y[row, j]
+            total = np.float32(1.0) / (np.float32(size) * np.sqrt(np.float32(1.0) + np.float32(4.0) * total))
+            for j in range(4):
+                y[row, j] *= weight[one, j] * total
+        _slope(second, y, parts[2], slopes[2][0], slopes[2][1])
+        turned2[:] = w2.T
+        _multiply(y, turned2, back2)
+        back2 *= second > 0
+        _slope(first, back2, parts[1], slopes[1][0], slopes[1][1])
+        turned1[:] = w1.T
+        _multiply(back2, turned1, back1)
+        back1 *= first > 0
+        _slope(x, back1, parts[0], slopes[0][0], slopes[0][1])
+        rate = np.float32(rates[step])
+        for i in range(len(numbers)):
+            mean[i] += np.float32(1.0 - MEAN) * (slope[i] - mean[i])
+            square[i] += np.float32(1.0 - SQUARE) * (slope[i] * slope[i] - square[i])
+            numbers[i] -= rate * mean[i] / (np.sqrt(square[i]) + np.float32(TINY))
+
+
+@njit(parallel=True, fastmath=True, error_model="numpy", cache=True)
+def answers(shown, layers, miss, workers, found):  # type: ignore[no-untyped-def]
+    """Normal, logarithm of its expected error, and that of the expected miss (N, 5) of inputs (N, F)."""
+    (w0, b0), (w1, b1), (w2, b2) = layers
+    width = w1.shape[0]
+    together = max(1, MULTIPLICATIONS // w1.size - 1)
+    for worker in prange(workers):
+        first, second = np.empty((together, width), np.float32), np.empty((together, width), np.float32)
+        last = np.empty((together, 4), np.float32)
+        begin = np.int64(worker) * len(shown) // workers
+        stop = (np.int64(worker) + 1) * len(shown) // workers
+        while begin < stop:
+            n = min(np.int64(together), stop - begin)
+            _through(shown[begin : begin + n], w0, b0, first[:n], True)
+            _through(first[:n], w1, b1, second[:n], True)
+            _through(second[:n], w2, b2, last[:n], False)
+            for q in range(n):
+                far = miss[width]
+                for j in range(width):
+                    far += second[q, j] * miss[j]
+                for j in range(4):
+                    found[begin + q, j] = last[q, j]
+                found[begin + q, 4] = far
+            begin += n

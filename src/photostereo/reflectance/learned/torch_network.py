@@ -1,22 +1,29 @@
-"""The set network in torch: what is trained, and what runs on a GPU.
+"""The set network of :mod:`.constants` in torch: what is trained, and what runs on a GPU.
 
-One pixel is a set of d tokens, one per photograph. A stage turns the frame about the viewing axis until the
-present normal lies at azimuth 0, so that a turned object gives the turned answer, looks at every token alone,
-pools (mean and maximum), looks again with what was pooled, pools again, and adds a correction to the normal.
-The order of the photographs and the scale of the intensities cannot matter. Symbols, features and numbers are in
-:mod:`photostereo.reflectance.learned.constants`.
+On a GPU what lies between two matrix products is one launch (``set_network.cu``): in plain torch a layer's norm and
+activation read and write every token seven times. :meth:`Stage.forward` is the readable form, which has gradients.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from photostereo.core.control import SILENT, Control
 from photostereo.reflectance.learned import constants as c
+from photostereo.reflectance.learned.weights import Weights, stages_of, width_of
 from photostereo.runtime.algebra import inverse_symmetric_3x3
+from photostereo.runtime.cuda_kernels import launch
+from photostereo.runtime.illumination import some_lights
+
+#: Tokens at once: about 2 GB on the GPU.
+CHUNK = 1_500_000
+_THREADS, _MOST_BLOCKS = 256, 1 << 16
 
 
 class RmsLinear(nn.Module):  # type: ignore[misc]
@@ -37,7 +44,7 @@ class RmsLinear(nn.Module):  # type: ignore[misc]
 
 
 class Stage(nn.Module):  # type: ignore[misc]
-    """One look at the set; see the module's text."""
+    """One look at the set."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -171,6 +178,73 @@ def tokens_of(gray: Tensor, colors: Tensor, lights: Tensor, tilt: Tensor, log_er
     return torch.cat([torch.stack(features, -1), roots], -1)
 
 
-def angles(a: Tensor, b: Tensor) -> Tensor:
-    """Angle in radians between unit vectors, well behaved at 0."""
-    return 2.0 * torch.atan2((a - b).norm(dim=-1).clamp_min(1e-7), (a + b).norm(dim=-1).clamp_min(1e-7))
+@torch.no_grad()  # type: ignore[untyped-decorator]
+def predict(
+    values: Tensor,
+    lights: NDArray[Any],
+    weights: Weights,
+    index: Tensor | None = None,
+    control: Control = SILENT,
+) -> tuple[Tensor, Tensor]:
+    """Unit normals (N, 3) and expected errors (N,) in radians of (N, d) or (N, d, 3) intensities; of ``index`` if given."""
+    network = network_of(weights, values.device)
+    directions = torch.from_numpy(lights).to(values.device)
+    run = run_stage if values.is_cuda else Stage.__call__
+    normals, errors = [], []
+    count = len(values) if index is None else len(index)
+    size = max(1, CHUNK // values.shape[1])
+    control.stage("network", count)
+    for first in range(0, count, size):
+        which = slice(first, first + size) if index is None else index[first : first + size]
+        part, own = values[which], some_lights(directions, which)
+        part = part[..., None].expand(-1, -1, 3) if part.ndim == 2 else part
+        normal, log_error = network(part.float(), own, run)[-1]
+        normals.append(normal)
+        errors.append(log_error.exp())
+        control.advance(len(part))
+    return torch.cat(normals), torch.cat(errors)
+
+
+_networks: dict[tuple[str, str], SetNetwork] = {}
+
+
+def network_of(weights: Weights, device: torch.device) -> SetNetwork:
+    """The network with these numbers, kept for the next call."""
+    key = (weights.digest, str(device))
+    if key not in _networks:
+        network = SetNetwork(width_of(weights.arrays), stages_of(weights.arrays))
+        state = {f"stages.{name}": torch.from_numpy(values.copy()) for name, values in weights.arrays.items()}
+        network.load_state_dict(state)
+        _networks[key] = network.to(device).eval().requires_grad_(False)
+    return _networks[key]
+
+
+def run_stage(stage: Stage, tokens: Tensor) -> Tensor:
+    """:meth:`Stage.forward` on the tokens' GPU: (B, d, FEATURES) to (B, 4)."""
+    sets, count, features = tokens.shape
+    x = _layer(stage.second, _layer(stage.first, tokens.reshape(-1, features)))
+    context = stage.context(_pooled(x, sets, count))
+    x = _layer(stage.fourth, _layer(stage.third, x, context, count))
+    return stage.out(stage.head(_pooled(x, sets, count))).float()
+
+
+def _layer(layer: RmsLinear, x: Tensor, context: Tensor | None = None, per_context: int = 0) -> Tensor:
+    """One layer of (rows, inputs), with the context of each ``per_context`` rows."""
+    y = functional.linear(x, layer.linear.weight, layer.linear.bias)
+    added = y if context is None else context.contiguous()
+    _launch("activate", len(y) * 32, y.shape[1], (y, added, layer.gain, layer.shift, len(y), per_context))
+    return y
+
+
+def _pooled(x: Tensor, sets: int, tokens: int) -> Tensor:
+    """As :func:`pooled`, of (sets × tokens, W)."""
+    width = x.shape[1]
+    out = x.new_empty(sets, 2 * width)
+    _launch("pool", sets * width, width, (x, out, sets, tokens))
+    return out
+
+
+def _launch(name: str, threads: int, width: int, arguments: tuple[Any, ...]) -> None:
+    built = {"WIDTH": width, "TINY_LAYER": f"{c.TINY_LAYER}f"}
+    blocks = min(-(-threads // _THREADS), _MOST_BLOCKS)
+    launch(__package__, "set_network.cu", name, built, arguments, blocks, _THREADS)

@@ -8,6 +8,7 @@ photographs within their noise, its variance is far below the network's, otherwi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from photostereo.runtime.arrays import Array, namespace
 
@@ -18,6 +19,10 @@ class Witness:
 
     normals: Array
     variance: Array
+
+    def some(self, which: Any) -> Witness:
+        """Of some of the pixels, copied."""
+        return Witness(self.normals[which] + 0, self.variance[which] + 0)
 
 
 def combine(*witnesses: Witness) -> Witness:

@@ -17,13 +17,12 @@ import torch
 from torch import Tensor, nn
 
 from photostereo.io.network_weights import Weights
-from photostereo.reflectance.learned.torch_network import angles
 from photostereo.reflectance.learned.weights import set_network
 from photostereo_lab.training.context.examples import SIZE, Examples, draw_examples
 from photostereo_lab.training.context.network import ContextNetwork, corrected
 from photostereo_lab.training.loop import Settings, Task
 from photostereo_lab.training.scenes import draw_pool
-from photostereo_lab.training.tensors import seeded
+from photostereo_lab.training.tensors import angles, seeded
 
 SEED = 20261117
 #: name: scenes, photographs, shares of solids, of noisy captures, of spoiled ones

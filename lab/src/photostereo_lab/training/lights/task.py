@@ -17,12 +17,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from photostereo.lights.unknown.architecture import COARSE, SIDE
-from photostereo.reflectance.learned.torch_network import angles
 from photostereo_lab.training.lights.network import Answer, LightNetwork
 from photostereo_lab.training.lights.shots import Shot, show
 from photostereo_lab.training.loop import Settings, Task
 from photostereo_lab.training.scenes import draw_pool
-from photostereo_lab.training.tensors import seeded
+from photostereo_lab.training.tensors import angles, seeded
 
 SEED = 20261116
 #: name: scenes, photographs, share of solids
