@@ -6,14 +6,6 @@ import numpy as np
 import pytest
 from numba import njit
 
-from photostereo.reflectance.algebra_kernels import (
-    inverse_3x3,
-    inverse_by_cofactors,
-    invert_if_regular,
-    quadratic_3x3,
-    solve_3x3,
-    times_3x3,
-)
 from photostereo.runtime.algebra import (
     inverse_symmetric_3x3,
     mean_symmetric_3x3,
@@ -21,6 +13,14 @@ from photostereo.runtime.algebra import (
     solve_shifted_3x3,
     solve_symmetric_3x3,
     symmetric_entries,
+)
+from photostereo.runtime.algebra_kernels import (
+    inverse_3x3,
+    inverse_by_cofactors,
+    invert_if_regular,
+    quadratic_3x3,
+    solve_3x3,
+    times_3x3,
 )
 
 ENTRIES = ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])

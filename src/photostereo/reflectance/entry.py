@@ -29,58 +29,33 @@ class Look:
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """A reflectance model as users see it.
+    """A reflectance model as users see it."""
 
-    Attributes
-    ----------
-    name : str
-        As users type it.
-    title : str
-        In words.
-    assumes : str
-        When to use it, one line.
-    model : str
-        ``"package.module:Class"`` of a :class:`Model`; imported when it is first used.
-    citation : str
-        Where it comes from.
-    look : Look
-        Label, color and marker in figures.
-    parameters : type
-        A dataclass of fields made by :mod:`photostereo.core.parameters`.
-    exact : bool
-        Recovers a noise-free, shadow-free Lambertian scene to rounding.
-    tolerance : float
-        How far, in degrees, from exact the contract suite lets it be on that scene.
-    sees : tuple of str
-        What the model is also given, beyond gray pixels and lights: ``"colors"`` (N, d, 3) where the photographs
-        have them, the ``"mask"``, the ``"noise"`` of each pixel
-        (:class:`photostereo.diagnosis.noise.PixelNoise`), the ``"surroundings"`` of pixels that are not the whole
-        object (:meth:`.Model.see_whole`), and the ``"fall_off"`` (N, d) that the intensities of near lights were
-        divided by; keyword arguments of these names.
-    workspace : int
-        Bytes for each intensity of a pixel that the model needs beside it while it is built.
-    divisible : bool
-        Can be solved in parts; a model that compares all pixels cannot.
-    with_prior : mapping
-        Defaults of parameters that differ if there is a prior.
-    on_gpu : bool
-        Takes torch tensors as well as NumPy arrays, and so runs on a GPU.
-    """
-
+    #: As users type it, and in words.
     name: str
     title: str
-    assumes: str
+    assumes: str  #: When to use it, one line.
+    #: ``"package.module:Class"`` of a :class:`.Model`; imported when it is first used.
     model: str
-    citation: str
-    look: Look
+    citation: str  #: Where it comes from.
+    look: Look  #: Label, color and marker in figures.
+    #: A dataclass of fields made by :mod:`photostereo.core.parameters`.
     parameters: type = NoParameters
-    exact: bool = True
+    exact: bool = True  #: Recovers a noise-free, shadow-free Lambertian scene to rounding.
+    #: How far, in degrees, from exact the contract suite lets it be on that scene.
     tolerance: float = 1e-3
+    #: What the model is also given, beyond gray pixels and lights: ``"colors"`` (N, d, 3) where the photographs have
+    #: them, the ``"mask"``, the ``"noise"`` of each pixel (:class:`photostereo.diagnosis.noise.PixelNoise`), the
+    #: ``"surroundings"`` of pixels that are not the whole object (:meth:`.Model.see_whole`), and the ``"fall_off"`` (N, d)
+    #: that the intensities of near lights were divided by; keyword arguments of these names.
     sees: tuple[str, ...] = ()
-    workspace: int = 0
-    divisible: bool = True
+    workspace: int = (
+        0  #: Bytes for each intensity of a pixel that the model needs beside it while it is built.
+    )
+    divisible: bool = True  #: Can be solved in parts; a model that compares all pixels cannot.
+    #: Defaults of parameters that differ if there is a prior.
     with_prior: Mapping[str, Any] = field(default_factory=dict)
-    on_gpu: bool = False
+    on_gpu: bool = False  #: Takes torch tensors as well as NumPy arrays, and so runs on a GPU.
 
     def declared(self, *, with_prior: bool) -> tuple[Parameter, ...]:
         """The parameters that mean something with a prior, or without one."""

@@ -32,24 +32,12 @@ Unknowns = dict[str, Array]
 
 @dataclass(frozen=True)
 class Fit:
-    """A model's own answer, without a prior.
+    """A model's own answer, without a prior."""
 
-    Attributes
-    ----------
-    normals : (N, 3) array
-        Albedo × normal.
-    unknowns : dict of str to array
-        The model's own unknowns at the answer.
-    iterations : int
-        0 for a closed form.
-    converged : bool
-        Whether every pixel met the model's tolerance.
-    """
-
-    normals: Array
-    unknowns: Unknowns = field(default_factory=dict)
-    iterations: int = 0
-    converged: bool = True
+    normals: Array  #: (N, 3) albedo × normal
+    unknowns: Unknowns = field(default_factory=dict)  #: The model's own unknowns at the answer.
+    iterations: int = 0  #: 0 for a closed form
+    converged: bool = True  #: Whether every pixel met the model's tolerance.
 
 
 class Whole(Protocol):

@@ -42,9 +42,7 @@ def squared_lengths(pixels: Array) -> Array:
     """``|y|²`` of every pixel, (N,) in double precision."""
     if not is_tensor(pixels):
         return np.einsum("ij,ij->i", pixels, pixels).astype(np.float64)
-    import torch
-
-    out = torch.empty(len(pixels), dtype=torch.float64, device=pixels.device)
+    out = empty((len(pixels),), pixels)
     for part in tensor_batches(pixels):
         values = cast(pixels[part], "float64")
         out[part] = (values * values).sum(1)

@@ -1,7 +1,7 @@
 """The 3 × 3 algebra that the models share: symmetric systems, one per pixel, given by their six entries.
 
-Only arithmetic operators are used, so NumPy arrays and torch tensors of any shape serve alike; on a GPU the steps that a
-descent repeats are one launch each (``pixelwise.cu``).
+Only arithmetic operators are used, so NumPy arrays and torch tensors of any shape serve alike; the steps that a descent
+repeats are one launch each on a GPU (``pixelwise.cu``), and compiled loops elsewhere (``algebra_kernels``).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.runtime.arrays import Array, namespace, to_numpy
+from photostereo.runtime.arrays import Array, is_tensor, namespace, to_numpy
 from photostereo.runtime.cuda_kernels import are_doubles, launch_per_pixel
 
 
@@ -60,6 +60,12 @@ def solve_shifted_3x3(entries: Array, weight: Array, right: Array) -> Array:
     if are_doubles(right, entries, weight):
         counts = prod(entries.shape[:-1]), prod(weight.shape)
         return launch_per_pixel("solve_shifted", right, (entries, weight, right), right.shape, *counts)
+    if _for_loops(right, entries, weight):
+        from photostereo.runtime.algebra_kernels import solve_each
+
+        out = np.empty_like(right)
+        solve_each(entries, weight, right, out)
+        return out
     xx, xy, xz, yy, yz, zz = (entries[..., k] for k in range(6))
     parts = (right[..., 0], right[..., 1], right[..., 2])
     solution = solve_symmetric_3x3(xx + weight, xy, xz, yy + weight, yz, zz + weight, parts)
@@ -73,3 +79,26 @@ def quadratic_form(entries: Array, n: Array) -> Array:
     x, y, z = n[..., 0], n[..., 1], n[..., 2]
     square = entries[..., 0] * x * x + entries[..., 3] * y * y + entries[..., 5] * z * z
     return square + 2.0 * (entries[..., 1] * x * y + entries[..., 2] * x * z + entries[..., 4] * y * z)
+
+
+def quadratic_cost(entries: Array, linear: Array, constant: Array, n: Array) -> Array:
+    """nᵀH n − 2 hᵀn + κ of each pixel: entries (..., 6), linear (..., 3), constant (...), n (..., 3).
+
+    >>> import numpy as np
+    >>> quadratic_cost(np.array([[1.0, 0.5, 0, 3, 0, 4]]), np.ones((1, 3)), np.ones(1), np.ones((1, 3)))
+    array([4.])
+    """
+    if _for_loops(n, entries, linear, constant):
+        from photostereo.runtime.algebra_kernels import cost_each
+
+        costs = np.empty(len(n))
+        cost_each(entries, linear, constant, np.ascontiguousarray(n), costs)
+        return costs
+    return quadratic_form(entries, n) - 2.0 * (linear * n).sum(-1) + constant
+
+
+def _for_loops(first: Array, *others: Array) -> bool:
+    """Whether these are NumPy arrays of one problem, each with a row for every pixel."""
+    if is_tensor(first) or first.ndim != 2:
+        return False
+    return all(one.shape[:1] == first.shape[:1] and one.dtype == np.float64 for one in (first, *others))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.reflectance.algebra_kernels import solve_3x3, times_3x3
+from photostereo.runtime.algebra_kernels import solve_3x3, times_3x3
 from photostereo.runtime.loops import shared
 
 Array = NDArray[Any]

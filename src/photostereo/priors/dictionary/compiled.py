@@ -137,15 +137,12 @@ def _check_arrays(R: FloatArray, D: FloatArray, B: FloatArray, given: FloatArray
 def workspace(w: int, m: int, block: int, dtype: Any) -> tuple[NDArray[Any], ...]:
     """Arrays of one pass, for the block of atoms at hand; made by NumPy, as Numba takes long to compile it."""
     chunks = -(-w // CHUNK)
-    flag = np.zeros((chunks, 8 * -(-CHUNK // 8) + 8), np.uint8)
     return (
         np.empty((block, w), dtype),  # H: products R0 d_i
         np.empty((block, m), dtype),  # D_old: the atoms as they were
         np.empty((block, w), np.int32),  # patch: of each change,
         np.empty((block, w), dtype),  # old: its code before,
         np.empty((block, w), dtype),  # new: its code after
-        flag,  # whether a patch of the chunk changes, and padding
-        flag.view(np.uint64),  # eights: the same memory, eight flags at a time
         np.zeros((chunks, block), np.int64),  # changes: how many are listed
         np.empty((block, block), dtype),  # gram_old: [i, k] is d_k_old . d_i, for k < i
         np.empty((block, block), dtype),  # gram_new: [i, k] is d_k . d_i, for k < i
@@ -154,15 +151,6 @@ def workspace(w: int, m: int, block: int, dtype: Any) -> tuple[NDArray[Any], ...
         np.zeros(chunks, np.int64),  # used: non-zeros of g_i among these
         np.empty(m),  # direction: the new atom before it has length one, in double precision
     )
-
-
-@njit(cache=True)
-def ordered_sum(values):  # type: ignore[no-untyped-def]
-    """The sum in the order of the array; in the parallel function ``values.sum()`` would go by threads."""
-    total = values[0] * 0
-    for value in values:
-        total += value
-    return total
 
 
 @njit(cache=True, fastmath=REORDER)
@@ -241,24 +229,16 @@ def correct(H, i, patch, old, new, changes, gram_old, gram_new):  # type: ignore
 
 
 @njit(cache=True)
-def list_changes(h, g, mu, patch, flag, eights):  # type: ignore[no-untyped-def]
+def list_changes(h, g, mu, patch):  # type: ignore[no-untyped-def]
     """The places where ``|h + g| >= mu`` or g is not zero, in order; how many.
 
-    They are few and cannot be foreseen. So every place is flagged first, which vectorises, and the flags are
-    looked at eight at a time. ``flag`` has room for them, and for eight more; ``eights`` is the same memory.
+    They are few and cannot be foreseen: every place is written, and the next one over it if it is none.
     """
     zero = mu - mu
-    for p in range(h.size):
-        flag[p] = (abs(h[p] + g[p]) >= mu) | (g[p] != zero)
-    for p in range(h.size, h.size + 8):
-        flag[p] = 0
     count = np.uint32(0)  # without a sign: no index counts from the end
-    for k in range(-(-h.size // 8)):
-        if eights[k] != 0:
-            for p in range(np.uint32(8 * k), np.uint32(8 * k + 8)):
-                if flag[p]:
-                    patch[count] = p
-                    count += np.uint32(1)
+    for p in range(h.size):
+        patch[count] = p
+        count += np.uint32((abs(h[p] + g[p]) >= mu) | (g[p] != zero))
     return int(count)
 
 
@@ -301,12 +281,15 @@ def accumulate(R, patch, new, count, toward):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def new_atom(d, is_used, toward, overlap, direction):  # type: ignore[no-untyped-def]
+def new_atom(d, used, toward, overlap, direction):  # type: ignore[no-untyped-def]
     """``d_i <- E_i^T g_i / ||E_i^T g_i||``, or e_1 if g_i = 0; adds the chunks' sums in their order.
 
     ``direction`` is where they are added, in double precision.
     """
-    if not is_used:
+    kept = 0
+    for count in used:
+        kept += count
+    if kept == 0:
         for s in range(d.size):
             d[s] = 0
         d[0] = 1
@@ -339,8 +322,7 @@ def apply_changes(R, before, after, patch, old, new, count):  # type: ignore[no-
 @njit(cache=True, parallel=True)
 def run_pass(R, D, B, mu, q, update_atoms, work):  # type: ignore[no-untyped-def]
     """The whole pass; ``work`` is a :func:`workspace`."""
-    H, D_old, patch, old, new, flag, eights, changes, gram_old, gram_new = work[:10]
-    toward, overlap, used, direction = work[10:]
+    H, D_old, patch, old, new, changes, gram_old, gram_new, toward, overlap, used, direction = work
     (w, m), K = R.shape, D.shape[0]
     chunks, block = changes.shape
     for atom in range(K + 1):  # the last turn applies what the last atom has changed
@@ -360,7 +342,7 @@ def run_pass(R, D, B, mu, q, update_atoms, work):  # type: ignore[no-untyped-def
                 products(r, D[start : start + size], h)
             correct(h, i, places, olds, news, changes[c], gram_old, gram_new)
             g = B[atom, low:high]
-            count = list_changes(h[i], g, mu, places[i], flag[c], eights[c])
+            count = list_changes(h[i], g, mu, places[i])
             kept, own = threshold(h[i], g, mu, q, places[i], olds[i], news[i], count)
             changes[c, i], used[c], overlap[c] = count, kept, own
             if update_atoms:
@@ -370,7 +352,7 @@ def run_pass(R, D, B, mu, q, update_atoms, work):  # type: ignore[no-untyped-def
         for s in range(m):  # a slice would take seconds to compile
             D_old[i, s] = D[atom, s]
         if update_atoms:
-            new_atom(D[atom], ordered_sum(used) > 0, toward, overlap, direction)
+            new_atom(D[atom], used, toward, overlap, direction)
         for j in range(i + 1, size):
             gram_old[j, i] = dot(D_old[i], D[start + j])
             gram_new[j, i] = dot(D[atom], D[start + j])

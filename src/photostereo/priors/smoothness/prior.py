@@ -118,22 +118,15 @@ class SmoothnessPrior(Prior):
 # The loops over pixels, compiled; each pixel writes nothing but its own.
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def distance(n: NDArray[Any], i: int, j: int) -> float:
+@njit(cache=True)
+def distance(n, i, j):  # type: ignore[no-untyped-def]
     """|n_i − n_j|."""
     x, y, z = n[j, 0] - n[i, 0], n[j, 1] - n[i, 1], n[j, 2] - n[i, 2]
     return float(np.sqrt(x * x + y * y + z * z))
 
 
-@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
-def bound(
-    n: NDArray[Any],
-    neighbors: NDArray[Any],
-    lam: float,
-    delta: float,
-    weight: NDArray[Any],
-    pull: NDArray[Any],
-) -> None:
+@njit(cache=True, parallel=True)
+def bound(n, neighbors, lam, delta, weight, pull):  # type: ignore[no-untyped-def]
     """w = 2 λ Σ ω (N,) and q = λ Σ ω (n_i + n_j) (N, 3)."""
     for i in prange(n.shape[0]):
         total, x, y, z = 0.0, 0.0, 0.0, 0.0
@@ -150,8 +143,8 @@ def bound(
         pull[i, 0], pull[i, 1], pull[i, 2] = lam * x, lam * y, lam * z
 
 
-@njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
-def roughness(n: NDArray[Any], neighbors: NDArray[Any], delta: float, out: NDArray[Any]) -> None:
+@njit(cache=True, parallel=True)
+def roughness(n, neighbors, delta, out):  # type: ignore[no-untyped-def]
     """(N,) Σ φ over the links to the right and down."""
     for i in prange(n.shape[0]):
         total = 0.0

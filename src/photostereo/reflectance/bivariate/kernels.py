@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from photostereo.reflectance.algebra_kernels import SUMS, dot, invert_if_regular, value_range
+from photostereo.runtime.algebra_kernels import SUMS, dot, invert_if_regular, value_range
 from photostereo.runtime.loops import njit, prange
 
 #: Pixels that share one set of scratch arrays.
@@ -60,20 +60,14 @@ def _lights_gram(lights, lit, A):  # type: ignore[no-untyped-def]
             entry += 1
 
 
-@njit(cache=True, fastmath=SUMS)
+@njit(cache=True)
 def _accumulate(x, lit, lights, angles, order, scale, phi, triangle, T, Q):  # type: ignore[no-untyped-def]
     _columns(x[:lit], angles, order, scale, phi, triangle)
     for i in range(Q.shape[0]):
         for k in range(i + 1):
-            total = 0.0
-            for j in range(lit):
-                total += phi[i, j] * phi[k, j]
-            T[i, k] = T[k, i] = total
+            T[i, k] = T[k, i] = dot(phi[i, :lit], phi[k, :lit])
         for c in range(3):
-            total = 0.0
-            for j in range(lit):
-                total += phi[i, j] * lights[c, j]
-            Q[i, c] = total
+            Q[i, c] = dot(phi[i, :lit], lights[c, :lit])
 
 
 @njit(cache=True, parallel=True)
@@ -245,12 +239,10 @@ def _through_cone(S, cone, half, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, parallel=True)
-def constrained_fit(T, Q, A, cone, total, fallback, ridge, usable, n, a):  # type: ignore[no-untyped-def]
-    """Normals and coefficients without a prior, ``totalᵀa = 1`` exactly; the fallback where the pixel is
-    not usable.
+def constrained_fit(T, Q, A, cone, total, fallback, usable, ridge, n, a):  # type: ignore[no-untyped-def]
+    """Normals and coefficients without a prior, ``totalᵀa = 1`` exactly; the fallback where the pixel is not usable.
 
-    The cost is homogeneous on the cone: the minimizer with ``totalᵀa = 1`` is that of cost + (totalᵀa − 1)²,
-    rescaled.
+    The cost is homogeneous on the cone: the minimizer with ``totalᵀa = 1`` is that of cost + (totalᵀa − 1)², rescaled.
     """
     pixels, size = Q.shape[0], Q.shape[1]
     generators = cone.shape[0]

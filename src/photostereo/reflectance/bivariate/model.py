@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from photostereo.core.control import Control
 from photostereo.core.errors import ParameterError
 from photostereo.reflectance.batches import pixel_batches
+from photostereo.reflectance.bivariate import kernels
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.runtime.algebra import mean_symmetric_3x3, quadratic_form, solve_shifted_3x3
 from photostereo.runtime.arrays import Array
@@ -80,8 +81,6 @@ class Bivariate(Model):
         shadow: float = 0.0,
         gamma: float = 1e4,
     ) -> None:
-        from photostereo.reflectance.bivariate import kernels
-
         first, second = _checked_orders(orders)
         count, width = len(pixels), second + 1
         size = first * width
@@ -96,18 +95,8 @@ class Bivariate(Model):
         self._lights_gram, self._usable = np.empty((count, 6)), np.empty(count, dtype=np.bool_)
         directions = for_loops(lights)
         basis = np.ascontiguousarray(bernstein_basis(second, _rescaled(directions[:, 2])).swapaxes(1, 2))
-        kernels.statistics(
-            np.ascontiguousarray(pixels),
-            directions,
-            basis,
-            first,
-            shadow,
-            unit,
-            self._gram,
-            self._cross,
-            self._lights_gram,
-            self._usable,
-        )
+        sums = self._gram, self._cross, self._lights_gram, self._usable
+        kernels.statistics(np.ascontiguousarray(pixels), directions, basis, first, shadow, unit, *sums)
         self._least_squares = np.zeros((count, 3))
         untold = ~self._usable
         if untold.any():
@@ -117,23 +106,15 @@ class Bivariate(Model):
         return mean_symmetric_3x3(self._lights_gram)
 
     def alone(self, control: Control) -> Fit:
-        from photostereo.reflectance.bivariate import kernels
-
         count, size = self._cross.shape[:2]
         normals, coefficients = np.empty((count, 3)), np.empty((count, size))
         for part in pixel_batches(count, control, "bivariate regression", size=BATCH):
-            kernels.constrained_fit(
-                self._gram[part],
-                self._cross[part],
-                self._lights_gram[part],
-                self._cone,
-                self._total,
-                self._least_squares[part],
-                RIDGE,
-                self._usable[part],
-                normals[part],
-                coefficients[part],
+            sums = self._gram[part], self._cross[part], self._lights_gram[part]
+            own, answers = (
+                (self._least_squares[part], self._usable[part]),
+                (normals[part], coefficients[part]),
             )
+            kernels.constrained_fit(*sums, self._cone, self._total, *own, RIDGE, *answers)
         return Fit(normals, {"coefficients": coefficients})
 
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
@@ -141,8 +122,6 @@ class Bivariate(Model):
         return solve_shifted_3x3(self._lights_gram, weight, right)
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
-        from photostereo.reflectance.bivariate import kernels
-
         coefficients = np.empty(self._cross.shape[:2])
         normals = np.ascontiguousarray(normals, dtype=np.float64)
         kernels.update_coefficients(

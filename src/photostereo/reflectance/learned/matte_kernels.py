@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.reflectance.algebra_kernels import inverse_3x3, times_3x3
+from photostereo.runtime.algebra_kernels import inverse_3x3, times_3x3
 from photostereo.runtime.illumination import for_loops, pseudo_inverse
 from photostereo.runtime.loops import shared
 from photostereo.runtime.matte_fits import (

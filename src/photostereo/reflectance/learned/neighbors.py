@@ -19,13 +19,11 @@ A. Buades, B. Coll, J.-M. Morel, A non-local algorithm for image denoising, CVPR
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.runtime.arrays import Array, cast, contiguous, is_tensor, like, zeros
+from photostereo.runtime.arrays import Array, cast, contiguous, is_tensor, like, to_numpy, zeros
 from photostereo.runtime.loops import shared
 
 #: Half the side of the window.
@@ -57,20 +55,16 @@ def average_neighbors(
     ones = zeros((len(flat),), flat, "float32") + 1
     result, total, squares = flat + 0, ones, ones + 0
     control.check()
-    if not is_tensor(flat):
-        _in_loops(flat, guide, mask, noise, result, total, squares, control)
-    elif flat.is_cuda:
-        _on_gpu(flat, guide, mask, noise, result, total, squares, control)
+    arrays = (flat, guide, noise, result, total, squares)
+    if is_tensor(flat) and flat.is_cuda:
+        _on_gpu(mask, control, *arrays)
     else:
-        arrays = (array.numpy() for array in (noise, result, total, squares))
-        _in_loops(flat.numpy(), guide.numpy(), mask, *arrays, control)
+        _in_loops(mask, control, *(to_numpy(array) for array in arrays))
     result /= total[:, None]
     return result.reshape(pixels.shape), squares / total**2
 
 
-def _in_loops(
-    flat: Any, guide: Any, mask: Any, noise: Any, result: Any, total: Any, squares: Any, control: Control
-) -> None:
+def _in_loops(mask, control, flat, guide, noise, result, total, squares) -> None:  # type: ignore[no-untyped-def]
     """Add to the sums of values, weights and squared weights what the neighbors of each pixel contribute."""
     scale = np.float32(min(SOFTNESS / guide.shape[1], SOFTEST))
     # A margin around the picture: every neighbor has a place.
@@ -90,9 +84,7 @@ def _in_loops(
         control.advance()
 
 
-def _on_gpu(
-    flat: Any, guide: Any, mask: Any, noise: Any, result: Any, total: Any, squares: Any, control: Control
-) -> None:
+def _on_gpu(mask, control, flat, guide, noise, result, total, squares) -> None:  # type: ignore[no-untyped-def]
     """The same on a GPU, in two launches for each row of neighbors."""
     import torch
 

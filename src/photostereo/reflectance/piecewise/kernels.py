@@ -1,4 +1,4 @@
-"""Compiled kernels of the piecewise-linear model."""
+"""What the piecewise-linear model keeps of the photographs, in one sweep over them: compiled, or on tensors."""
 
 from __future__ import annotations
 
@@ -7,21 +7,48 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.reflectance.algebra_kernels import dot, quadratic_3x3, value_range
 from photostereo.reflectance.piecewise.elimination import RIDGE, PiecewiseStatistics
-from photostereo.runtime.illumination import for_loops
+from photostereo.reflectance.projection import tensor_batches
+from photostereo.runtime.algebra_kernels import dot, value_range
+from photostereo.runtime.arrays import Array, empty, is_tensor, like
+from photostereo.runtime.illumination import for_loops, some_lights
 from photostereo.runtime.loops import njit, shared
 
-F64 = NDArray[np.float64]
 
-
-def statistics(pixels: NDArray[Any], lights: F64, p: int, from_minimum: bool = False) -> PiecewiseStatistics:
-    """T = CᵀC and Q = CᵀLᵀ of every pixel, in one sweep over the photographs."""
+def statistics(
+    pixels: Array, lights: NDArray[Any], p: int, from_minimum: bool = False
+) -> PiecewiseStatistics:
+    """T = CᵀC and Q = CᵀLᵀ of every pixel, in double precision."""
     count = len(pixels)
-    gram, cross = np.empty((count, p, p)), np.empty((count, p, 3))
-    usable = np.empty(count, dtype=np.bool_)
-    _statistics(pixels, for_loops(lights), p, from_minimum, gram, cross, usable)
+    gram, cross = empty((count, p, p), pixels), empty((count, p, 3), pixels)
+    usable = empty((count,), pixels, "bool")
+    if is_tensor(pixels):
+        _statistics_of_tensors(pixels, lights, p, from_minimum, gram, cross, usable)
+    else:
+        _statistics(pixels, for_loops(lights), p, from_minimum, gram, cross, usable)
     return PiecewiseStatistics(gram, cross, usable)
+
+
+def _statistics_of_tensors(
+    pixels: Any, lights: NDArray[Any], p: int, from_minimum: bool, gram: Any, cross: Any, usable: Any
+) -> None:
+    directions = like(np.asarray(lights.swapaxes(-1, -2), dtype=np.float64), pixels)
+    piece = like(np.arange(p, dtype=np.float64), pixels)
+    for part in tensor_batches(pixels, copies=p):
+        y = pixels[part].double()
+        low, high = y.amin(1), y.amax(1)
+        usable[part] = (high > 0) & (high > low)
+        base = low if from_minimum else 0.0 * low
+        step = (high - base) / p
+        ends = base[:, None] + (piece + 1) * step[:, None]
+        starts = base[:, None] + piece * step[:, None]
+        starts[:, 0] = starts[:, 0].clamp(max=0.0)  # the curve starts at the origin
+        C = (y[:, None, :] - starts[:, :, None]).clamp(min=0.0).minimum((ends - starts)[:, :, None])
+        C *= usable[part][:, None, None]
+        gram[part] = C @ C.transpose(1, 2)
+        cross[part] = C @ some_lights(directions, part)
+    diagonal = gram.diagonal(dim1=1, dim2=2)
+    diagonal += RIDGE * diagonal.sum(1, keepdim=True)
 
 
 @njit(cache=True)
@@ -62,25 +89,3 @@ def _statistics(first, last, pixels, lights, p, from_minimum, gram, cross, usabl
             trace += T[k, k]
         for k in range(p):
             T[k, k] += RIDGE * trace
-
-
-@shared(of="normals")
-def slopes_of(first, last, normals, of_normals, offset, slopes):  # type: ignore[no-untyped-def]
-    """a = K n + k for every pixel."""
-    for i in range(first, last):
-        for k in range(slopes.shape[1]):
-            slopes[i, k] = offset[i, k] + (
-                of_normals[i, k, 0] * normals[i, 0]
-                + of_normals[i, k, 1] * normals[i, 1]
-                + of_normals[i, k, 2] * normals[i, 2]
-            )
-
-
-@shared(of="normals")
-def costs_of(first, last, normals, hessian, linear, constant, costs):  # type: ignore[no-untyped-def]
-    """nᵀH n − 2 hᵀn + κ of every pixel; summed outside, so that the sum does not depend on the threads."""
-    for i in range(first, last):
-        x, y, z = normals[i, 0], normals[i, 1], normals[i, 2]
-        H = hessian[i]
-        value = quadratic_3x3(H[0], H[1], H[2], H[3], H[4], H[5], x, y, z)
-        costs[i] = value - 2.0 * (linear[i, 0] * x + linear[i, 1] * y + linear[i, 2] * z) + constant[i]

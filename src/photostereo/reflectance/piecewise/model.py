@@ -1,5 +1,4 @@
-"""The piecewise-linear model: a monotone-like curve of each pixel's intensities is linear in light ·
-normal."""
+"""The piecewise-linear model: a monotone-like curve of each pixel's intensities is linear in light · normal."""
 
 from __future__ import annotations
 
@@ -13,10 +12,11 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import Control
 from photostereo.reflectance.model import Fit, Model, Unknowns
-from photostereo.reflectance.piecewise.elimination import constrained_fit, eliminate_slopes
+from photostereo.reflectance.piecewise.elimination import Reduced, constrained_fit, eliminate_slopes
+from photostereo.reflectance.piecewise.kernels import statistics
 from photostereo.reflectance.projection import project
-from photostereo.runtime.algebra import mean_symmetric_3x3, quadratic_form, solve_shifted_3x3
-from photostereo.runtime.arrays import Array, is_tensor, like, to_numpy
+from photostereo.runtime.algebra import mean_symmetric_3x3, quadratic_cost, solve_shifted_3x3
+from photostereo.runtime.arrays import Array, like, to_numpy
 from photostereo.runtime.illumination import gram_of, shading
 
 Knots = Literal["max", "range"]
@@ -63,22 +63,22 @@ class Piecewise(Model):
         gamma: float = 1e4,
         begin: Literal["pls", "ls"] = "pls",
     ) -> None:
-        self._kernels = kernels = _kernels_for(pixels)
-        self._lights_gram = gram_of(lights)
-        self._begin = begin
-        self._pieces = p
+        self._begin, self._pieces = begin, p
         self._freedom = max(pixels.shape[1] - 2 - p, 1)
-        self._statistics = kernels.statistics(pixels, lights, p, knots == "range")
-        self._reduced = eliminate_slopes(self._statistics, pixels, lights, self._lights_gram, gamma)
-        inverse = like(np.linalg.inv(self._lights_gram), pixels)
-        self._least_squares = shading(project(pixels, lights), inverse)
+        sums, lights_gram = statistics(pixels, lights, p, knots == "range"), gram_of(lights)
+        self._least_squares = shading(project(pixels, lights), like(np.linalg.inv(lights_gram), pixels))
+        self._own = constrained_fit(sums, lights_gram, self._least_squares)
+        self._reduced = eliminate_slopes(sums, pixels, lights, lights_gram, gamma)
 
     @classmethod
     def join(cls, parts: Sequence[Piecewise]) -> Piecewise:
         whole = copy(parts[0])
-        whole._statistics = _joined([part._statistics for part in parts])
-        whole._reduced = _joined([part._reduced for part in parts])
+        names = [field.name for field in fields(Reduced)]
+        joined = (np.concatenate([getattr(part._reduced, name) for part in parts]) for name in names)
+        whole._reduced = Reduced(*joined)
         whole._least_squares = np.concatenate([part._least_squares for part in parts])
+        normals, slopes = (np.concatenate(both) for both in zip(*(part._own for part in parts), strict=True))
+        whole._own = normals, slopes
         return whole
 
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
@@ -95,50 +95,30 @@ class Piecewise(Model):
         return float(max(own, 1.0))
 
     def alone(self, control: Control) -> Fit:
-        normals, slopes = constrained_fit(self._statistics, self._lights_gram, self._least_squares)
-        return Fit(normals, {"slopes": slopes})
+        return Fit(self._own[0], {"slopes": self._own[1]})
 
     def start(self, control: Control) -> tuple[Array, Unknowns]:
         if self._begin == "pls":
-            fit = self.alone(control)
-            return fit.normals, fit.unknowns
+            return super().start(control)
         normals = self._least_squares
         return normals, {"slopes": like(np.ones((len(normals), self._pieces)), normals)}
 
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
-        hessian, linear = self._reduced.hessian, self._reduced.linear
-        if not is_tensor(pull):
-            from photostereo.reflectance.algebra_kernels import pulled_normals
-
-            normals = np.empty_like(linear)
-            pulled_normals(hessian, linear, weight, pull, normals)
-            return normals
-        return solve_shifted_3x3(hessian, weight, linear + pull)
+        return solve_shifted_3x3(self._reduced.hessian, weight, self._reduced.linear + pull)
 
     def quadratic(self, unknowns: Unknowns) -> tuple[Array, Array]:
         return self._reduced.hessian, self._reduced.linear
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
-        reduced = self._reduced
-        if not is_tensor(normals):
-            values = np.empty((len(normals), self._pieces))
-            self._kernels.slopes_of(normals, reduced.slopes_of_normals, reduced.slopes_offset, values)
-            return {"slopes": values}
-        of_normals, n = reduced.slopes_of_normals, normals[..., None]  # columns, to meet the p slopes
+        of_normals, n = self._reduced.slopes_of_normals, normals[..., None]  # columns, to meet the p slopes
         slopes = of_normals[:, :, 0] * n[..., 0, :] + of_normals[:, :, 1] * n[..., 1, :]
         slopes += of_normals[:, :, 2] * n[..., 2, :]
-        slopes += reduced.slopes_offset
+        slopes += self._reduced.slopes_offset
         return {"slopes": slopes}
 
     def _costs(self, normals: Array) -> Array:
         # At the best slopes for these normals, which update_unknowns always provides.
-        h = self._reduced.hessian
-        if not is_tensor(normals):
-            costs = np.empty(len(normals))
-            self._kernels.costs_of(normals, h, self._reduced.linear, self._reduced.constant, costs)
-            return costs
-        linear = (self._reduced.linear * normals).sum(-1)
-        return quadratic_form(h, normals) - 2.0 * linear + self._reduced.constant
+        return quadratic_cost(self._reduced.hessian, self._reduced.linear, self._reduced.constant, normals)
 
     def cost(self, normals: Array, unknowns: Unknowns) -> Array:
         return self._costs(normals).sum(-1)
@@ -148,20 +128,3 @@ class Piecewise(Model):
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
         return {"slopes": unknowns["slopes"]}
-
-
-def _joined(parts: Sequence[Any]) -> Any:
-    """Dataclasses of arrays, one after the other."""
-    names = [field.name for field in fields(parts[0])]
-    return type(parts[0])(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
-
-
-def _kernels_for(pixels: Array) -> Any:
-    """The module with the loops over pixels for this kind of array."""
-    if is_tensor(pixels):
-        from photostereo.reflectance.piecewise import torch_kernels
-
-        return torch_kernels
-    from photostereo.reflectance.piecewise import kernels
-
-    return kernels

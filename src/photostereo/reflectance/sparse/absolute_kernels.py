@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from photostereo.reflectance.algebra_kernels import SUMS, inverse_3x3, times_3x3
+from photostereo.runtime.algebra_kernels import SUMS, inverse_3x3, times_3x3
 from photostereo.runtime.loops import njit, prange
 
 
@@ -13,15 +13,11 @@ def _l1_reweight(y, l0, l1, l2, x, floor, tol, max_iter):  # type: ignore[no-unt
     """Reweighted least squares from x, in place; the number of iterations, negative if not converged."""
     for it in range(max_iter):
         a00 = a01 = a02 = a11 = a12 = a22 = b0 = b1 = b2 = 0.0
-        x0 = x[0]
-        x1 = x[1]
-        x2 = x[2]
+        x0, x1, x2 = x[0], x[1], x[2]
         for j in range(y.size):
             r = y[j] - (l0[j] * x0 + l1[j] * x1 + l2[j] * x2)
             w = 1.0 / max(abs(r), floor)
-            w0 = w * l0[j]
-            w1 = w * l1[j]
-            w2 = w * l2[j]
+            w0, w1, w2 = w * l0[j], w * l1[j], w * l2[j]
             a00 += w0 * l0[j]
             a01 += w0 * l1[j]
             a02 += w0 * l2[j]
@@ -63,6 +59,13 @@ def _inverse_rows(L, basis, inverse):  # type: ignore[no-untyped-def]
     inverse[1, 2] = (a2 * b0 - a0 * b2) * det
     inverse[2, 2] = (a0 * b1 - a1 * b0) * det
     return True
+
+
+@njit(cache=True)
+def _solve_three(inverse, y, basis, x):  # type: ignore[no-untyped-def]
+    """Fill x with the normal that fits the three photographs of the basis."""
+    for c in range(3):
+        x[c] = inverse[c, 0] * y[basis[0]] + inverse[c, 1] * y[basis[1]] + inverse[c, 2] * y[basis[2]]
 
 
 @njit(cache=True)
@@ -121,11 +124,9 @@ def _breakpoints(r, L, e0, e1, e2, t, rise):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _nudge(y, L, out):  # type: ignore[no-untyped-def]
-    """y moved by less than 1e-9, differently for every light, so that no four photographs fit one normal
-    exactly.
+    """y moved by less than 1e-9, differently for every light, so that no four photographs fit one normal exactly.
 
-    The shift depends on the light, not on its place in the list: the order of the photographs must not
-    matter.
+    The shift depends on the light, not on its place in the list: the order of the photographs must not matter.
     """
     for j in range(y.size):
         hashed = 1e4 * np.sin(12.9898 * L[0, j] + 78.233 * L[1, j] + 37.719 * L[2, j])
@@ -143,16 +144,14 @@ def _l1_vertex(y, L, x, r, basis, max_steps):  # type: ignore[no-untyped-def]
     ``basis``.
     """
     d = y.size
-    inverse = np.empty((3, 3))
-    u = np.empty(3)
+    inverse, u = np.empty((3, 3)), np.empty(3)
     t, rise = np.empty(d), np.empty(d)
     for j in range(d):
         r[j] = y[j] - (L[0, j] * x[0] + L[1, j] * x[1] + L[2, j] * x[2])
     if not _nearest_vertex(r, L, basis, inverse):
         return False
     for _ in range(max_steps):
-        for c in range(3):
-            x[c] = inverse[c, 0] * y[basis[0]] + inverse[c, 1] * y[basis[1]] + inverse[c, 2] * y[basis[2]]
+        _solve_three(inverse, y, basis, x)
         g0, g1, g2 = _residuals_and_signs(y, L, x, basis, r)
         leaving = 0
         for b in range(3):
@@ -163,9 +162,7 @@ def _l1_vertex(y, L, x, r, basis, max_steps):  # type: ignore[no-untyped-def]
             return True
         # The edge: l_leaving · e = ±1, and 0 for the two that stay.
         side = -1.0 if u[leaving] > 0.0 else 1.0
-        e0 = side * inverse[0, leaving]
-        e1 = side * inverse[1, leaving]
-        e2 = side * inverse[2, leaving]
+        e0, e1, e2 = side * inverse[0, leaving], side * inverse[1, leaving], side * inverse[2, leaving]
         slope = 1.0 - abs(u[leaving])
         _breakpoints(r, L, e0, e1, e2, t, rise)
         entering = -1
@@ -209,10 +206,8 @@ def l1_regression(Y, lights, start, floor, tol, max_iter, n, iterations):  # typ
             n[i, :] = 0.0
             iterations[i] = 0
             continue
-        y = np.empty(d)
-        r = np.empty(d)
-        x = np.empty(3)
-        vertex = np.empty(3)
+        y, r = np.empty(d), np.empty(d)
+        x, vertex = np.empty(3), np.empty(3)
         for j in range(d):
             y[j] = Y[i, j] / top
         for c in range(3):
@@ -225,20 +220,13 @@ def l1_regression(Y, lights, start, floor, tol, max_iter, n, iterations):  # typ
         proven = _l1_vertex(y, L, vertex, r, basis, 4 * d)
         if not proven:
             # More than three exact fits: rounding decides the signs of the multipliers. Take the optimal
-            # basis of a problem that differs by 1e-9 and has none, and solve it with the intensities as they
-            # are.
-            nudged = np.empty(d)
-            inverse = np.empty((3, 3))
+            # basis of a problem that differs by 1e-9 and has none, and solve it with the intensities as they are.
+            nudged, inverse = np.empty(d), np.empty((3, 3))
             _nudge(y, L, nudged)
             vertex[:] = x
             proven = _l1_vertex(nudged, L, vertex, r, basis, 4 * d)
             if proven and _inverse_rows(L, basis, inverse):
-                for c in range(3):
-                    vertex[c] = (
-                        inverse[c, 0] * y[basis[0]]
-                        + inverse[c, 1] * y[basis[1]]
-                        + inverse[c, 2] * y[basis[2]]
-                    )
+                _solve_three(inverse, y, basis, vertex)
         if proven and _absolute_sum(y, L, vertex) <= before + 1e-8:
             x[:] = vertex
             done = abs(done)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,17 @@ from photostereo.core.control import SILENT, Control
 from photostereo.reflectance.batches import pixel_batches
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project, tensor_batches
+from photostereo.reflectance.sparse import loops
 from photostereo.reflectance.sparse.inlier_noise import noise_of_residuals, residual_step
-from photostereo.runtime.algebra import mean_symmetric_3x3, quadratic_form, solve_shifted_3x3
+from photostereo.runtime.algebra import mean_symmetric_3x3, quadratic_cost, solve_shifted_3x3
 from photostereo.runtime.arrays import Array, cast, contiguous, empty, is_tensor, like, namespace, to_numpy
 from photostereo.runtime.illumination import for_loops, pseudo_inverse, shading, some_lights
 
 #: The weakest prior on n that keeps its covariance finite: variance 1e6 at intensities of order one.
 PRIOR_VARIANCE = 1e6
+#: Least absolute residuals: the least |r| that a weight 1/|r| is made of, and the step at which reweighting ends, relative
+#: to the pixel's brightness.
+FLOOR, STEP = 1e-6, 1e-8
 #: A pixel that still moves by less than this share of its brightness at the last iteration counts as settled,
 #: and a capture as converged if all but this share of its pixels are.
 SETTLED, UNSETTLED_SHARE = 1e-3, 0.005
@@ -33,8 +38,6 @@ SMALLEST_NOISE = 1e-3
 #: (π/2) E[w] for least absolute residuals with Huber's weights, and by E[ψ²] E[w] / E[ψ']², ψ = w r, for weights
 #: that fall as 1/r² beyond σ.
 EXCESS_OF_LEAST_ABSOLUTE, EXCESS_OF_SPARSE_BAYES = 1.42, 1.17
-
-
 #: With a prior the expectation maximization of a pixel ends at this step, relative to its brightness: 40 % less time than
 #: to 1e-5, normals 0.03° away in the mean (p99 0.15°), errors 1.002 to 1.004 times as large; 1e-4 saves 65 % and costs 1.01.
 STEP_WITH_PRIOR = 3e-5
@@ -59,48 +62,30 @@ class _Reweighted(Model):
     _redescending: bool
     _excess: float
 
-    def __init__(self, pixels: Array, lights: Array) -> None:
+    def __init__(self, pixels: Array, lights: Array, noise: float | None = None) -> None:
         self._pixels = pixels if is_tensor(pixels) else np.ascontiguousarray(pixels)
         shared = lights.ndim == 2
         self._lights = like(np.ascontiguousarray(lights, dtype=np.float64 if shared else None), pixels)
+        self._noise = noise  # relative to the squared brightness of a pixel; None: measured on the capture
         self._threshold: Array | None = None
         self._own: Array | None = None
         self._measured: float | None = None
 
     def _least_absolute(self, control: Control, max_iter: int = 10, every: int = 1) -> tuple[Array, Array]:
         """The exact minimizer of ‖y − Lᵀn‖₁ for every n-th pixel, and the steps it took (negative: not proven)."""
-        if is_tensor(self._pixels):
-            from photostereo.reflectance.sparse import torch_kernels as kernels
-        else:
-            from photostereo.reflectance.sparse import absolute_kernels as kernels  # type: ignore[no-redef]
-
         pixels, lights = self._pixels, self._lights
         if every > 1:
             pixels, lights = contiguous(pixels[::every]), some_lights(lights, slice(None, None, every))
         count = len(pixels)
-        normals = empty((count, 3), pixels)
-        iterations = empty((count,), pixels, "int64")
+        normals, iterations = empty((count, 3), pixels), empty((count,), pixels, "int64")
         starts = project(pixels, pseudo_inverse(to_numpy(lights)).swapaxes(-1, -2))
         for part in self._batches(control, "least absolute residuals", count):
-            kernels.l1_regression(
-                pixels[part],
-                for_loops(some_lights(lights, part)),
-                starts[part],
-                1e-6,
-                1e-8,
-                max_iter,
-                normals[part],
-                iterations[part],
-            )
+            there, answers = for_loops(some_lights(lights, part)), (normals[part], iterations[part])
+            loops.l1_regression(pixels[part], there, starts[part], FLOOR, STEP, max_iter, *answers)
         return normals, to_numpy(iterations)
 
     def _batches(self, control: Control, stage: str, count: int) -> Iterator[slice]:
-        photographs = self._pixels.shape[1]
-        if not is_tensor(self._pixels):
-            return pixel_batches(count, control, stage)
-        from photostereo.reflectance.sparse.torch_kernels import batch_size
-
-        return pixel_batches(count, control, stage, size=batch_size(photographs))
+        return pixel_batches(count, control, stage, size=loops.batch_size(self._pixels))
 
     def _measure_noise(self, control: Control = SILENT, own: Array | None = None) -> None:
         """One threshold for the capture, from the residuals of the least absolute fit of a sample."""
@@ -112,18 +97,23 @@ class _Reweighted(Model):
 
     def _thresholds(self) -> Array:
         """Per pixel, the squared residual above which a photograph counts as an outlier."""
+        if self._threshold is None and self._noise is not None:
+            self._threshold = self._noise * self._brightness**2
         if self._threshold is None:
             self._measure_noise()
         assert self._threshold is not None
         return self._threshold
 
-    def adopt(self, sample: Model) -> None:
-        if isinstance(sample, _Reweighted) and sample._measures_noise():
-            self._threshold = self._everywhere(float(sample._thresholds()[0]))
+    @cached_property
+    def _brightness(self) -> Array:
+        """(N,) the largest size of an intensity."""
+        xp = namespace(self._pixels)
+        top, low = xp.amax(self._pixels, 1), xp.amin(self._pixels, 1)
+        return cast(xp.maximum(top, -low), "float64")
 
-    def _measures_noise(self) -> bool:
-        """Whether the threshold is one number, measured on the capture."""
-        return True
+    def adopt(self, sample: Model) -> None:
+        if isinstance(sample, _Reweighted) and sample._noise is None:
+            self._threshold = self._everywhere(float(sample._thresholds()[0]))
 
     def _everywhere(self, value: float) -> Array:
         """The same number for every pixel."""
@@ -144,15 +134,7 @@ class _Reweighted(Model):
         return self._excess
 
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
-        gram, moment = unknowns["gram"], unknowns["moment"]
-        weight, pull = cast(weight, "float64"), contiguous(cast(pull, "float64"))
-        if is_tensor(pull):
-            return solve_shifted_3x3(gram, weight, moment + pull)
-        from photostereo.reflectance.algebra_kernels import pulled_normals
-
-        normals = np.empty_like(pull)
-        pulled_normals(gram, moment, weight, pull, normals)
-        return normals
+        return solve_shifted_3x3(unknowns["gram"], weight, unknowns["moment"] + pull)
 
     def quadratic(self, unknowns: Unknowns) -> tuple[Array, Array]:
         return unknowns["gram"], unknowns["moment"]
@@ -160,18 +142,9 @@ class _Reweighted(Model):
     def _weighed(self, own: Array) -> Unknowns:
         """The photographs weighed by their residuals from the model's own normals."""
         self._own = contiguous(cast(own, "float64"))
-        count = len(own)
-        gram, moment, rest = (empty((count, *entries), self._pixels) for entries in ((6,), (3,), ()))
-        _kernels_for(self._pixels).reweigh(
-            self._pixels,
-            for_loops(self._lights),
-            self._own,
-            self._thresholds(),
-            self._redescending,
-            gram,
-            moment,
-            rest,
-        )
+        gram, moment, rest = (empty((len(own), *entries), self._pixels) for entries in ((6,), (3,), ()))
+        how = self._own, self._thresholds(), self._redescending
+        loops.reweigh(self._pixels, for_loops(self._lights), *how, gram, moment, rest)
         return {"gram": gram, "moment": moment, "rest": rest}
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
@@ -182,9 +155,7 @@ class _Reweighted(Model):
         return {name: xp.broadcast_to(v, (len(normals), *v.shape)) for name, v in unknowns.items()}
 
     def _costs(self, normals: Array, unknowns: Unknowns) -> Array:
-        quadratic = quadratic_form(unknowns["gram"], normals)
-        linear = (unknowns["moment"] * normals).sum(-1)
-        return quadratic - 2.0 * linear + unknowns["rest"]
+        return quadratic_cost(unknowns["gram"], unknowns["moment"], unknowns["rest"], normals)
 
     def cost(self, normals: Array, unknowns: Unknowns) -> Array:
         return self._costs(normals, unknowns).sum(-1)
@@ -307,73 +278,35 @@ class SparseBayes(_Reweighted):
         max_iter: int = 200,
         tol: float = 1e-5,
     ) -> None:
-        super().__init__(pixels, lights)
-        self._noise, self._max_iter, self._tol = noise, max_iter, tol
-        self._brightness: Array | None = None
+        super().__init__(pixels, lights, noise)
+        self._max_iter, self._tol = max_iter, tol
 
     def alone(self, control: Control) -> Fit:
         return self._expectation_maximization(control, keep_weights=True, tol=self._tol)
 
     def start(self, control: Control) -> tuple[Array, Unknowns]:
         fit = self._expectation_maximization(control, keep_weights=False, tol=max(self._tol, STEP_WITH_PRIOR))
-        normals = fit.normals
-        return normals, self._weighed(normals)
-
-    def _measures_noise(self) -> bool:
-        return self._noise is None
-
-    def _thresholds(self) -> Array:
-        if self._threshold is None and self._noise is not None:
-            self._threshold = self._noise * self._scales() ** 2
-        return super()._thresholds()
-
-    def _scales(self) -> Array:
-        if self._brightness is None:
-            xp = namespace(self._pixels)
-            top, low = xp.amax(self._pixels, 1), xp.amin(self._pixels, 1)
-            self._brightness = cast(xp.maximum(top, -low), "float64")
-        return self._brightness
+        return fit.normals, self._weighed(fit.normals)
 
     def _expectation_maximization(self, control: Control, *, keep_weights: bool, tol: float) -> Fit:
         count, photographs = self._pixels.shape
         noise = self._noise
         if noise is not None:
-            scale = self._scales()
+            scale = self._brightness
         else:
             # One variance for the capture: the scale is the capture's too. Only weights tell a pixel without light.
             if self._threshold is None:
                 self._measure_noise(control)
             noise = float(self._thresholds()[0])
-            scale = cast(self._scales() > 0, "float64") if keep_weights else self._everywhere(1.0)
-        normals = empty((count, 3), self._pixels)
-        iterations = empty((count,), self._pixels, "int64")
+            scale = cast(self._brightness > 0, "float64") if keep_weights else self._everywhere(1.0)
+        normals, iterations = empty((count, 3), self._pixels), empty((count,), self._pixels, "int64")
         weights = empty((count if keep_weights else 0, photographs), self._pixels, "float32")
+        limits = (tol, SETTLED, self._max_iter)
         for part in self._batches(control, "sparse Bayesian learning", count):
-            _kernels_for(self._pixels).sbl_em(
-                self._pixels[part],
-                for_loops(some_lights(self._lights, part)),
-                scale[part],
-                noise,
-                PRIOR_VARIANCE,
-                tol,
-                SETTLED,
-                self._max_iter,
-                normals[part],
-                iterations[part],
-                weights[part] if keep_weights else weights,
-            )
+            seen = self._pixels[part], for_loops(some_lights(self._lights, part)), scale[part]
+            answers = normals[part], iterations[part], weights[part] if keep_weights else weights
+            loops.sbl_em(*seen, noise, PRIOR_VARIANCE, *limits, *answers)
         unknowns = {"inliers": weights} if keep_weights else {}
         steps = to_numpy(iterations)
         settled = np.count_nonzero(steps < 0) <= UNSETTLED_SHARE * count
         return Fit(normals, unknowns, int(np.abs(steps).max(initial=0)), bool(settled))
-
-
-def _kernels_for(pixels: Array) -> Any:
-    """The module with the loops over pixels for this kind of array."""
-    if is_tensor(pixels):
-        from photostereo.reflectance.sparse import torch_kernels
-
-        return torch_kernels
-    from photostereo.reflectance.sparse import kernels
-
-    return kernels

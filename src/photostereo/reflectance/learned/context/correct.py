@@ -100,20 +100,11 @@ def maps_of(
 
 def pixel_maps(evidence: Evidence, lights: NDArray[np.floating]) -> Array:
     """The features (N, len(NAMES)) of all pixels."""
-    there = like(lights.astype(np.float32), evidence.pixels)
-    found = evidence.both()
-    parts = []
+    there, parts = like(lights.astype(np.float32), evidence.pixels), []
     for first in range(0, len(evidence.pixels), AT_ONCE):
-        some = slice(first, first + AT_ONCE)
-        parts.append(
-            features_of(
-                evidence.pixels[some],
-                None if evidence.colors is None else evidence.colors[some],
-                some_lights(there, some),
-                cast(evidence.noise[some], "float32"),
-                Witness(found.normals[some], found.variance[some]),
-                Witness(evidence.matte.normals[some], evidence.matte.variance[some]),
-            )
-        )
+        which = slice(first, first + AT_ONCE)
+        some, noise = evidence.some(which), cast(evidence.noise[which], "float32")
+        own = some_lights(there, which)
+        parts.append(features_of(some.pixels, some.colors, own, noise, some.both(), some.matte))
     xp = namespace(evidence.pixels)
     return xp.concatenate(parts) if parts else np.zeros((0, len(NAMES)), np.float32)

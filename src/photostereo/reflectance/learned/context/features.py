@@ -14,38 +14,15 @@ from photostereo.reflectance.learned.witnesses import Witness
 from photostereo.runtime.arrays import Array, cast, namespace
 from photostereo.runtime.illumination import projected, shading
 
+
+def _vector(name: str) -> list[str]:
+    return [f"{name}-{axis}" for axis in "xyz"]
+
+
 #: Maps of a pixel, and constants of the capture that follow them; the mask's share of a cell comes last.
-NAMES = [
-    "x",
-    "y",
-    "z",
-    "matte-x",
-    "matte-y",
-    "matte-z",
-    "log-error",
-    "log-matte",
-    "log-noise",
-    "shadow",
-    "shadow-x",
-    "shadow-y",
-    "shadow-z",
-    "gloss",
-    "gloss-x",
-    "gloss-y",
-    "gloss-z",
-    "behind",
-    "behind-x",
-    "behind-y",
-    "behind-z",
-    "hidden-lights",
-    "arriving-x",
-    "arriving-y",
-    "arriving-z",
-    "misfit",
-    "brightness",
-    "red",
-    "blue",
-]
+NAMES = ["x", "y", "z", *_vector("matte"), "log-error", "log-matte", "log-noise"]
+NAMES += ["shadow", *_vector("shadow"), "gloss", *_vector("gloss"), "behind", *_vector("behind")]
+NAMES += ["hidden-lights", *_vector("arriving"), "misfit", "brightness", "red", "blue"]
 CONSTANTS = ("lights-x", "lights-y", "lights-z", "lights-zz", "photographs")
 CHANNELS = len(NAMES) + len(CONSTANTS) + 1
 #: Where the x of each vector is among the channels; its y follows.

@@ -1,7 +1,7 @@
 """The small algebra of the compiled kernels, a pixel at a time; that of 3 × 3 is inlined, so that it costs no call.
 
-A symmetric matrix is its six entries xx, xy, xz, yy, yz, zz, as in :mod:`photostereo.runtime.algebra`, whose functions for
-whole arrays are the readable forms of these.
+A symmetric matrix is its six entries xx, xy, xz, yy, yz, zz, as in :mod:`.algebra`, whose functions for whole arrays
+are the readable forms of these, and call the two loops at the end.
 """
 
 from __future__ import annotations
@@ -88,16 +88,6 @@ def solve_3x3(xx, xy, xz, yy, yz, zz, b0, b1, b2):  # type: ignore[no-untyped-de
     return b0 / xx - l10 * x1 - l20 * x2, x1, x2
 
 
-@shared(of="normals")
-def pulled_normals(first, last, hessian, linear, shift, pull, normals):  # type: ignore[no-untyped-def]
-    """Fill ``normals`` with the solution of (H + shift I) n = h + pull, one system per pixel."""
-    for i in range(first, last):
-        xx, yy, zz = hessian[i, 0] + shift[i], hessian[i, 3] + shift[i], hessian[i, 5] + shift[i]
-        xy, xz, yz = hessian[i, 1], hessian[i, 2], hessian[i, 4]
-        b0, b1, b2 = linear[i, 0] + pull[i, 0], linear[i, 1] + pull[i, 1], linear[i, 2] + pull[i, 2]
-        normals[i, 0], normals[i, 1], normals[i, 2] = solve_3x3(xx, xy, xz, yy, yz, zz, b0, b1, b2)
-
-
 @njit(cache=True, fastmath={*SUMS, "nnan"})
 def value_range(values):  # type: ignore[no-untyped-def]
     """The least and the largest of the intensities of a pixel, which are numbers."""
@@ -125,3 +115,23 @@ def invert_if_regular(entries, out):  # type: ignore[no-untyped-def]
     out[1, 2] = out[2, 1] = (xy * xz - xx * yz) / det
     out[2, 2] = (xx * yy - xy * xy) / det
     return True
+
+
+@shared(of="right")
+def solve_each(first, last, hessian, shift, right, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with the solution of (H + shift I) n = b, one system per pixel."""
+    for i in range(first, last):
+        xx, yy, zz = hessian[i, 0] + shift[i], hessian[i, 3] + shift[i], hessian[i, 5] + shift[i]
+        xy, xz, yz = hessian[i, 1], hessian[i, 2], hessian[i, 4]
+        b0, b1, b2 = right[i, 0], right[i, 1], right[i, 2]
+        out[i, 0], out[i, 1], out[i, 2] = solve_3x3(xx, xy, xz, yy, yz, zz, b0, b1, b2)
+
+
+@shared(of="normals")
+def cost_each(first, last, hessian, linear, constant, normals, out):  # type: ignore[no-untyped-def]
+    """nᵀH n − 2 hᵀn + κ of every pixel; summed outside, so that the sum does not depend on the threads."""
+    for i in range(first, last):
+        x, y, z = normals[i, 0], normals[i, 1], normals[i, 2]
+        H = hessian[i]
+        value = quadratic_3x3(H[0], H[1], H[2], H[3], H[4], H[5], x, y, z)
+        out[i] = value - 2.0 * (linear[i, 0] * x + linear[i, 1] * y + linear[i, 2] * z) + constant[i]
