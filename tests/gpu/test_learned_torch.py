@@ -18,12 +18,18 @@ pytestmark = pytest.mark.torch
 
 
 def test_torch_equals_compiled() -> None:
-    from photostereo.reflectance.learned.torch_network import predict
+    from photostereo_lab.training.reflectance.network import SetNetwork
 
     capture = scenes.render_scene("sphere", size=40, reflectance="ggx", color=True)
     colors, lights = capture.colors(), capture.lights.directions.astype(np.float32)
     here = kernels.predict(colors, lights, set_network())
-    there = predict(torch.from_numpy(colors), lights, set_network())
+    network = SetNetwork()
+    network.load_state_dict(
+        {f"stages.{name}": torch.tensor(values) for name, values in set_network().arrays.items()}
+    )
+    with torch.no_grad():
+        normals, log_errors = network(torch.from_numpy(colors), torch.from_numpy(lights))[-1]
+    there = normals, log_errors.exp()
     apart = np.linalg.norm(here[0] - there[0].numpy(), axis=1)
     assert np.degrees(apart.max()) < 0.01
     np.testing.assert_allclose(here[1], there[1].numpy(), rtol=1e-3)
@@ -33,14 +39,15 @@ def test_torch_equals_compiled() -> None:
 @pytest.mark.parametrize("width", [96, 40])
 def test_a_fused_stage_equals_the_readable_one(width) -> None:
     from photostereo.reflectance.learned.constants import FEATURES
-    from photostereo.reflectance.learned.torch_network import Stage, run_stage
+    from photostereo.reflectance.learned.torch_network import run_stage
+    from photostereo_lab.training.reflectance.network import Stage
 
     torch.manual_seed(0)
     stage = Stage(width).cuda().requires_grad_(False)
     for vector in (stage.first.gain, stage.third.shift, stage.fourth.gain, stage.out.weight):
         vector.normal_()
     tokens = torch.randn(300, 17, FEATURES, device="cuda")
-    torch.testing.assert_close(run_stage(stage, tokens), stage(tokens), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(run_stage(stage.state_dict(), tokens), stage(tokens), rtol=1e-4, atol=1e-4)
 
 
 def test_materials_reflect_as_the_renderers() -> None:

@@ -134,11 +134,13 @@ def _predict(
 ) -> tuple[Array, Array]:
     """The network's normals and expected errors of the pixels in ``index``, or of all."""
     directions = np.ascontiguousarray(lights.swapaxes(-1, -2), dtype=np.float32)
-    if is_tensor(pixels):
+    if is_tensor(pixels) and pixels.is_cuda:
         from photostereo.reflectance.learned import torch_network
 
         values = pixels if colors is None else colors
         return torch_network.predict(values, directions, weights, index, control)  # type: ignore[no-any-return]
-    if colors is None:
-        colors = np.broadcast_to(pixels[..., None], (*pixels.shape, 3))
-    return kernels.predict(colors, directions, weights, index, control)
+    seen = to_numpy(pixels) if colors is None else to_numpy(colors)
+    seen = np.broadcast_to(seen[..., None], (*seen.shape, 3)) if colors is None else seen
+    which = None if index is None else to_numpy(index)
+    normals, errors = kernels.predict(seen, directions, weights, which, control)
+    return like(normals, pixels), like(errors, pixels)

@@ -1,22 +1,23 @@
-"""The set network of :mod:`.constants` in torch: what is trained, and what runs on a GPU.
+"""The set network of :mod:`.constants` on a GPU, and what it shares with its form for training.
 
-On a GPU what lies between two matrix products is one launch (``set_network.cu``): in plain torch a layer's norm and
-activation read and write every token seven times. :meth:`Stage.forward` is the readable form, which has gradients.
+What lies between two matrix products is one launch (``set_network.cu``): in plain torch a layer's norm and activation read
+and write every token seven times. The form with gradients is ``photostereo_lab.training.reflectance.network``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from photostereo.core.control import SILENT, Control
 from photostereo.reflectance.learned import constants as c
-from photostereo.reflectance.learned.weights import Weights, stages_of, width_of
+from photostereo.reflectance.learned.weights import Weights, stages_of
 from photostereo.runtime.algebra import inverse_symmetric_3x3
 from photostereo.runtime.cuda_kernels import launch
 from photostereo.runtime.illumination import some_lights
@@ -24,86 +25,72 @@ from photostereo.runtime.illumination import some_lights
 #: Tokens at once: about 2 GB on the GPU.
 CHUNK = 1_500_000
 _THREADS, _MOST_BLOCKS = 256, 1 << 16
+#: The numbers of each stage by name, kept for the next call.
+_loaded: dict[tuple[str, str], list[dict[str, Tensor]]] = {}
 
 
-class RmsLinear(nn.Module):  # type: ignore[misc]
-    """x ↦ hardswish(g · (Wx + b + context) / rms + c): one layer."""
-
-    def __init__(self, inputs: int, width: int) -> None:
-        super().__init__()
-        self.linear = nn.Linear(inputs, width)
-        self.gain = nn.Parameter(torch.ones(width))
-        self.shift = nn.Parameter(torch.zeros(width))
-
-    def forward(self, x: Tensor, context: Tensor | None = None) -> Tensor:
-        y = self.linear(x)
-        if context is not None:
-            y = y + context
-        scale = torch.rsqrt(y.float().square().mean(-1, keepdim=True) + c.TINY_LAYER).to(y.dtype)
-        return functional.hardswish(y * scale * self.gain + self.shift)
-
-
-class Stage(nn.Module):  # type: ignore[misc]
-    """One look at the set."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.first = RmsLinear(c.FEATURES, width)
-        self.second = RmsLinear(width, width)
-        self.context = nn.Linear(2 * width, width)
-        self.third = RmsLinear(width, width)
-        self.fourth = RmsLinear(width, width)
-        self.head = RmsLinear(2 * width, width)
-        self.out = nn.Linear(width, 4)
-        nn.init.normal_(self.out.weight, std=1e-2)
-        nn.init.zeros_(self.out.bias)
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        x = self.second(self.first(tokens))
-        x = self.fourth(self.third(x, self.context(pooled(x))[:, None]))
-        return self.out(self.head(pooled(x))).float()
+@torch.no_grad()  # type: ignore[untyped-decorator]
+def predict(
+    values: Tensor,
+    lights: NDArray[Any],
+    weights: Weights,
+    index: Tensor | None = None,
+    control: Control = SILENT,
+) -> tuple[Tensor, Tensor]:
+    """Unit normals (N, 3) and expected errors (N,) in radians of (N, d) or (N, d, 3) intensities; of ``index`` if given."""
+    stages = _stages_on(weights, values.device)
+    directions = torch.from_numpy(lights).to(values.device)
+    normals, errors = [], []
+    count = len(values) if index is None else len(index)
+    size = max(1, CHUNK // values.shape[1])
+    control.stage("network", count)
+    for first in range(0, count, size):
+        which = slice(first, first + size) if index is None else index[first : first + size]
+        part, own = values[which].float(), some_lights(directions, which)
+        gray, colors = normalized(part[..., None].expand(-1, -1, 3) if part.ndim == 2 else part)
+        normal, log_error = begin(gray, own)
+        for numbers in stages:
+            normal, log_error = refine(gray, colors, own, normal, log_error, partial(run_stage, numbers))
+        normals.append(normal)
+        errors.append(log_error.exp())
+        control.advance(len(part))
+    return torch.cat(normals), torch.cat(errors)
 
 
-class SetNetwork(nn.Module):  # type: ignore[misc]
-    """Intensities (B, d, 3) and lights (B, d, 3) or (d, 3) to unit normals and the logarithm of the expected
-    error, which ``stages`` of ``width`` numbers per token refine.
-    """
-
-    def __init__(self, width: int = 96, stages: int = 2) -> None:
-        super().__init__()
-        self.width = width
-        self.stages = nn.ModuleList(Stage(width) for _ in range(stages))
-
-    def forward(
-        self, colors: Tensor, lights: Tensor, run: Callable[[Stage, Tensor], Tensor] = Stage.__call__
-    ) -> list[tuple[Tensor, Tensor]]:
-        """(normals, log of the expected angle in radians) after every stage; ``run`` may be a faster form of one."""
-        gray, colors = normalized(colors)
-        normal = first_guess(gray, lights)
-        if lights.ndim == 2:
-            lights = lights.expand(colors.shape[0], -1, -1)
-        log_error = torch.full_like(normal[:, 0], c.UNKNOWN_ERROR)
-        answers = []
-        for stage in self.stages:
-            turned, cosine, sine = turn(lights, normal)
-            tokens = tokens_of(gray, colors, turned, normal[:, 2], log_error.detach())
-            step = run(stage, tokens)
-            start = torch.stack(
-                [torch.hypot(normal[:, 0], normal[:, 1]), torch.zeros_like(sine), normal[:, 2]], -1
-            )
-            inside = functional.normalize(start + step[:, :3], dim=-1, eps=1e-6)
-            x = cosine * inside[:, 0] - sine * inside[:, 1]
-            y = sine * inside[:, 0] + cosine * inside[:, 1]
-            answer = torch.stack([x, y, inside[:, 2]], -1)
-            log_error = (step[:, 3] + c.TYPICAL_ERROR).clamp(c.LEAST_LOG_ERROR, c.LARGEST_LOG_ERROR)
-            answers.append((answer, log_error))
-            normal = answer.detach()
-        return answers
+def _stages_on(weights: Weights, device: torch.device) -> list[dict[str, Tensor]]:
+    key = (weights.digest, str(device))
+    if key not in _loaded:
+        there = {name: torch.from_numpy(values.copy()).to(device) for name, values in weights.arrays.items()}
+        _loaded[key] = [
+            {name.partition(".")[2]: values for name, values in there.items() if name.startswith(f"{stage}.")}
+            for stage in range(stages_of(weights.arrays))
+        ]
+    return _loaded[key]
 
 
-def pooled(x: Tensor) -> Tensor:
-    """Mean and maximum over the photographs: (B, d, W) to (B, 2W)."""
-    return torch.cat([x.mean(1), x.amax(1)], -1)
+def begin(gray: Tensor, lights: Tensor) -> tuple[Tensor, Tensor]:
+    """The normals (B, 3) and the logarithms of their expected errors (B,) before the first stage."""
+    normal = first_guess(gray, lights)
+    return normal, torch.full_like(normal[:, 0], c.UNKNOWN_ERROR)
+
+
+def refine(
+    gray: Tensor,
+    colors: Tensor,
+    lights: Tensor,
+    normal: Tensor,
+    log_error: Tensor,
+    stage: Callable[[Tensor], Tensor],
+) -> tuple[Tensor, Tensor]:
+    """The same after a stage, which maps tokens (B, d, FEATURES) to a correction and a logarithm (B, 4)."""
+    turned, cosine, sine = turn(lights.expand(len(gray), -1, -1), normal)
+    step = stage(tokens_of(gray, colors, turned, normal[:, 2], log_error))
+    start = torch.stack([torch.hypot(normal[:, 0], normal[:, 1]), torch.zeros_like(sine), normal[:, 2]], -1)
+    inside = functional.normalize(start + step[:, :3], dim=-1, eps=1e-6)
+    x = cosine * inside[:, 0] - sine * inside[:, 1]
+    y = sine * inside[:, 0] + cosine * inside[:, 1]
+    log_error = (step[:, 3] + c.TYPICAL_ERROR).clamp(c.LEAST_LOG_ERROR, c.LARGEST_LOG_ERROR)
+    return torch.stack([x, y, inside[:, 2]], -1), log_error
 
 
 def normalized(colors: Tensor) -> tuple[Tensor, Tensor]:
@@ -178,66 +165,34 @@ def tokens_of(gray: Tensor, colors: Tensor, lights: Tensor, tilt: Tensor, log_er
     return torch.cat([torch.stack(features, -1), roots], -1)
 
 
-@torch.no_grad()  # type: ignore[untyped-decorator]
-def predict(
-    values: Tensor,
-    lights: NDArray[Any],
-    weights: Weights,
-    index: Tensor | None = None,
-    control: Control = SILENT,
-) -> tuple[Tensor, Tensor]:
-    """Unit normals (N, 3) and expected errors (N,) in radians of (N, d) or (N, d, 3) intensities; of ``index`` if given."""
-    network = network_of(weights, values.device)
-    directions = torch.from_numpy(lights).to(values.device)
-    run = run_stage if values.is_cuda else Stage.__call__
-    normals, errors = [], []
-    count = len(values) if index is None else len(index)
-    size = max(1, CHUNK // values.shape[1])
-    control.stage("network", count)
-    for first in range(0, count, size):
-        which = slice(first, first + size) if index is None else index[first : first + size]
-        part, own = values[which], some_lights(directions, which)
-        part = part[..., None].expand(-1, -1, 3) if part.ndim == 2 else part
-        normal, log_error = network(part.float(), own, run)[-1]
-        normals.append(normal)
-        errors.append(log_error.exp())
-        control.advance(len(part))
-    return torch.cat(normals), torch.cat(errors)
-
-
-_networks: dict[tuple[str, str], SetNetwork] = {}
-
-
-def network_of(weights: Weights, device: torch.device) -> SetNetwork:
-    """The network with these numbers, kept for the next call."""
-    key = (weights.digest, str(device))
-    if key not in _networks:
-        network = SetNetwork(width_of(weights.arrays), stages_of(weights.arrays))
-        state = {f"stages.{name}": torch.from_numpy(values.copy()) for name, values in weights.arrays.items()}
-        network.load_state_dict(state)
-        _networks[key] = network.to(device).eval().requires_grad_(False)
-    return _networks[key]
-
-
-def run_stage(stage: Stage, tokens: Tensor) -> Tensor:
-    """:meth:`Stage.forward` on the tokens' GPU: (B, d, FEATURES) to (B, 4)."""
+def run_stage(numbers: dict[str, Tensor], tokens: Tensor) -> Tensor:
+    """A stage with these numbers on the tokens' GPU: (B, d, FEATURES) to (B, 4)."""
     sets, count, features = tokens.shape
-    x = _layer(stage.second, _layer(stage.first, tokens.reshape(-1, features)))
-    context = stage.context(_pooled(x, sets, count))
-    x = _layer(stage.fourth, _layer(stage.third, x, context, count))
-    return stage.out(stage.head(_pooled(x, sets, count))).float()
+    x = _layer(numbers, "first", tokens.reshape(-1, features))
+    x = _layer(numbers, "second", x)
+    context = _linear(numbers, "context", _pooled(x, sets, count))
+    x = _layer(numbers, "third", x, context, count)
+    x = _layer(numbers, "fourth", x)
+    return _linear(numbers, "out", _layer(numbers, "head", _pooled(x, sets, count)))
 
 
-def _layer(layer: RmsLinear, x: Tensor, context: Tensor | None = None, per_context: int = 0) -> Tensor:
+def _linear(numbers: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
+    return functional.linear(x, numbers[f"{name}.weight"], numbers[f"{name}.bias"])
+
+
+def _layer(
+    numbers: dict[str, Tensor], name: str, x: Tensor, context: Tensor | None = None, per_context: int = 0
+) -> Tensor:
     """One layer of (rows, inputs), with the context of each ``per_context`` rows."""
-    y = functional.linear(x, layer.linear.weight, layer.linear.bias)
+    y = _linear(numbers, f"{name}.linear", x)
     added = y if context is None else context.contiguous()
-    _launch("activate", len(y) * 32, y.shape[1], (y, added, layer.gain, layer.shift, len(y), per_context))
+    arrays = (y, added, numbers[f"{name}.gain"], numbers[f"{name}.shift"])
+    _launch("activate", len(y) * 32, y.shape[1], (*arrays, len(y), per_context))
     return y
 
 
 def _pooled(x: Tensor, sets: int, tokens: int) -> Tensor:
-    """As :func:`pooled`, of (sets × tokens, W)."""
+    """Mean and maximum over the tokens of each set: (sets × tokens, W) to (sets, 2W)."""
     width = x.shape[1]
     out = x.new_empty(sets, 2 * width)
     _launch("pool", sets * width, width, (x, out, sets, tokens))

@@ -15,8 +15,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from photostereo.reflectance.learned.torch_network import SetNetwork
 from photostereo_lab.training.loop import Settings, Task
+from photostereo_lab.training.reflectance.network import SetNetwork
 from photostereo_lab.training.reflectance.pixels import Batch, draw_pixels, pixels_of_scenes
 from photostereo_lab.training.scenes import draw_pool
 from photostereo_lab.training.sensor import LUMA, expose
