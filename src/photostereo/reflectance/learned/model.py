@@ -126,9 +126,7 @@ class Learned(Model):
             network = ask_network(matte, pixels, colors, those, weights)  # ``self`` would be a cycle
             return fixed.together(network, matte)
 
-        before = Witness(found.normals[some] + 0, found.variance[some] + 0)
-        shared = mean_lights(lights)
-        tried = partial(try_noise, again, before, few.pixels, few.colors, few.fine, shared)
+        tried = partial(try_noise, again, found.some(some), few, mean_lights(lights))
         variance = found.variance
         if self._captured and not is_tensor(pixels) and lights.ndim == 2:  # it learns one set of lights
             self._tried = tried()
@@ -229,7 +227,7 @@ class Learned(Model):
         return self._weight[:, None], self._moment
 
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
-        return (self._weight[:, None] * self._answer().normals + pull) / (self._weight + weight)[..., None]
+        return (self._moment + pull) / (self._weight + weight)[..., None]
 
     def misfit(self, normals: Array, unknowns: Unknowns) -> Array:
         """Each pixel's own noise, in the units of :attr:`noise`."""
@@ -287,9 +285,7 @@ def around_object(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def try_noise(
     witnesses: Callable[[Array, Array | None], Witness],
     found: Witness,
-    pixels: Array,
-    colors: Array | None,
-    noise: Array,
+    evidence: Evidence,
     lights: NDArray[Any],
 ) -> NoiseTable | None:
     """Variance of one component of the normals from noise alone: how far they move if the same noise is added again.
@@ -297,21 +293,23 @@ def try_noise(
     It is measured on a sample of the pixels, and given by their spread: log variances, growing, and the median in classes
     of similar spread. None without noise.
     """
+    noise = evidence.fine
     deviation = np.sqrt(to_numpy(noise))[:, None]
     if not deviation.any():
         return None
     rng = np.random.default_rng(0)
     rank = np.argsort(np.lexsort(lights))  # the same noise for the same light, in whatever order they come
-    gray = to_numpy(pixels)
-    if colors is None:
-        shaken, tinted = gray + deviation * rng.standard_normal(gray.shape)[:, rank], None
+    gray, colors = to_numpy(evidence.pixels), None
+    if evidence.colors is None:
+        shaken = gray + deviation * rng.standard_normal(gray.shape)[:, rank]
     else:
-        values = to_numpy(colors)
+        values = to_numpy(evidence.colors)
         extra = CHANNEL_TO_LUMA * deviation[..., None] * rng.standard_normal(values.shape)[:, rank]
-        shaken, tinted = gray + extra @ np.asarray(GRAY_WEIGHTS), (values + extra).astype(np.float32)
-    again = witnesses(
-        like(shaken.astype(np.float32), pixels), None if tinted is None else like(tinted, pixels)
-    )
+        shaken, colors = (
+            gray + extra @ np.asarray(GRAY_WEIGHTS),
+            like((values + extra).astype(np.float32), noise),
+        )
+    again = witnesses(like(shaken.astype(np.float32), noise), colors)
     moved = np.square(to_numpy(again.normals) - to_numpy(found.normals)).sum(-1)
     spread = np.log(to_numpy(found.variance))
     order = np.argsort(spread)

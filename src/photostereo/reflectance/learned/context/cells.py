@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,49 +45,45 @@ class Square:
 
         return np.outer(along(self.row), along(self.column))
 
-    def cells(self, rows: NDArray[np.integer], columns: NDArray[np.integer]) -> Cells:
-        """Where pixels lie.
+    def places(
+        self, rows: NDArray[np.integer], columns: NDArray[np.integer]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Where pixels lie, in units of a cell from the top left corner of the square.
 
         >>> mask = np.zeros((300, 400), bool); mask[50:250, 100:300] = True
-        >>> cells = Square.around(mask).cells(*np.nonzero(mask))
-        >>> float(cells.rows.min() + cells.rows.max()), round(float(cells.rows.max() - cells.rows.min()), 1)
+        >>> down, _ = Square.around(mask).places(*np.nonzero(mask))
+        >>> float(down.min() + down.max()), round(float(down.max() - down.min()), 1)
         (80.0, 71.7)
         """
-        return Cells(
-            ((rows - self.row) / self.cell + SIDE / 2).astype(np.float32),
-            ((columns - self.column) / self.cell + SIDE / 2).astype(np.float32),
-        )
+        down = ((rows - self.row) / self.cell + SIDE / 2).astype(np.float32)
+        return down, ((columns - self.column) / self.cell + SIDE / 2).astype(np.float32)
 
-
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """Where pixels lie among the cells, in units of a cell from the top left corner of the square."""
-
-    rows: NDArray[np.float32]
-    columns: NDArray[np.float32]
-
-    @cached_property
-    def index(self) -> NDArray[np.intp]:
-        """The number of each pixel's cell."""
-        rows, columns = (np.clip(part.astype(np.intp), 0, SIDE - 1) for part in (self.rows, self.columns))
-        return rows * SIDE + columns
-
-    def average(self, values: Array) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def average(
+        self, rows: NDArray[np.integer], columns: NDArray[np.integer], values: Array
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Means (SIDE, SIDE, K) of (N, K) values over the pixels of each cell, and the number of pixels (SIDE, SIDE)."""
-        count = np.bincount(self.index, minlength=SIDE * SIDE).astype(np.float32)
+        r, c = (np.clip(part.astype(np.intp), 0, SIDE - 1) for part in self.places(rows, columns))
+        index = r * SIDE + c
+        count = np.bincount(index, minlength=SIDE * SIDE).astype(np.float32)
         if isinstance(values, np.ndarray):
-            total = np.stack([np.bincount(self.index, column, SIDE * SIDE) for column in values.T], -1)
+            total = np.stack([np.bincount(index, column, SIDE * SIDE) for column in values.T], -1)
         else:
             zero = values.new_zeros(SIDE * SIDE, values.shape[1])
-            total = to_numpy(zero.index_add_(0, like(self.index, values), values))
+            total = to_numpy(zero.index_add_(0, like(index, values), values))
         mean = total / np.maximum(count, 1.0)[:, None]
         return mean.astype(np.float32).reshape(SIDE, SIDE, -1), count.reshape(SIDE, SIDE)
 
-    def spread(self, maps: NDArray[np.float32], known: NDArray[np.bool_]) -> NDArray[np.float32]:
+    def spread(
+        self,
+        rows: NDArray[np.integer],
+        columns: NDArray[np.integer],
+        maps: NDArray[np.float32],
+        known: NDArray[np.bool_],
+    ) -> NDArray[np.float32]:
         """Maps (SIDE, SIDE, K) at the pixels (N, K): between the middles of known cells, bilinear."""
         weight = known.astype(np.float32)[..., None]
         flat = np.concatenate([maps * weight, weight], -1).reshape(SIDE * SIDE, -1)
-        top, left = (np.clip(part - 0.5, 0, SIDE - 1) for part in (self.rows, self.columns))
+        top, left = (np.clip(part - 0.5, 0, SIDE - 1) for part in self.places(rows, columns))
         r, c = (np.minimum(part.astype(np.intp), SIDE - 2) for part in (top, left))
         down, right = (top - r)[:, None], (left - c)[:, None]
         total = np.zeros((len(r), flat.shape[1]), np.float32)

@@ -68,7 +68,7 @@ class Field:
 
     def at(self, rows: NDArray[np.integer], columns: NDArray[np.integer]) -> Correction:
         """Of pixels of the picture."""
-        found = self.square.cells(rows, columns).spread(self.maps, self.known)
+        found = self.square.spread(rows, columns, self.maps, self.known)
         return Correction(found[:, :3], np.exp(2.0 * found[:, 3]))
 
 
@@ -80,22 +80,14 @@ def find_field(
 ) -> Field:
     """The field of an object from what its pixels, those of the mask, know under (3, d) lights."""
     square = Square.around(mask)
-    maps, known = maps_of(evidence, lights, mask, square)
-    return Field(square, predict(weights, maps), known)
-
-
-def maps_of(
-    evidence: Evidence, lights: NDArray[np.floating], mask: NDArray[np.bool_], square: Square
-) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """What the network is shown (SIDE, SIDE, CHANNELS), and which cells hold anything."""
-    values, count = square.cells(*np.nonzero(mask)).average(pixel_maps(evidence, lights))
+    values, count = square.average(*np.nonzero(mask), pixel_maps(evidence, lights))
     known = count > 0
     brightness = values[..., BRIGHTNESS]
     brightness -= (brightness * count).sum() / max(float(count.sum()), 1.0)
     constants = np.broadcast_to(constants_of(mean_lights(lights), lights.shape[-1]), (SIDE, SIDE, 5))
     cover = count / np.maximum(square.pixels, 1.0)
     maps = np.concatenate([values, constants, cover[..., None]], -1) * known[..., None]
-    return maps.astype(np.float32), known
+    return Field(square, predict(weights, maps.astype(np.float32)), known)
 
 
 def pixel_maps(evidence: Evidence, lights: NDArray[np.floating]) -> Array:
