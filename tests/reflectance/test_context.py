@@ -35,14 +35,14 @@ def test_cells_average_and_spread(size: int) -> None:
     mask[20:-20, 15:-15] = rows**2 + columns**2 < (0.48 * size) ** 2
     square = Square.around(mask)
     places = np.nonzero(mask)
-    cells = square.cells(*places)
     slope = np.stack([places[0] * 0.01, 1.0 - places[1] * 0.02], -1)
-    average, count = cells.average(slope)
+    average, count = square.average(*places, slope)
     inner = np.hypot(places[0] - square.row, places[1] - square.column) < 0.38 * size
-    found = cells.spread(average, count > 0)
+    found = square.spread(*places, average, count > 0)
     assert np.abs(found - slope)[inner].max() < 0.02 * square.cell
     cover = count / np.maximum(square.pixels, 1)
-    assert (cover.ravel()[np.unique(cells.index[inner])] == 1).all()
+    down, right = (part[inner].astype(int) for part in square.places(*places))
+    assert (cover[down, right] == 1).all()
 
 
 def test_weights_are_small() -> None:
