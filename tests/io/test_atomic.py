@@ -65,6 +65,7 @@ def test_nothing_is_visible_until_the_end(tmp_path):
         assert not out.exists()
         assert folder.parent == out.parent
     assert content(tmp_path) == {"deep/er/out/a.txt": "new"}
+    assert sorted(path.name for path in out.iterdir()) == [".photostereo.json", "a.txt"]
     assert stat.S_IMODE(out.stat().st_mode) == 0o777 & ~umask()
 
 

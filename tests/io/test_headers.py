@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import tracemalloc
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -11,8 +12,10 @@ import pytest
 import tifffile
 
 from photostereo.core.errors import CaptureError
-from photostereo.io.camera import Shot, read_shot
+from photostereo.io.camera import Heads, Shot, read_shot
 from photostereo.io.headers import (
+    PNG_SIGNATURE,
+    Declared,
     HeaderError,
     Tiff,
     declared_size,
@@ -90,3 +93,11 @@ def test_thousands_of_values_in_one_place_take_no_memory(tmp_path):
 def test_a_directory_beyond_the_end():
     with pytest.raises(HeaderError):
         Tiff.of(b"II*\0" + struct.pack("<I", 5000)).entries(b"II*\0" + struct.pack("<I", 5000))
+
+
+def test_small_headers():
+    assert [part.kind.hex() for part in jpeg_segments(b"\xff\xd8\xff\xe0\0\x04ab\xff\xd9")] == ["e0"]
+    with pytest.raises(HeaderError, match="it ends in the middle of its chunk IHDR"):
+        list(png_chunks(PNG_SIGNATURE + b"\0\0\0\x0dIHDR"))
+    assert declared_size(b"P5 640 480 255 ...") == Declared(width=640, height=480, depth=2, ratio=2)
+    assert Heads()[Path("no-such-file.png")] == Shot()

@@ -15,8 +15,10 @@ import pytest
 from scipy.io import savemat
 
 from photostereo.core.errors import CaptureError, ParameterError
+from photostereo.core.units import PixelSize
 from photostereo.io import memory, safe
 from photostereo.io.names import printable
+from photostereo.io.png import encode_png
 
 
 def header(kind, shape):
@@ -144,6 +146,19 @@ def test_amounts_of_memory(text):
     with pytest.raises(ParameterError) as caught:
         memory.parse_memory(text)
     assert caught.value.code == "invalid-memory"
+
+
+def test_memory_in_words():
+    assert memory.parse_memory("2.5GB") == 2500000000
+    assert (memory.in_words(2.5e9), memory.in_words(3e6)) == ("2.5 GB", "3 MB")
+    words = "The photograph a.png needs 1000000000.0 GB of memory, but only"
+    with pytest.raises(CaptureError, match=words):
+        memory.require_memory(10**18, "The photograph a.png", "Crop it.")
+
+
+def test_pictures_carry_their_size_and_a_comment():
+    data = encode_png(np.zeros((2, 2), np.uint8), size=PixelSize.of("0.1mm"), comment="heights")
+    assert b"pHYs" in data and b"heights" in data
 
 
 def test_matlab_files_with_anything_but_numbers(tmp_path):

@@ -33,13 +33,6 @@ def replacing_directory(
     With ``force`` it replaces an existing folder of results, as a whole, at the very end. ``out`` may not contain
     what the run needs, ``keep``. Of the files in ``out`` the block makes those in ``renew`` again and copies all
     others, which may be somebody else's. What is in the way is an :class:`OutputError` before the block runs.
-
-    >>> import tempfile, pathlib
-    >>> base = pathlib.Path(tempfile.mkdtemp())
-    >>> with replacing_directory(base / "result") as folder:
-    ...     _ = (folder / "summary.json").write_text("{}")
-    >>> sorted(p.name for p in (base / "result").iterdir())
-    ['.photostereo.json', 'summary.json']
     """
     target, kept = _followed(_reachable(out)), tuple(keep)
     clear_leftovers(target)

@@ -33,26 +33,18 @@ from photostereo.io.safe import opened
 SAME = 0.02
 
 _EXIF_POINTER, _ICC = 0x8769, 0x8773
+#: What is read; of several entries for one thing the first counts. The second and third sensitivity (recommended index,
+#: ISO speed) are for those that do not fit into the first, which then is 65535, or stand alone.
 _TAGS = {
-    0x0112: "orientation",
-    0x829A: "seconds",
-    0x829D: "aperture",
-    0x8827: "iso",
-    0x920A: "focal",
-    0xA403: "white_balance",
-    0xA405: "focal_35mm",
-    0xA20E: "plane_resolution",
-    0xA210: "plane_unit",
-    0xA002: "width",
-    0xA003: "height",
-}
+    0x0112: "orientation", 0x829A: "seconds", 0x9201: "seconds", 0x829D: "aperture", 0x9202: "aperture",
+    0x8827: "iso", 0x8832: "iso", 0x8833: "iso", 0x920A: "focal", 0xA405: "focal_35mm", 0xA403: "white_balance",
+    0xA20E: "plane_resolution", 0xA210: "plane_unit", 0xA002: "width", 0xA003: "height",
+}  # fmt: skip
+_ISO_FULL = 65535
+#: Exposure time and f-number in APEX units: logarithms to base 2, times this factor.
+_APEX = {0x9201: -1.0, 0x9202: 0.5}
 #: The diagonal of the film to which "35 mm equivalent" refers, in millimeters.
 _FILM = 43.27
-#: Sensitivities that do not fit into the usual entry (65535 there) or stand alone: recommended index, ISO speed.
-_FURTHER_ISO, _ISO_FULL = (0x8832, 0x8833), 65535
-#: Exposure time and f-number in APEX units, as logarithms to base 2.
-_APEX = {0x9201: ("seconds", -1.0), 0x9202: ("aperture", 0.5)}
-_USED = (*_TAGS, *_FURTHER_ISO, *_APEX)
 
 
 @dataclass(frozen=True)
@@ -80,11 +72,7 @@ class Shot:
 
 
 class Heads(dict[Path, Shot]):
-    """The headers of files (:func:`read_shot`), each read once, on first use.
-
-    >>> Heads()[Path("no-such-file.png")] == Shot()
-    True
-    """
+    """The headers of files (:func:`read_shot`), each read once, on first use."""
 
     def __missing__(self, path: Path) -> Shot:
         self[path] = read_shot(path)
@@ -268,20 +256,15 @@ def _exif(data: Content) -> dict[str, Any]:
         except HeaderError:  # cut off: the first directory may have everything
             if not entries.keys() & _TAGS.keys():
                 raise
-    numbers = {
-        tag: value for tag in _USED if tag in entries and (value := entries[tag].number(data)) is not None
-    }
-    found = {
-        label: numbers[tag]
-        for tag, label in _TAGS.items()
-        if tag in numbers and (numbers[tag] > 0 or (label == "white_balance" and numbers[tag] == 0))
-    }
-    further = [numbers[tag] for tag in _FURTHER_ISO if numbers.get(tag, 0) > 0]
-    if further and found.get("iso", _ISO_FULL) == _ISO_FULL:
-        found["iso"] = further[0]
-    for tag, (label, factor) in _APEX.items():
-        if label not in found and tag in numbers and abs(numbers[tag]) < 40:
-            found[label] = 2.0 ** (factor * numbers[tag])
+    found = {}
+    for tag, label in _TAGS.items():
+        value = entries[tag].number(data) if tag in entries else None
+        if value is None or (label in found and found[label] != _ISO_FULL):
+            continue
+        if tag in _APEX and abs(value) < 40:
+            found[label] = 2.0 ** (_APEX[tag] * value)
+        elif tag not in _APEX and (value > 0 or (label == "white_balance" and value == 0)):
+            found[label] = value
     return found
 
 

@@ -35,7 +35,7 @@ from photostereo.io.headers import (
     require_complete,
     require_plausible,
 )
-from photostereo.io.safe import DEFLATE_RATIO, opened, read_bytes
+from photostereo.io.safe import DEFLATE_RATIO, explained, opened, read_bytes
 
 PLAIN_SUFFIXES = frozenset({".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm"})
 IMAGE_SUFFIXES = PLAIN_SUFFIXES | EXR_SUFFIXES | HEIC_SUFFIXES | RAW_SUFFIXES
@@ -127,32 +127,27 @@ def _decode_with_opencv(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
 def _decode_tiff(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
     import tifffile
 
-    try:
-        with tifffile.TiffFile(io.BytesIO(data)) as file:
-            page = file.pages[0]
-            ends = [start + size for start, size in zip(page.dataoffsets, page.databytecounts, strict=True)]
-            if not ends or max(ends) > len(data):
-                raise _damaged("its pixels end too early", path)
-            _require_plausible_tiff(page, data, path)
-            axes = page.axes
-            try:
-                image = np.asarray(page.asarray())
-            except ValueError as error:
-                # tifffile leaves some compressions (LZW, JPEG, SGILOG) to a further package; OpenCV has them
-                # built in.
-                if "imagecodecs" not in str(error) and "not supported" not in str(error):
-                    raise
-                return _decode_with_opencv(_unturned(data, page), path, alpha)
-            if page.photometric == tifffile.PHOTOMETRIC.MINISWHITE and np.issubdtype(
-                image.dtype, np.unsignedinteger
-            ):
-                image = np.iinfo(image.dtype).max - image
-            if page.photometric == tifffile.PHOTOMETRIC.PALETTE:
-                return _decode_with_opencv(_unturned(data, page), path, alpha)
-    except CaptureError:
-        raise
-    except Exception as error:  # tifffile raises whatever the damaged bytes lead to
-        raise _damaged(str(error), path) from error
+    with (
+        explained(lambda problem: _damaged(problem, path)),
+        tifffile.TiffFile(io.BytesIO(data)) as file,
+    ):
+        page = file.pages[0]
+        ends = [start + size for start, size in zip(page.dataoffsets, page.databytecounts, strict=True)]
+        if not ends or max(ends) > len(data):
+            raise _damaged("its pixels end too early", path)
+        _require_plausible_tiff(page, data, path)
+        try:
+            image = np.asarray(page.asarray())
+        except ValueError as error:
+            # tifffile leaves some compressions (LZW, JPEG, SGILOG) to a further package; OpenCV has them built in.
+            if "imagecodecs" not in str(error) and "not supported" not in str(error):
+                raise
+            return _decode_with_opencv(_unturned(data, page), path, alpha)
+        if page.photometric == tifffile.PHOTOMETRIC.PALETTE:
+            return _decode_with_opencv(_unturned(data, page), path, alpha)
+        axes, inverted = page.axes, page.photometric == tifffile.PHOTOMETRIC.MINISWHITE
+    if inverted and np.issubdtype(image.dtype, np.unsignedinteger):
+        image = np.iinfo(image.dtype).max - image
     if axes.startswith("S") and image.ndim == 3:
         image = np.moveaxis(image, 0, -1)
     if image.dtype == np.bool_:

@@ -84,13 +84,7 @@ def memory_limit(amount: int) -> Iterator[None]:
 
 
 def require_memory(size: int, what: str, remedy: str) -> None:
-    """Raise a :class:`CaptureError` if ``what`` needs more bytes than are free, or than :func:`memory_limit` allows.
-
-    >>> require_memory(10**18, "The photograph a.png", "Crop it.")
-    Traceback (most recent call last):
-    ...
-    photostereo.core.errors.CaptureError: The photograph a.png needs 1000000000.0 GB of memory, but only ...
-    """
+    """Raise a :class:`CaptureError` if ``what`` needs more bytes than are free, or than :func:`memory_limit` allows."""
     if size < 1 << 24:  # not worth asking
         return
     free, limit = available_memory(), _limit.get()
@@ -105,11 +99,7 @@ def require_memory(size: int, what: str, remedy: str) -> None:
 
 
 def parse_memory(text: str) -> int:
-    """Bytes of an amount such as ``4GB``, ``500 MB`` or ``2.5GiB``.
-
-    >>> parse_memory("2.5GB")
-    2500000000
-    """
+    """Bytes of an amount such as ``4GB``, ``500 MB`` or ``2.5GiB``."""
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([A-Za-z]*)\s*", text)
     amount = float(match[1]) * UNITS.get(match[2].upper(), 0) if match else 0.0
     if not 0 < amount < LARGEST:
@@ -118,9 +108,5 @@ def parse_memory(text: str) -> int:
 
 
 def in_words(amount: float) -> str:
-    """An amount of memory for people.
-
-    >>> in_words(2.5e9), in_words(3e6)
-    ('2.5 GB', '3 MB')
-    """
+    """An amount of memory for people."""
     return f"{amount / 1e9:.1f} GB" if amount >= 1e9 else f"{amount / 1e6:.0f} MB"

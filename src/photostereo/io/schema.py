@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -38,10 +39,8 @@ class ArraySpec:
     low: float = -math.inf
     high: float = math.inf
     finite: bool = True  #: Whether NaN and infinity are refused; NaN is otherwise outside of any range.
-    nonzero: bool = (
-        False  #: Whether at least one value must not be zero: a mask without a pixel is of no use.
-    )
-    optional: bool = False  #: Whether the array may be missing.
+    #: Whether at least one value must not be zero: a mask without a pixel is of no use.
+    nonzero: bool = False
 
 
 def check_arrays(
@@ -62,9 +61,7 @@ def check_arrays(
     for name, spec in specs.items():
         array = arrays.get(name)
         if array is None:
-            if not spec.optional:
-                raise fail(f"{name} is missing")
-            continue
+            raise fail(f"{name} is missing")
         if array.dtype.kind not in spec.kinds:
             found, wanted = (_KINDS.get(kind, str(array.dtype)) for kind in (array.dtype.kind, spec.kinds[0]))
             raise fail(f"{name} holds {found}; expected {wanted}")
@@ -127,7 +124,8 @@ _TYPES = {str: "text", int: "a whole number", dict: "a mapping", list: "a list",
 
 def _is_a(value: Any, kind: Any) -> bool:
     if kind is NUMBER:
-        return isinstance(value, NUMBER) and not isinstance(value, bool) and _is_finite(value)
+        # Comparing takes integers of hundreds of digits, unlike math.isfinite.
+        return isinstance(value, NUMBER) and not isinstance(value, bool) and abs(value) <= float_info.max
     outer = type(kind) if isinstance(kind, (dict, list)) else kind
     return isinstance(value, outer) and not (kind is int and isinstance(value, bool))
 
@@ -136,13 +134,6 @@ def _words(kind: Any) -> str:
     if kind is NUMBER:
         return "a number"
     return _TYPES.get(type(kind) if isinstance(kind, (dict, list)) else kind, "of the expected type")
-
-
-def _is_finite(value: float) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an integer of hundreds of digits
-        return False
 
 
 def _agree(shape: tuple[int, ...], wanted: list[str], known: Mapping[str, int]) -> dict[str, int] | None:

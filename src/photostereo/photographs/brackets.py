@@ -42,10 +42,6 @@ def find_brackets(
     - or it has a line for each group: several photographs in a row, or a whole series after another, have the
       same sequence of different exposures; or their names differ in the last number or word only;
     - or there is no light file, and the same sequence of exposures repeats itself.
-
-    >>> shots = [Shot(seconds=seconds) for _ in range(4) for seconds in (0.01, 0.04)]
-    >>> find_brackets([Path(f"{k}.jpg") for k in range(8)], shots, np.eye(4)[:, :3])
-    [[0, 1], [2, 3], [4, 5], [6, 7]]
     """
     exposed = [exposure_of(shot) for shot in shots]
     if len(files) < 4 or any(exposure is None for exposure in exposed):
@@ -91,10 +87,6 @@ def shortest_of(
 def merge_exposures(linear: Sequence[Float32], times: Sequence[float], full: Sequence[Float32]) -> Float32:
     """One linear photograph at the shortest of the exposures ``times``; clipping is detected by ``full``, the
     values as stored.
-
-    >>> short, long = np.float32([[0.1, 0.5]]), np.float32([[0.4, 1.0]])
-    >>> merge_exposures([short, long], [1, 4], [short, long]).tolist()
-    [[0.10000000149011612, 0.5]]
     """
     shortest = int(np.argmin(times))
     relative = np.asarray(times, dtype=np.float64) / times[shortest]

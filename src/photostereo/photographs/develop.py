@@ -54,11 +54,7 @@ def develop_into(
 
 
 def upright(values: NDArray[Any], orientation: int) -> NDArray[Any]:
-    """A picture as viewers show it, from its EXIF orientation (1 to 8).
-
-    >>> upright(np.array([[1, 2], [3, 4], [5, 6]]), 6).tolist()
-    [[5, 3, 1], [6, 4, 2]]
-    """
+    """A picture as viewers show it, from its EXIF orientation (1 to 8)."""
     if orientation in (2, 3, 7, 8):
         values = values[:, ::-1]
     if orientation in (3, 4, 6, 7):
@@ -69,11 +65,7 @@ def upright(values: NDArray[Any], orientation: int) -> NDArray[Any]:
 
 
 def full_scale(stored: NDArray[Any]) -> float:
-    """The largest value of an integer type; 1 of a floating-point one.
-
-    >>> full_scale(np.zeros(1, np.uint16)), full_scale(np.zeros(1, np.float32))
-    (65535.0, 1.0)
-    """
+    """The largest value of an integer type; 1 of a floating-point one."""
     return 1.0 if stored.dtype.kind == "f" else float(np.iinfo(stored.dtype).max)
 
 
@@ -108,12 +100,7 @@ _LEFT = 0.35
 
 
 def include_exposure(strengths: NDArray[Any], exposed: Sequence[float]) -> bool:
-    """Whether strengths (d,) or (d, 3) follow the exposures: dividing by both would count these twice.
-
-    >>> exposed = [0.5, 1.0, 2.0]
-    >>> include_exposure(np.array([[1.1], [2.0], [3.9]]), exposed), include_exposure(np.ones((3, 1)), exposed)
-    (True, False)
-    """
+    """Whether strengths (d,) or (d, 3) follow the exposures: dividing by both would count these twice."""
     exposure = np.log(np.asarray(exposed))
     rest = np.log(as_rgb(np.asarray(strengths, np.float64)).mean(axis=1)) - exposure
     return bool(np.std(rest) < _LEFT * np.std(exposure))

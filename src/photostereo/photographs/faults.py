@@ -81,11 +81,7 @@ class Fault:
 
     @property
     def finding(self) -> Finding:
-        """One line.
-
-        >>> print(Fault("b.jpg", "duplicate", "a.jpg").finding)
-        b.jpg is left out: it is a copy of a.jpg
-        """
+        """One line."""
         if not self.used:
             return Finding("left-out", file=self.file, reason=self.reason, why=self.why)
         because = "as asked" if self.wanted else f"because fewer than {FEWEST_LEFT} photographs would be left"
@@ -106,12 +102,7 @@ class Fault:
 
 
 def find_duplicates(files: Sequence[Path], digests: Mapping[Path, str]) -> dict[int, int]:
-    """Photographs with the bytes of another, and which; the one with the shortest name is the original.
-
-    >>> files = [Path("a copy.jpg"), Path("a.jpg"), Path("b.jpg")]
-    >>> find_duplicates(files, dict(zip(files, ["1", "1", "2"], strict=True)))
-    {0: 1}
-    """
+    """Photographs with the bytes of another, and which; the one with the shortest name is the original."""
     first: dict[str, int] = {}
     for number in sorted(range(len(files)), key=lambda k: (len(files[k].name), k)):
         if files[number] in digests:

@@ -43,11 +43,7 @@ class Framing:
         return slice(y, y + h), slice(x, x + w)
 
     def frame(self, full: tuple[int, int]) -> tuple[int, int]:
-        """Height and width of what is left.
-
-        >>> Framing((10, 0, 20, 31), 0.5).frame((40, 60))
-        (16, 10)
-        """
+        """Height and width of what is left."""
         rows, cols = self.box(full)
         sides = (rows.stop - rows.start, cols.stop - cols.start)
         if self.scale == 1.0:
@@ -73,11 +69,7 @@ class Framing:
         return np.asarray(self.picture(mask.astype(np.float32)) >= 0.5)
 
     def mask_in_full(self, mask: BoolArray, full: tuple[int, int]) -> BoolArray:
-        """A mask of the part as one of the whole photographs.
-
-        >>> Framing((2, 0, 2, 2), 0.5).mask_in_full(np.array([[True]]), (2, 5)).astype(int).tolist()
-        [[0, 0, 1, 1, 0], [0, 0, 1, 1, 0]]
-        """
+        """A mask of the part as one of the whole photographs."""
         whole = np.zeros(full, dtype=bool)
         box = self.box(full)
         size = (box[1].stop - box[1].start, box[0].stop - box[0].start)
@@ -85,11 +77,7 @@ class Framing:
         return whole
 
     def positions(self, positions: NDArray[Any], full: tuple[int, int]) -> NDArray[Any]:
-        """Positions (d, 3) in pixels from the middle of the photographs, as seen from the middle of the part.
-
-        >>> Framing((50, 0, 50, 40), 0.5).positions(np.array([[25.0, 0.0, 300.0]]), (40, 100)).tolist()
-        [[0.0, 0.0, 150.0]]
-        """
+        """Positions (d, 3) in pixels from the middle of the photographs, as seen from the middle of the part."""
         rows, cols = self.box(full)
         x = 0.5 * (cols.start + cols.stop - full[1])
         y = 0.5 * (full[0] - rows.start - rows.stop)

@@ -120,11 +120,7 @@ def estimate_motion(
 
 
 def farthest(moves: FloatArray, reach: float) -> FloatArray:
-    """Pixels by which moves (d, 3) displace what is at this distance from the center, at most.
-
-    >>> farthest(np.array([[3.0, 4.0, 0.01]]), 100.0).tolist()
-    [6.0]
-    """
+    """Pixels by which moves (d, 3) displace what is at this distance from the center, at most."""
     return np.asarray(np.hypot(moves[:, 0], moves[:, 1]) + np.abs(moves[:, 2]) * reach)
 
 

@@ -26,11 +26,6 @@ def moved_back(picture: NDArray[np.float32], move: FloatArray) -> NDArray[np.flo
     """The picture with a displacement (columns, rows) and a turn about the center (radians, clockwise) undone.
 
     By cubic interpolation; the border is continued.
-
-    >>> spot = np.zeros((9, 9), np.float32)
-    >>> spot[4, 6] = 1
-    >>> np.argwhere(moved_back(spot, np.array([2.0, 0.0, 0.0])) > 0.5).tolist()
-    [[4, 4]]
     """
     if not np.any(move):
         return picture
