@@ -206,9 +206,7 @@ class Coordinator:
 
     def count(self, job: Job, outcome: Any) -> None:
         self.write(job.key, outcome)
-        done = outcome.status == "done"
-        self.tally.done += done
-        self.tally.failed += not done
+        self.tally.count(outcome.status)
 
     def report(self) -> None:
         self.tally.running = len(self.held)

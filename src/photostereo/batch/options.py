@@ -104,6 +104,11 @@ class Progress:
     unit: str = "trials"
     failed_earlier: int = 0
 
+    def count(self, status: str) -> None:
+        """One more that has ended."""
+        self.done += status == "done"
+        self.failed += status != "done"
+
     def __str__(self) -> str:
         failed = f", {self.failed} failed" if self.failed else ""
         return f"{self.done} of {self.total} {self.unit} done{failed}, {self.running} running"

@@ -130,15 +130,13 @@ class _Batch:
             except PhotostereoError as problem:
                 self.ledger.write(item, "", failure(str(problem), error_code(problem)))
                 self.tally.total += 1
-                self.tally.failed += 1
+                self.tally.count("failed")
                 continue
             row = rows.get(item.name)
             if row is not None and row["key"] == key and self.is_settled(row):
-                failed = row["status"] != "done"
                 self.tally.total += 1
-                self.tally.done += not failed
-                self.tally.failed += failed
-                self.tally.failed_earlier += failed
+                self.tally.count(row["status"])
+                self.tally.failed_earlier += row["status"] != "done"
             else:
                 out = self.out / item.name
                 call = partial(run_capture, item.path, out, key, self.settings, self.command, self.share)

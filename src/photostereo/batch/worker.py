@@ -19,14 +19,13 @@ from photostereo.batch.ledger import Outcome, failure
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT
 from photostereo.core.errors import PhotostereoError, error_code
-from photostereo.diagnosis.expected_error import ExpectedError
+from photostereo.diagnosis.exposure import typical_residual
 from photostereo.io.memory import available_memory
 from photostereo.io.safe import read_json
 from photostereo.io.staging import clear_leftovers
 from photostereo.pipeline.pipeline import Pipeline
 from photostereo.pipeline.settings import Settings
 from photostereo.solver.methods import find_method
-from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.tiles import Band
 
 if TYPE_CHECKING:
@@ -110,11 +109,9 @@ def _finished(out: Path, key: str) -> Outcome | None:
     """The outcome of results that are there already: their worker died before it could report them."""
     try:
         facts = read_json(out / "summary.json", "summary", remedy="")["batch"]
-        if facts["key"] != key:
+        if facts.pop("key") != key:
             return None
-        return Outcome(
-            "done", seconds=facts["seconds"], figures=facts["figures"], warnings=tuple(facts["warnings"])
-        )
+        return Outcome("done", **{**facts, "warnings": tuple(facts["warnings"])})
     except (PhotostereoError, KeyError, TypeError):
         return None
 
@@ -135,11 +132,11 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
         outcome = Outcome(
             "done",
             seconds=round(time.perf_counter() - began, 3),
-            figures=figures_of(pipeline.at_hand, pipeline.solution, pipeline.expected),
+            figures=figures_of(pipeline),
             warnings=(*pipeline.warnings, *(() if origin is None else origin.notes)),
         )
-        own = {"key": key, "seconds": outcome.seconds, "figures": dict(outcome.figures)}
-        return {"batch": {**own, "warnings": list(outcome.warnings)}}
+        own = {"key": key, "seconds": outcome.seconds, "figures": outcome.figures}
+        return {"batch": {**own, "warnings": outcome.warnings}}
 
     # By force: results of other settings or of older photographs are replaced, at the very end.
     with warnings.catch_warnings(), pipeline.writing(out, force=True) as (folder, _):
@@ -149,41 +146,32 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
     return outcome
 
 
-def figures_of(
-    capture: Capture, result: Reconstruction, expected: ExpectedError | None = None
-) -> dict[str, float]:
+def figures_of(pipeline: Pipeline) -> dict[str, float]:
     """Numbers that show which captures of a batch went wrong.
 
     ``expected`` (expected error, degrees), ``flawed`` (1 if a problem was found: not good then), ``mask_share``,
-    ``albedo`` (median), ``tilt`` (mean angle between normals and camera, degrees), ``away`` (share of normals that face
-    away) and, if there is truth, ``error`` (mean, degrees); of photographs in memory also ``residual`` (what a matte
-    surface leaves unexplained), ``dark`` and ``saturated`` (shares of the values).
+    ``dark`` and ``saturated`` (shares of the values), ``albedo`` (median), ``tilt`` (mean angle between normals and
+    camera, degrees), ``away`` (share of normals that face away), of photographs in memory also ``residual`` (what a
+    matte surface leaves unexplained) and, if there is truth, ``error`` (mean, degrees).
     """
+    capture, result, expected = pipeline.at_hand, pipeline.solution, pipeline.expected
+    dark = pipeline.diagnosis.dark_count
     up = result.normals[result.mask][:, 2]
-    figures = _figures_of_photographs(capture, result) if capture.in_memory else {}
-    figures |= {
+    figures = {
         "mask_share": capture.pixel_count / capture.mask.size,
+        "dark": float(dark[dark >= 0].mean()) / len(capture),
+        "saturated": pipeline.diagnosis.saturation,
         "albedo": float(np.median(result.albedo[result.mask])),
         "tilt": float(np.degrees(np.arccos(np.clip(up, -1, 1))).mean()),
         "away": float((up < 0).mean()),
     }
+    if capture.in_memory:
+        figures["residual"] = typical_residual(result.normals, capture)
     if expected is not None:
         figures |= {"expected": expected.degrees, "flawed": float(expected.is_flawed)}
     if result.angular_error is not None:
         figures["error"] = result.angular_error.mean
     return {name: float(f"{value:.6g}") for name, value in figures.items() if math.isfinite(value)}
-
-
-def _figures_of_photographs(capture: Capture, result: Reconstruction) -> dict[str, float]:
-    from photostereo.diagnosis.exposure import dark_counts, saturation_share, typical_residual
-
-    gray = capture.gray()
-    dark = dark_counts(gray.images, capture.mask, capture.intensity_scale())[capture.mask]
-    return {
-        "residual": typical_residual(result.normals, capture),
-        "dark": float(dark.mean()) / len(capture),
-        "saturated": saturation_share(gray.images, capture.mask)[0],
-    }
 
 
 # A capture too large for one worker: its bands are tasks of their own, on whichever workers are free. The worker that has
