@@ -77,6 +77,7 @@ def test_another_mask_does_not_read_the_photographs_again(folder, decoded):
     mask[20:30, 20:30] = True
     pipeline.configure(mask=mask)
     assert np.array_equal(pipeline.solution.mask, mask)
+    assert pipeline.solution.albedo.shape == first.albedo.shape == (48, 48, 3)
     assert not decoded
     np.testing.assert_allclose(pipeline.solution.normals[mask], first.normals[mask], atol=1e-5)
     assert np.array_equal(pipeline.solution.normals, ps.solve(ps.load(folder, mask=mask), "ls").normals)
@@ -157,3 +158,14 @@ def test_the_movement_of_the_camera_is_estimated_once(folder):
     pipeline = ps.Pipeline(folder, method="ls")
     assert pipeline.alignment.is_still
     assert pipeline.configure(method="pls").alignment is pipeline.alignment
+
+
+def test_the_scale_counts_for_lights_in_millimeters(folder):
+    """As for ``load``: the size is that of a pixel of the capture."""
+    positions = 300 * ps.load(folder).lights.directions
+    rows = [f"{number:03d}.png,{x},{y},{z}" for number, (x, y, z) in enumerate(positions, 1)]
+    (folder / "near.csv").write_text("\n".join(["file,mm_x,mm_y,mm_z", *rows]))
+    options = {"lights": folder / "near.csv", "pixel_size": "1mm", "scale": 0.5}
+    found = ps.Pipeline(folder, method="ls", **options).capture.lights
+    assert found.is_near
+    np.testing.assert_array_equal(found.positions, ps.load(folder, **options).lights.positions)
