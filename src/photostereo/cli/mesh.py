@@ -38,7 +38,7 @@ def mesh(
     from photostereo.core.units import PixelSize
     from photostereo.io.atomic import replacing_directory, write_json
     from photostereo.io.safe import exists
-    from photostereo.pipeline.folder import files_to_offer, make_surface, record_surface
+    from photostereo.pipeline.folder import files_to_offer, make_surface
     from photostereo.report import renew_surface
     from photostereo.results.choice import SurfaceChoice
     from photostereo.results.formats import SURFACE_FILES
@@ -76,7 +76,8 @@ def mesh(
         facts, shown = make_surface(
             folder, result, choice, normal_map=not in_place, flip_y=flip_y, control=terminal
         )
-        record_surface(summary, facts)
+        summary["conventions"] |= facts.pop("conventions")
+        summary["surface"] = facts
         write_json(folder / "summary.json", summary)
         page = folder / "report.html"
         offered = {**shown, **files_to_offer(folder, summary), "pixel_size": choice.pixel_size}

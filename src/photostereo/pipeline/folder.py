@@ -92,8 +92,8 @@ def fill_results(
     if about := {**read_about(None if origin is None else origin.path), **check_about(output.about)}:
         summary["about"] = about
     if facts is not None:
-        record_surface(summary, facts)
-        summary["seconds"]["surface"] = seconds
+        summary["conventions"] |= facts.pop("conventions")
+        summary["surface"], summary["seconds"]["surface"] = facts, seconds
     if output.material is not None:
         from photostereo.results.export import write_material
 
@@ -188,13 +188,6 @@ def shown_on_page(surface: Surface) -> dict[str, Any]:
     """What a page shows of a surface: depth and tears."""
     tears = surface.torn_right | surface.torn_down if surface.tears else None
     return {"depth": surface.depth.astype(np.float32), "tears": tears}
-
-
-def record_surface(summary: dict[str, Any], facts: dict[str, Any]) -> None:
-    """Enter the facts of a surface; what its files mean joins what the others mean."""
-    said = facts.pop("conventions")
-    summary["conventions"] = {**summary.get("conventions", {}), **said}
-    summary["surface"] = facts
 
 
 def files_to_offer(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
