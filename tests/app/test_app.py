@@ -15,6 +15,8 @@ import pytest
 import photostereo as ps
 from photostereo.app.desk import solve_settings
 from photostereo.app.findings import differences
+from photostereo.app.process import end_error
+from photostereo.app.small_copies import Scale
 from photostereo.app.tasks import Tasks
 from photostereo.app.worker import Reporter
 from photostereo.capture.capture import Origin
@@ -249,3 +251,11 @@ def test_parameters_are_those_of_the_command_line():
         solve_settings({"method": "pls", "parameters": {"q": "3"}})
     with pytest.raises(ParameterError):
         solve_settings({"method": "rm -rf"})
+
+
+def test_circles_follow_the_scale_of_the_copies():
+    assert Scale((400, 600), (100, 150)).circle((300, 100, 40), up=False) == (74.625, 24.625, 10.0)
+
+
+def test_why_a_process_ended():
+    assert (end_error(-9)["code"], end_error(3)["code"]) == ("worker-out-of-memory", "worker-stopped")

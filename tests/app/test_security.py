@@ -172,7 +172,9 @@ def test_hostile_names_stay_in_the_folder(known, jpegs):
 def test_harmless_names_are_short_and_visible():
     assert harmless_name("x" * 400 + ".jpg") is not None and len(harmless_name("x" * 400 + ".jpg")) < 130
     assert harmless_name("") is None and harmless_name(".jpg") is None
-    assert harmless_name("NUL.png") == "_NUL.png"
+    assert harmless_name("NUL.png") == "_NUL.png" and harmless_name("con.jpg") == "_con.jpg"
+    assert harmless_name("../../IMG 1.JPG") == "IMG 1.JPG" and harmless_name("a\x00<b>.png") == "a_b_.png"
+    assert harmless_name("run.sh") is None and harmless_name(".hidden.png") == "hidden.png"
 
 
 def test_links_out_of_a_folder_are_followed(tmp_path):

@@ -309,11 +309,7 @@ class Desk:
 
 
 def solve_settings(choice: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The settings of a solve from what the page sends, checked; and the same as words of the command line.
-
-    >>> solve_settings({"method": "pls", "parameters": {"p": "3"}})
-    ({'method': 'pls', 'p': 3}, ['--method', 'pls', '--set', 'p=3'])
-    """
+    """The settings of a solve from what the page sends, checked; and the same as words of the command line."""
     from photostereo.solver.methods import find_method
 
     method = str(choice.get("method", "best"))

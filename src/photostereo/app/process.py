@@ -140,11 +140,7 @@ class WorkerProcess:
 
 
 def end_error(code: int) -> dict[str, Any]:
-    """Why a process ended by itself, in words.
-
-    >>> end_error(-9)["code"], end_error(3)["code"]
-    ('worker-out-of-memory', 'worker-stopped')
-    """
+    """Why a process ended by itself, in words."""
     if code == -9:
         remedy = "Close other programs, or work at a lower resolution."
         message = f"The solver was stopped by the system: out of memory. {remedy}"

@@ -140,13 +140,7 @@ class Guard:
 
 
 def harmless_name(name: str) -> str | None:
-    """A name for a dropped file that stays in its folder and on one line; None if such a file is not wanted.
-
-    >>> harmless_name("../../IMG 1.JPG"), harmless_name("a\\x00<b>.png"), harmless_name("run.sh")
-    ('IMG 1.JPG', 'a_b_.png', None)
-    >>> harmless_name("con.jpg"), harmless_name(".hidden.png")
-    ('_con.jpg', 'hidden.png')
-    """
+    """A name for a dropped file that stays in its folder and on one line; None if such a file is not wanted."""
     base = re.split(r"[/\\\\]", name)[-1]
     kept = "".join(c if c.isprintable() and c not in '<>:"|?*' else "_" for c in base)
     kept = re.sub("_+", "_", kept).strip(" .")

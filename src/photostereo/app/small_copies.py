@@ -43,11 +43,7 @@ _WHITE, _BRIGHTEN = 0.85, 12.0
 
 @dataclass(frozen=True)
 class Scale:
-    """Between the photographs and their small copies.
-
-    >>> Scale((400, 600), (100, 150)).circle((300, 100, 40), up=False)
-    (74.625, 24.625, 10.0)
-    """
+    """Between the photographs and their small copies."""
 
     full: tuple[int, int]
     small: tuple[int, int]

@@ -43,9 +43,5 @@ def check_about(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def about_lines(about: Mapping[str, str]) -> list[tuple[str, str]]:
-    """What stands below the title of a page.
-
-    >>> about_lines({"title": "Coin", "license": "CC BY 4.0"})
-    [('License:', 'CC BY 4.0')]
-    """
+    """What stands below the title of a page."""
     return [(words, about[name]) for name, words in FACTS.items() if name != "title" and about.get(name)]

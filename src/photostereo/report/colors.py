@@ -39,9 +39,6 @@ def color_table(scale: str) -> NDArray[np.uint8]:
     """256 sRGB colors of a named scale.
 
     OKLab is B. Ottosson's color space (https://bottosson.github.io/posts/oklab/, public domain).
-
-    >>> color_table("ember").shape
-    (256, 3)
     """
     anchors = np.array([[int(code[i : i + 2], 16) for i in (1, 3, 5)] for code in SCALES[scale]]) / 255.0
     roots = np.cbrt(linear_from_srgb(anchors) @ _LMS_FROM_RGB.T)
@@ -70,11 +67,7 @@ class Painting:
 
 
 def paint(values: FloatArray, low: float, high: float, scale: str, *, levels: int = 255) -> Painting:
-    """A map in the colors of a scale; NaN is transparent.
-
-    >>> paint(np.array([[0.0, 1.0, np.nan]]), 0, 1, "ember").rgba[..., 3].tolist()
-    [[255, 255, 0]]
-    """
+    """A map in the colors of a scale; NaN is transparent."""
     known = np.isfinite(values)
     span = high - low if high > low else 1.0
     share = np.clip(np.where(known, (values - low) / span, 0), 0, 1)

@@ -123,11 +123,7 @@ def source_hash(text: str) -> str:
 
 
 def json_for_script(data: Mapping[str, Any]) -> Markup:
-    """JSON that is safe inside a script element: no ``<``, ``>``, ``&`` and no line separators of JavaScript.
-
-    >>> print(json_for_script({"name": "</script><b>&"}))
-    {"name":"\\u003c/script\\u003e\\u003cb\\u003e\\u0026"}
-    """
+    """JSON that is safe inside a script element: no ``<``, ``>``, ``&`` and no line separators of JavaScript."""
     text = json_text(data, indent=None)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -135,11 +131,7 @@ def json_for_script(data: Mapping[str, Any]) -> Markup:
 
 
 def safe_links(links: Mapping[str, str], meanings: Mapping[str, str] | None = None) -> list[dict[str, str]]:
-    """Labels, percent-encoded relative addresses and meanings; what could leave the page's folder is refused.
-
-    >>> safe_links({"full mesh": "mesh #1.ply"})
-    [{'label': 'full mesh', 'href': 'mesh%20%231.ply', 'note': ''}]
-    """
+    """Labels, percent-encoded relative addresses and meanings; what could leave the page's folder is refused."""
     result = []
     for label, target in links.items():
         parts = urlsplit(target)

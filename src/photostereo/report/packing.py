@@ -23,12 +23,6 @@ def pack_normals(normals: FloatArray, inside: BoolArray) -> NDArray[np.uint8]:
     References
     ----------
     Z. H. Cigolle et al., A survey of efficient representations for independent unit vectors, JCGT 3(2), 2014.
-
-    Examples
-    --------
-    >>> n = np.array([[[0.6, 0.0, -0.8]]])
-    >>> bool(np.abs(unpack_normals(pack_normals(n, np.ones((1, 1), bool))) - n).max() < 1e-3)
-    True
     """
     x, y, z = np.moveaxis(np.asarray(normals, np.float64), -1, 0)
     total = np.maximum(np.abs(x) + np.abs(y) + np.abs(z), 1e-12)

@@ -165,11 +165,7 @@ def contact_sheet(
 
 
 def light_words(light: FloatArray) -> str:
-    """A light direction as a sentence.
-
-    >>> light_words(np.array([-0.6, 0.0, 0.8]))
-    'Light from the left, 53° above the image plane.'
-    """
+    """A light direction as a sentence."""
     elevation = float(np.degrees(np.arcsin(np.clip(light[2], -1, 1))))
     side = compass_word(float(np.degrees(np.arctan2(light[1], light[0])) % 360))
     side = "front" if elevation > 90 - FRONTAL_DEGREES else side

@@ -44,11 +44,7 @@ class Frame:
 
 
 def frame_around(mask: BoolArray, *, max_pixels: int = MAX_PIXELS, margin: float = 0.03) -> Frame:
-    """The mask's bounding box with a margin, shrunk so that a picture has at most ``max_pixels``.
-
-    >>> frame_around(np.ones((100, 200), bool), max_pixels=5000)
-    Frame(rows=slice(0, 100, None), cols=slice(0, 200, None), height=50, width=100)
-    """
+    """The mask's bounding box with a margin, shrunk so that a picture has at most ``max_pixels``."""
     rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     edge = int(np.ceil(margin * max(rows[-1] - rows[0] + 1, cols[-1] - cols[0] + 1)))
     top, bottom = max(int(rows[0]) - edge, 0), min(int(rows[-1]) + 1 + edge, mask.shape[0])
@@ -59,11 +55,7 @@ def frame_around(mask: BoolArray, *, max_pixels: int = MAX_PIXELS, margin: float
 
 
 def scaled_size(height: int, width: int, factor: float) -> tuple[int, int]:
-    """The size times a factor, in whole pixels and never less than one.
-
-    >>> scaled_size(600, 3, 0.1)
-    (60, 1)
-    """
+    """The size times a factor, in whole pixels and never less than one."""
     return max(1, round(height * factor)), max(1, round(width * factor))
 
 

@@ -75,11 +75,7 @@ class Axes:
 
 
 def style_of(number: int) -> tuple[int, int]:
-    """Color and dash of the n-th line: no two of the first 36 are alike.
-
-    >>> style_of(0), style_of(9)
-    ((1, 0), (1, 1))
-    """
+    """Color and dash of the n-th line: no two of the first 36 are alike."""
     return 1 + number % TONES, number // TONES % DASHES
 
 
@@ -196,11 +192,7 @@ def _scale(low: float, high: float, begin: float, end: float, log: bool = False)
 
 
 def round_ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """About ``count`` round numbers that span [low, high].
-
-    >>> round_ticks(0, 17)
-    [0.0, 5.0, 10.0, 15.0]
-    """
+    """About ``count`` round numbers that span [low, high]."""
     span = high - low
     if not span > 0 or not math.isfinite(span):
         return [low]
@@ -212,11 +204,7 @@ def round_ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 
 def decade_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten in [low, high], and 2 and 5 times them if there are few.
-
-    >>> decade_ticks(0.5, 200)
-    [1.0, 10.0, 100.0]
-    """
+    """Powers of ten in [low, high], and 2 and 5 times them if there are few."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     decades = [10.0**n for n in range(first, last + 1)]
     inside = [tick for tick in decades if low <= tick <= high]
@@ -227,11 +215,7 @@ def decade_ticks(low: float, high: float) -> list[float]:
 
 
 def short_number(value: float) -> str:
-    """Few characters, no needless zeros.
-
-    >>> [short_number(v) for v in (0, 0.25, 12.0, 1500, 2_500_000, 0.00012)]
-    ['0', '0.25', '12', '1500', '2.5M', '1.2e-4']
-    """
+    """Few characters, no needless zeros."""
     if value == 0:
         return "0"
     size = abs(value)

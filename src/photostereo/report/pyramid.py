@@ -28,12 +28,7 @@ BAND = 4_000_000
 
 @dataclass(frozen=True)
 class Layout:
-    """How a frame is cut into levels and tiles.
-
-    >>> plan = Layout(6000, 4000)
-    >>> plan.levels, plan.size(2), plan.tiles(2)
-    (5, (1500, 1000), (3, 2))
-    """
+    """How a frame is cut into levels and tiles."""
 
     height: int
     width: int
@@ -145,12 +140,7 @@ def albedo_share(albedo: FloatArray, mask: BoolArray) -> tuple[FloatArray, float
 
 
 def shrink(values: FloatArray, known: BoolArray, level: int) -> tuple[NDArray[np.float32], BoolArray]:
-    """Means over the known pixels of 2^level × 2^level cells, and the cells at least half known.
-
-    >>> cells, inside = shrink(np.arange(4.0).reshape(2, 2), np.array([[True, True], [True, False]]), 1)
-    >>> cells.tolist(), inside.tolist()
-    ([[1.0]], [[True]])
-    """
+    """Means over the known pixels of 2^level × 2^level cells, and the cells at least half known."""
     step = 1 << level
     height, width = known.shape
     band = max(step, BAND // width // step * step)

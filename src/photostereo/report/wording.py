@@ -37,11 +37,7 @@ def status_words(result: Reconstruction) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A duration, for people.
-
-    >>> duration(0.0123), duration(8.26), duration(154)
-    ('12 ms', '8.3 s', '2 min 34 s')
-    """
+    """A duration, for people."""
     if seconds < 0.1:
         return f"{1000 * seconds:.0f} ms"
     if seconds < 60:
@@ -56,11 +52,7 @@ def thousands(number: int) -> str:
 
 
 def decibels(ratio: float) -> str:
-    """A signal-to-noise ratio.
-
-    >>> decibels(23.4), decibels(float("inf"))
-    ('23 dB', 'none')
-    """
+    """A signal-to-noise ratio."""
     return f"{ratio:.0f} dB" if math.isfinite(ratio) else "none" if ratio > 0 else "no signal"
 
 

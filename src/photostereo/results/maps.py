@@ -46,10 +46,6 @@ def encode_heights(depth: ArrayLike, mask: Bool) -> tuple[NDArray[np.uint16], tu
     """Heights as 16-bit gray, and the range ``(low, high)`` that they span.
 
     Zero is outside the mask; inside, ``height = low + (value − 1) / 65534 · (high − low)``.
-
-    >>> picture, span = encode_heights(np.array([[0.0, 1.0, np.nan]]), np.array([[True, True, False]]))
-    >>> picture.tolist(), span
-    ([[1, 65535, 0]], (0.0, 1.0))
     """
     z = np.asarray(depth, dtype=np.float64)
     low, high = float(z[mask].min()), float(z[mask].max())

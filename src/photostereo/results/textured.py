@@ -126,11 +126,7 @@ def texture_mesh(
 
 
 def tangents_of(normals: Float64) -> Float64:
-    """Unit tangents along +u = +x on the surface: orthogonal to the normal and without a y component.
-
-    >>> tangents_of(np.array([[0.6, 0.0, 0.8]])).round(3).tolist()
-    [[0.8, 0.0, -0.6]]
-    """
+    """Unit tangents along +u = +x on the surface: orthogonal to the normal and without a y component."""
     along = np.stack([normals[:, 2], np.zeros(len(normals)), -normals[:, 0]], axis=1)
     length = np.linalg.norm(along, axis=1, keepdims=True)
     return np.where(length > 1e-9, along / np.maximum(length, 1e-9), [1.0, 0.0, 0.0])
@@ -274,12 +270,6 @@ def interpolate(
 
     ``points`` are (V, 2) in texels, the center of the first texel being (0, 0). Texels on a shared edge belong to
     the triangle that comes last.
-
-    >>> corners = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]])
-    >>> interpolate(corners, np.array([[0, 1, 2]]), np.array([[0.0], [1.0], [0.0]]), (3, 3))[..., 0]
-    array([[0. , 0.5, 1. ],
-           [0. , 0.5, nan],
-           [0. , nan, nan]])
     """
     result = np.full((*shape, values.shape[1]), np.nan, dtype=dtype)
     _fill(np.ascontiguousarray(points), np.ascontiguousarray(faces), np.ascontiguousarray(values), result)

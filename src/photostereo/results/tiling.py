@@ -19,14 +19,7 @@ LEAST_SIDE = LEAST_TEXELS
 
 
 def largest_rectangle(mask: Bool) -> tuple[slice, slice]:
-    """Rows and columns of the largest rectangle inside a mask; an error if it is narrower than 32 pixels.
-
-    >>> mask = np.zeros((50, 60), bool)
-    >>> mask[5:45, 10:50] = True
-    >>> mask[3, 30] = True
-    >>> largest_rectangle(mask)
-    (slice(5, 45, None), slice(10, 50, None))
-    """
+    """Rows and columns of the largest rectangle inside a mask; an error if it is narrower than 32 pixels."""
     top, bottom, left, right = _largest(np.ascontiguousarray(mask, dtype=np.bool_))
     if min(bottom - top, right - left) < LEAST_SIDE:
         raise ParameterError(
@@ -134,11 +127,7 @@ def resample_square(maps: Float64, size: int, *, wrap: bool) -> Float64:
 
 
 def seam_ratio(picture: NDArray[np.generic], axis: int) -> float:
-    """Mean step across the seam over the mean step between neighboring columns (axis 1) or rows (axis 0).
-
-    >>> round(seam_ratio(np.sin(np.arange(32) / 32 * 2 * np.pi)[None, :] + np.zeros((4, 1)), 1), 1)
-    1.6
-    """
+    """Mean step across the seam over the mean step between neighboring columns (axis 1) or rows (axis 0)."""
     values = np.asarray(picture, dtype=np.float64)
     inner = float(np.abs(np.diff(values, axis=axis)).mean())
     seam = np.abs(np.take(values, 0, axis=axis) - np.take(values, -1, axis=axis)).mean()
