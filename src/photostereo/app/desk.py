@@ -20,6 +20,7 @@ from photostereo.capture.edits import Edits, read_edits, write_edits
 from photostereo.core.errors import CaptureError, ParameterError, PhotostereoError
 from photostereo.io.staging import clear_leftovers
 from photostereo.results.format_names import FORMAT_NAMES
+from photostereo.solver.methods import find_method
 from photostereo.solver.result_files import read_summary
 
 #: The first and the refined method of a preview.
@@ -310,8 +311,6 @@ class Desk:
 
 def solve_settings(choice: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The settings of a solve from what the page sends, checked; and the same as words of the command line."""
-    from photostereo.solver.methods import find_method
-
     method = str(choice.get("method", "best"))
     given = {str(name): value for name, value in dict(choice.get("parameters") or {}).items()}
     resolved = find_method(method).resolve(given)

@@ -29,6 +29,7 @@ from photostereo.io.camera import read_shot
 from photostereo.io.images import is_image
 from photostereo.report.serving import PAGE, ResultTiles, is_own, page_text
 from photostereo.results.format_names import FORMAT_NAMES
+from photostereo.solver.methods import find_method, method_names
 
 # Windows may take it for text, and browsers then refuse it.
 mimetypes.add_type("text/javascript", ".js")
@@ -239,8 +240,6 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         return JSONResponse({"lines": state.desk(request).log()})
 
     async def methods(request: Request) -> Response:
-        from photostereo.solver.methods import find_method, method_names
-
         return JSONResponse({"methods": [find_method(name).as_dict() for name in method_names()]})
 
     async def download(request: Request) -> Response:

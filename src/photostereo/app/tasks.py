@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from photostereo.app.findings import differences, findings_of, lights_facts, original
 from photostereo.app.places import free_place
 from photostereo.app.small_copies import SmallCopies, small_name
+from photostereo.capture.corruptions import add_poisson
 from photostereo.capture.edits import MASK_STEM, read_edits, write_edits
+from photostereo.capture.layouts.diligent import write_diligent
 from photostereo.capture.layouts.folder import find_alone
 from photostereo.capture.loading import find_capture
 from photostereo.capture.object_mask import ABOUT_MASK
@@ -35,6 +37,10 @@ from photostereo.lights.files.table import ball_line
 from photostereo.lights.files.writing import lights_table, write_lights
 from photostereo.masks.reading import mask_from_values, read_mask
 from photostereo.pipeline.pipeline import Pipeline
+from photostereo.results import export
+from photostereo.results.choice import SurfaceChoice
+from photostereo.scenes import dome_lights, render_scene
+from photostereo.solver.reconstruction import Reconstruction
 
 if TYPE_CHECKING:
     from photostereo.app.worker import Reporter
@@ -228,8 +234,6 @@ class Tasks:
 
     def do_preview(self, folder: str, work: str, out: str, method: str, control: Reporter) -> dict[str, Any]:
         """Solve the small copies and write a result folder."""
-        from photostereo.results.choice import SurfaceChoice
-
         pipeline = self._at(folder, work).corrected(control)
         # To look at, not to take along: no meshes.
         pipeline.configure(method=method, strengths="auto", surface=SurfaceChoice(formats=()))
@@ -257,11 +261,8 @@ class Tasks:
     def do_export(
         self, folder: str, work: str, result: str, out: str, formats: list[str], control: Reporter
     ) -> dict[str, Any]:
-        from photostereo.results.export import export_result
-        from photostereo.solver.reconstruction import Reconstruction
-
         with replacing_directory(Path(out), force=True) as place:
-            facts = export_result(place, Reconstruction.load(Path(result)), formats, control=control)
+            facts = export.export_result(place, Reconstruction.load(Path(result)), formats, control=control)
         return {"files": facts["files"]}
 
     def do_save_lights(self, folder: str, work: str, target: str, control: Reporter) -> dict[str, Any]:
@@ -288,10 +289,6 @@ class Tasks:
 
     def do_example(self, folder: str, control: Reporter, size: int = 400) -> dict[str, Any]:
         """Photograph the figure of the demo."""
-        from photostereo.capture.corruptions import add_poisson
-        from photostereo.capture.layouts.diligent import write_diligent
-        from photostereo.scenes import dome_lights, render_scene
-
         if not (Path(folder) / "filenames.txt").is_file():
             control.stage("example")
             lights = dome_lights(20)

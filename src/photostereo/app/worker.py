@@ -11,6 +11,7 @@ import queue
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from typing import IO, Any
 
@@ -65,8 +66,6 @@ def run_task(handler: Callable[..., Any], arguments: dict[str, Any], control: Re
     except MemoryError:
         emit("failed", error={"code": "out-of-memory", "message": "There is not enough memory."})
     except Exception as problem:
-        import traceback
-
         traceback.print_exc()
         message = f"An internal error ({type(problem).__name__}: {problem}). The log has the details."
         emit("failed", error={"code": "internal", "message": message})

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlsplit
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from photostereo._version import __version__
@@ -24,9 +25,6 @@ from photostereo.core.errors import ParameterError
 from photostereo.io.atomic import write_bytes
 from photostereo.io.json_text import json_text
 from photostereo.report import wording
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 #: How templates say numbers.
 WORDS = (wording.begun, wording.decibels, wording.duration, wording.plain, wording.thousands)
@@ -73,8 +71,6 @@ def render_page(template: str, **context: Any) -> Page:
 @cache
 def templates() -> Environment:
     """Where the templates are, and how they are read."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     made = Environment(
         loader=PackageLoader("photostereo.report"),
         autoescape=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -13,10 +13,7 @@ from photostereo.core.control import Iteration
 from photostereo.report import pictures
 from photostereo.report.figures import Picture, shown
 from photostereo.report.plots import Chart, Series, legend, line_chart
-
-if TYPE_CHECKING:
-    from photostereo.solver.reconstruction import Reconstruction
-
+from photostereo.solver.reconstruction import Reconstruction
 
 #: Figures of a prior that are terms of the cost, with their names in the chart; each other figure has its own chart.
 COST_TERMS = {"fit": "dictionary fit", "sparsity": "sparsity", "roughness": "roughness"}

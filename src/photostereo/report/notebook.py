@@ -31,6 +31,7 @@ from photostereo.report import pictures, wording
 from photostereo.report.colors import paint
 from photostereo.report.document import templates
 from photostereo.report.figures import ERROR_TOP
+from photostereo.report.page import write_report
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.solve import solve
 from photostereo.surface import Surface
@@ -228,8 +229,6 @@ def view(
     >>> ps.view(result)._repr_html_().startswith("<iframe srcdoc=")
     True
     """
-    from photostereo.report.page import write_report
-
     with TemporaryDirectory() as folder:
         if isinstance(result, Reconstruction):
             depth = None if surface is None else surface.depth

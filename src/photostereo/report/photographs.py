@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,7 @@ from photostereo.report import pictures
 from photostereo.report.colors import paint
 from photostereo.report.packing import small_map
 from photostereo.report.pictures import Frame
-
-if TYPE_CHECKING:
-    from photostereo.solver.reconstruction import Reconstruction
+from photostereo.solver.reconstruction import Reconstruction
 
 #: Bytes of the page for all photographs together, about, and for what the method made of them.
 BYTE_BUDGET, VERDICT_BUDGET = 2_400_000, 900_000

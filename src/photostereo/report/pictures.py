@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -61,8 +62,6 @@ def scaled_size(height: int, width: int, factor: float) -> tuple[int, int]:
 
 def resize(array: NDArray[Any], height: int, width: int) -> NDArray[np.float32]:
     """Area-averaged (H, W) or (H, W, c); the same array if it has that size already."""
-    import cv2
-
     values = np.ascontiguousarray(array, dtype=np.float32)
     if values.shape[:2] == (height, width):
         return values
@@ -116,8 +115,6 @@ def spread_beyond(
 
     Filtering at the rim then finds no background.
     """
-    import cv2
-
     result, known = values.astype(np.float32), inside.astype(np.float32)
     channels = (...,) + (None,) * (result.ndim - 2)
     for _ in range(rings):

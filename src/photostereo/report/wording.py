@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from photostereo.solver.reconstruction import Reconstruction
+from photostereo.core.errors import ParameterError
+from photostereo.solver.methods import find_method
+from photostereo.solver.reconstruction import Reconstruction
 
 
 def method_words(name: str) -> tuple[str, str]:
     """The method's name in words, and where it comes from; the name itself if the registry does not know it."""
-    from photostereo.core.errors import ParameterError
-    from photostereo.solver.methods import find_method
-
     try:
         method = find_method(name)
     except ParameterError:

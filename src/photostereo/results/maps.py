@@ -62,7 +62,7 @@ def write_heights(folder: Path, depth: ArrayLike, mask: Bool, size: PixelSize) -
     ``depth.npy`` (float32) is in pixels, as the normals mean it; PNG and TIFF are in millimeters if the size of a
     pixel is known, NaN (TIFF) or 0 (PNG) outside the mask.
     """
-    import tifffile
+    import tifffile  # a tenth of a second, and not every result has heights
 
     z = np.where(mask, np.asarray(depth, dtype=np.float64), np.nan)
     lengths = z * size.millimeters

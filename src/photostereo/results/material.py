@@ -29,6 +29,7 @@ from photostereo.results.tiling import (
     resample_square,
     seam_ratio,
 )
+from photostereo.surface.integration import integrate
 
 Float64 = NDArray[np.float64]
 
@@ -126,12 +127,8 @@ def make_material(
     slope_col, slope_row = maps[..., 0], maps[..., 1]
     made = np.stack([-slope_col, slope_row, np.ones_like(slope_col)], axis=-1)
     made /= np.linalg.norm(made, axis=-1, keepdims=True)
-    if tileable:
-        height = integrate_periodic(slope_col, slope_row)
-    else:
-        from photostereo.surface import integrate
-
-        height = np.asarray(integrate(made, method="simchony").depth)
+    wrapped = integrate_periodic(slope_col, slope_row) if tileable else None
+    height = integrate(made, method="simchony").depth if wrapped is None else wrapped
     return Material(
         albedo=np.clip(maps[..., 2:5], 0.0, None),
         normals=made,

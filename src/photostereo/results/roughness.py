@@ -8,12 +8,15 @@ lobe is only seen where a photograph catches it.
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
 
 from photostereo.capture import Capture
 from photostereo.core.conventions import gray_from_rgb
 from photostereo.runtime.illumination import shading
+from photostereo.scenes.brdf import Ggx
 
 Float64 = NDArray[np.float64]
 
@@ -41,11 +44,6 @@ def estimate_roughness(capture: Capture, normals: NDArray[np.floating]) -> Float
     normals : (H, W, 3) array
         Unit vectors.
     """
-    import cv2
-    from scipy.ndimage import gaussian_filter
-
-    from photostereo.scenes.brdf import Ggx
-
     capture = capture.evened()
     step = max(1, int(np.ceil(np.sqrt(normals.shape[0] * normals.shape[1] / MOST_PIXELS))))
     seen = np.stack([_gray(photograph[::step, ::step]) for photograph in capture.images])

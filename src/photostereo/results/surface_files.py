@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,9 +21,7 @@ from photostereo.results.formats.format import write_content
 from photostereo.results.maps import describe_normals, write_heights, write_normal_png
 from photostereo.surface.integrated import Surface
 from photostereo.surface.integration import integrate
-
-if TYPE_CHECKING:
-    from photostereo.surface.mesh import Mesh
+from photostereo.surface.mesh import Mesh
 
 
 def write_surface(

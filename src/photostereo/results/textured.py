@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -199,8 +200,6 @@ def _known(normals: FloatArray) -> Bool:
 
 def _padded(values: FloatArray, known: Bool) -> FloatArray:
     """Fill unknown pixels with the value of the nearest known one, in place, so that filtering draws in no background."""
-    import cv2
-
     if known.all() or not known.any():
         return values
     missing = ~known
@@ -216,8 +215,6 @@ def _padded(values: FloatArray, known: Bool) -> FloatArray:
 def _resized(values: FloatArray, size: tuple[int, int]) -> FloatArray:
     if values.shape[:2] == size:
         return values
-    import cv2
-
     return np.asarray(cv2.resize(values, (size[1], size[0]), interpolation=cv2.INTER_AREA))
 
 

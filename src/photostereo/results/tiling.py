@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter, zoom
 
 from photostereo.core.errors import ParameterError
 from photostereo.results.format_names import LEAST_TEXELS, MOST_TEXELS
@@ -112,8 +113,6 @@ def middle_square(maps: Float64) -> Float64:
 
 def resample_square(maps: Float64, size: int, *, wrap: bool) -> Float64:
     """A square stack of maps in another resolution, by cubic splines; what wraps still does."""
-    from scipy.ndimage import gaussian_filter, zoom
-
     if not LEAST_TEXELS <= size <= MOST_TEXELS:
         raise ParameterError(code="material-size", size=size, least=LEAST_TEXELS, most=MOST_TEXELS)
     shrink = len(maps) / size

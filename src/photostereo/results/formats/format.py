@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,9 @@ from photostereo.core.units import PixelSize
 from photostereo.io.atomic import writing
 from photostereo.io.names import folder_name
 from photostereo.results.choice import USUAL, SurfaceChoice
+from photostereo.results.textured import TRIANGLES, TexturedMesh, texture_mesh
 from photostereo.surface.integrated import Surface
-
-if TYPE_CHECKING:
-    from photostereo.results.textured import TexturedMesh
-    from photostereo.surface.mesh import Mesh
+from photostereo.surface.mesh import MOST_TRIANGLES, Mesh, build_mesh, build_small_mesh
 
 #: A file, at once or piece by piece.
 Content = bytes | Iterable[bytes]
@@ -69,8 +67,6 @@ class Job:
     @cached_property
     def mesh(self) -> Mesh:
         """The full mesh with a color per vertex, in millimeters (pixels, if their size is not known)."""
-        from photostereo.surface.mesh import MOST_TRIANGLES, build_mesh, build_small_mesh
-
         assert self.surface is not None
         side = max(np.ptp(np.flatnonzero(self.surface.mask.any(axis=axis))) for axis in (0, 1)) + 1
         base = BASE_SHARE * self.size.millimeters * int(side) if self.choice.watertight else None
@@ -83,8 +79,6 @@ class Job:
     @cached_property
     def textured(self) -> TexturedMesh:
         """A light mesh with albedo and normals as textures, in pixels."""
-        from photostereo.results.textured import TRIANGLES, texture_mesh
-
         assert self.surface is not None
         triangles = self.choice.decimate or TRIANGLES
         return texture_mesh(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,7 @@ from photostereo.io.json_text import json_text
 from photostereo.io.png import encode_png
 from photostereo.results.formats.format import AXES, mesh_format
 from photostereo.results.textured import TexturedMesh
-
-if TYPE_CHECKING:
-    from photostereo.surface.mesh import Mesh
+from photostereo.surface.mesh import Mesh
 
 ARRAY_BUFFER, ELEMENT_ARRAY_BUFFER = 34962, 34963
 #: How glTF calls the types of numbers.

@@ -6,7 +6,7 @@ Lengths are in millimeters (pixels, if the size of one is not known); y is up, z
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,7 @@ from photostereo.io.names import folder_name
 from photostereo.io.png import encode_png
 from photostereo.results.formats.format import mesh_format, note_of
 from photostereo.results.textured import TexturedMesh
-
-if TYPE_CHECKING:
-    from photostereo.surface.mesh import Mesh
+from photostereo.surface.mesh import Mesh
 
 #: What lies beside ``mesh.obj``, and what it means.
 TEXTURES = {

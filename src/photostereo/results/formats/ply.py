@@ -6,15 +6,13 @@ PLY has no rule for axes: programs with z up show the object lying on its back.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.results.formats.format import mesh_format, note_of
-
-if TYPE_CHECKING:
-    from photostereo.surface.mesh import Mesh
+from photostereo.surface.mesh import Mesh
 
 #: Vertices or triangles that are encoded at a time.
 AT_ONCE = 100_000

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from photostereo.results.formats.format import mesh_format, note_of
-
-if TYPE_CHECKING:
-    from photostereo.surface.mesh import Mesh
+from photostereo.surface.mesh import Mesh
 
 #: Bytes of the free text at the head of a binary STL.
 HEAD = 80
