@@ -13,7 +13,7 @@ import pytest
 
 from photostereo.core.error_sentences import ERRORS
 from photostereo.core.errors import CaptureError
-from photostereo.core.findings import Finding, as_finding, by_code
+from photostereo.core.findings import Finding, as_finding, by_code, listed, percent
 from photostereo.core.sentences import SENTENCES
 
 ROOT = Path(__file__).parents[1]
@@ -108,3 +108,10 @@ def test_a_finding_is_its_sentence_and_keeps_what_it_carries() -> None:
 @pytest.mark.parametrize("note", ["plain words", Finding("full-mask")])
 def test_plain_words_of_other_packages_are_findings_too(note: str) -> None:
     assert as_finding(note) == note and by_code([note]).keys() <= {"note", "full-mask"}
+
+
+def test_words_for_names_and_shares() -> None:
+    low = Finding("low-noise", snr_db=40, degrees=1)
+    assert list(by_code([low, "It is late."])) == ["low-noise", "note"]
+    assert (listed("abcdef"), listed("ab")) == ("a, b, c, d and 2 more", "a, b")
+    assert (percent(0.1234), percent(0.0123), percent(0.00004)) == ("12 %", "1.2 %", "under 0.1 %")

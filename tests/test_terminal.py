@@ -10,7 +10,7 @@ from rich.console import Console
 from photostereo.batch.options import Progress
 from photostereo.cli import terminal
 from photostereo.cli.terminal import Terminal
-from photostereo.core.control import Pace
+from photostereo.core.control import Iteration, Pace
 
 
 @pytest.fixture
@@ -82,6 +82,12 @@ def test_the_time_left_follows_recent_steps(clock) -> None:
         clock(30.0 if done <= 10 else 1.0)
         pace.note(done)
     assert pace.seconds_left(100) == pytest.approx(80.0)
+    assert (pace.seconds_left(20), pace.seconds_left(None), Pace().seconds_left(9)) == (None, None, None)
+
+
+def test_a_record_comes_back_with_the_figures_of_its_prior() -> None:
+    record = Iteration(1, 3.0, 1.0, 0.1, 0.02, figures={"fit": 2.0})
+    assert record.as_dict()["fit"] == 2.0 and Iteration.from_dict(record.as_dict()) == record
 
 
 def test_a_stage_is_named_after_a_silence(clock, capsys) -> None:

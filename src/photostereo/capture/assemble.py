@@ -167,8 +167,10 @@ def framed_truths(
     for label, (file, truth) in truths.items():
         if truth.shape[:2] != tuple(full):
             size = " × ".join(map(str, truth.shape[:2]))
-            facts: dict[str, Any] = {"found": truth.shape, "expected": full, "size": size}
-            raise CaptureError(code="truth-size", file=file, height=full[0], width=full[1], **facts)
+            facts: dict[str, Any] = {"found": truth.shape, "expected": full}
+            raise CaptureError(
+                code="truth-size", file=file, size=size, height=full[0], width=full[1], **facts
+            )
         parts[label] = framing.truth(label, truth)
     return parts
 

@@ -40,12 +40,7 @@ class Cancelled(BaseException):
 
 @dataclass(frozen=True)
 class Iteration:
-    """What is recorded of one outer iteration.
-
-    >>> record = Iteration(1, 3.0, 1.0, 0.1, 0.02, figures={"fit": 2.0})
-    >>> record.as_dict()["fit"], Iteration.from_dict(record.as_dict()) == record
-    (2.0, True)
-    """
+    """What is recorded of one outer iteration."""
 
     number: int  #: 1, 2, ...
     cost: float  #: the whole objective after the iteration
@@ -241,14 +236,7 @@ SILENT = _Silent()
 
 
 class Pace:
-    """How long a stage still takes, from the later half of the steps that are done.
-
-    >>> pace = Pace()
-    >>> for done in (1, 2, 3):
-    ...     pace.note(done)
-    >>> pace.seconds_left(3), pace.seconds_left(None), Pace().seconds_left(9)
-    (None, None, None)
-    """
+    """How long a stage still takes, from the later half of the steps that are done."""
 
     def __init__(self) -> None:
         self._steps: list[tuple[float, int]] = []

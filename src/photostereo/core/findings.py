@@ -87,31 +87,19 @@ def as_finding(note: str) -> Finding:
 
 
 def by_code(findings: Iterable[str]) -> dict[str, Finding]:
-    """Findings by their codes.
-
-    >>> by_code([Finding("low-noise", snr_db=40, degrees=1), "It is late."]).keys()
-    dict_keys(['low-noise', 'note'])
-    """
+    """Findings by their codes."""
     return {finding.code: finding for finding in map(as_finding, findings)}
 
 
 def listed(names: Iterable[Any], most: int = 4) -> str:
-    """The first names of many.
-
-    >>> listed("abcdef"), listed("ab")
-    ('a, b, c, d and 2 more', 'a, b')
-    """
+    """The first names of many."""
     every = [str(name) for name in names]
     more = f" and {len(every) - most} more" if len(every) > most else ""
     return ", ".join(every[:most]) + more
 
 
 def percent(share: float) -> str:
-    """A share in words that fit its size.
-
-    >>> percent(0.1234), percent(0.0123), percent(0.00004)
-    ('12 %', '1.2 %', 'under 0.1 %')
-    """
+    """A share in words that fit its size."""
     if 0 < share < 0.001:
         return "under 0.1 %"
     return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"

@@ -256,7 +256,7 @@ def _exif(data: Content) -> dict[str, Any]:
         except HeaderError:  # cut off: the first directory may have everything
             if not entries.keys() & _TAGS.keys():
                 raise
-    found = {}
+    found: dict[str, Any] = {}
     for tag, label in _TAGS.items():
         value = entries[tag].number(data) if tag in entries else None
         if value is None or (label in found and found[label] != _ISO_FULL):

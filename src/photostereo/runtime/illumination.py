@@ -57,13 +57,7 @@ def least_squares(values: Array, lights: NDArray[Any]) -> Array:
 
 
 def weighted_least_squares(values: FloatArray, lights: FloatArray, weight: FloatArray) -> FloatArray:
-    """The same of (N, d) values that count with (N, d) weights, of NumPy arrays.
-
-    >>> L = np.array([[0.0, 0.6, 0.0, 0.6], [0.0, 0.0, 0.6, 0.6], [1.0, 0.8, 0.8, 0.5]])
-    >>> seen, weight = np.array([[0.0, 0.0, 1.0]]) @ L + [[0, 0, 0, 7.0]], np.array([[1.0, 1, 1, 0]])
-    >>> weighted_least_squares(seen, L, weight).round(4) + 0.0
-    array([[0., 0., 1.]])
-    """
+    """The same of (N, d) values that count with (N, d) weights, of NumPy arrays."""
     products = (lights[..., :, None, :] * lights[..., None, :, :]).reshape(*lights.shape[:-2], 9, -1)
     moment = projected(weight, products).reshape(-1, 3, 3)
     # So little that it only matters to pixels that the weights leave undetermined.
@@ -144,12 +138,7 @@ class PixelLights(NamedTuple):
 
 
 def turns_to_z(vectors: FloatArray) -> NDArray[np.float32]:
-    """The smallest rotations (N, 3, 3) that bring vectors (N, 3) with z > 0 to (0, 0, 1).
-
-    >>> toward = np.array([[3.0, -1.0, 2.0]])
-    >>> (turns_to_z(toward)[0] @ (toward[0] / np.linalg.norm(toward))).round(6) + 0.0
-    array([0., 0., 1.])
-    """
+    """The smallest rotations (N, 3, 3) that bring vectors (N, 3) with z > 0 to (0, 0, 1)."""
     x, y, z = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).T
     share = 1.0 / (1.0 + z)
     rows = [[1.0 - share * x * x, -share * x * y, -x], [-share * x * y, 1.0 - share * y * y, -y], [x, y, z]]
