@@ -52,7 +52,8 @@ def test_every_error_without_a_message_has_its_sentence_and_the_values_that_it_n
     known = set()
     for _, file in MODULES:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            name = getattr(getattr(node, "func", None), "id", "") if isinstance(node, ast.Call) else ""
+            call = node.func if isinstance(node, ast.Call) else None
+            name = getattr(call, "id", "") or getattr(call, "attr", "")  # ParameterError, ps.ParameterError
             given = {word.arg: word.value for word in node.keywords} if name.endswith("Error") else {}
             if isinstance(code := given.get("code"), ast.Constant) and not node.args:
                 fields = {field for _, field, _, _ in Formatter().parse(ERRORS[code.value]) if field}

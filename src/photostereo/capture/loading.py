@@ -215,6 +215,7 @@ def _nothing_fits(place: Path) -> CaptureError:
         return CaptureError(code="not-a-capture", file=place, known=known)
     if inside := _captures_inside(place):
         shown = ", ".join(inside[:8]) + (", ..." if len(inside) > 8 else "")
-        facts: dict[str, Any] = {"captures": inside, "count": len(inside), "shown": shown}
-        return CaptureError(code="several-captures", file=place, **facts)
+        return CaptureError(
+            code="several-captures", file=place, captures=inside, count=len(inside), shown=shown
+        )
     return CaptureError(f"{place} has no photographs. Supported: {known}.", code="no-photographs", file=place)
