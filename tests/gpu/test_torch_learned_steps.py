@@ -12,7 +12,7 @@ from photostereo.capture.corruptions import add_gaussian
 from photostereo.core.control import Control
 from photostereo.diagnosis.blocks import has_blocks
 from photostereo.diagnosis.noise import Noise, step_of_levels
-from photostereo.lights.strengths import estimate_strengths
+from photostereo.lights.exposure import estimate_strengths
 from photostereo.reflectance.learned.matte import fit_both, misfits_around
 from photostereo.reflectance.learned.neighbors import average_neighbors
 from photostereo.runtime.arrays import find_device, matmul_precision, to_numpy

@@ -1,148 +1,80 @@
-"""Strengths of photographs from the object itself: detected if one stands out, corrected for every method, recorded."""
+"""Strengths of lights from the shading of an unknown object."""
 
 from __future__ import annotations
-
-import json
 
 import numpy as np
 import pytest
 
 import photostereo as ps
-from photostereo import scenes
-from photostereo.core.errors import ParameterError
-from photostereo.diagnosis.noise import MaskPixels
-from photostereo.lights.strengths import estimate_strengths
-from photostereo.solver.reconstruction import Reconstruction
-
-
-@pytest.mark.parametrize(
-    ("reflectance", "wrong"), [("lambertian", 6), ("ggx", 6), ("ggx", 0), ("oren-nayar", 0)]
+from photostereo.lights.ball.calibration import _strengths
+from photostereo.lights.strengths import (
+    equal_strengths_suffice,
+    sample_pixels,
+    strengths_from_flat,
+    strengths_from_shading,
+    unexplained_light,
 )
-def test_photographs_of_another_strength_are_detected_and_no_others(reflectance, wrong) -> None:
-    capture = scenes.render_scene(
-        "figure", size=64, lights=scenes.random_lights(20, rng=3, max_angle=45), reflectance=reflectance
-    )
-    pixels = np.stack([image[capture.mask] for image in capture.images], 1)
-    pixels[:, :wrong] *= 1.25
-    found = estimate_strengths(pixels, capture.lights.matrix, np.zeros(len(pixels), np.float32)).factors
-    np.testing.assert_allclose(found[:wrong], 1.25, atol=0.08)
-    assert (found[wrong:] == 1.0).all()
+from photostereo.scenes import random_lights
 
 
-@pytest.mark.parametrize("reflectance", ["lambertian", "ggx"])
-@pytest.mark.parametrize("kind", ["falling", "automatic"])
-def test_an_exposure_that_varies_throughout_is_corrected(reflectance, kind) -> None:
-    """Falling by 45 % over the series, or different in every photograph: none stands out."""
-    capture = scenes.render_scene(
-        "figure", size=64, lights=scenes.random_lights(20, rng=3, max_angle=45), reflectance=reflectance
-    )
-    gains = (
-        np.linspace(1.0, 0.55, 20)
-        if kind == "falling"
-        else np.exp(np.random.default_rng(1).normal(0, 0.3, 20))
-    )
-    pixels = np.stack([image[capture.mask] for image in capture.images], 1) * gains.astype(np.float32)
-    found = estimate_strengths(pixels, capture.lights.matrix, np.full(len(pixels), 1e-6, np.float32)).factors
-    wrong = np.log(found / gains)
-    assert np.std(wrong) < 0.25 * np.std(np.log(gains))
+def falsified(capture: ps.Capture, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    factors = np.random.default_rng(seed).uniform(0.6, 1.4, len(capture))
+    factors /= np.exp(np.mean(np.log(factors)))
+    return capture.images * factors[:, None, None].astype(np.float32), factors
 
 
-@pytest.mark.parametrize(
-    ("reflectance", "within"), [("oren-nayar", 0.02), ("blinn-phong", 0.02), ("ggx", 0.05)]
-)
-def test_a_relief_that_is_not_matte_is_not_tilted(reflectance, within) -> None:
-    """Strengths that fall to one side look like a tilt of the whole."""
-    capture = scenes.render_scene("relief", size=80, reflectance=reflectance, texture="marble", rng=3)
-    gains = np.linspace(1.0, 0.3, len(capture))
-    pixels, noise = capture.pixels(), np.zeros(capture.pixel_count, np.float32)
-    found = estimate_strengths(pixels * gains.astype(np.float32), capture.lights.matrix, noise)
-    wrong = np.log(found.factors / gains)
-    assert np.std(wrong) < within
-    assert not estimate_strengths(pixels, capture.lights.matrix, noise).corrects
+@pytest.mark.parametrize("scene", ["figure", "vase"])
+def test_falsified_strengths_of_a_scene(scene: str) -> None:
+    capture = ps.render_scene(scene, size=128)
+    images, factors = falsified(capture, 0)
+    pixels = sample_pixels(images, capture.mask)
+    found = strengths_from_shading(pixels, capture.lights.directions)
+    assert np.abs(found / factors - 1).max() < 0.015
+    assert np.exp(np.mean(np.log(found))) == pytest.approx(1)
+    assert not equal_strengths_suffice(pixels, capture.lights.directions)
+    assert equal_strengths_suffice(sample_pixels(capture.images, capture.mask), capture.lights.directions)
 
 
-@pytest.mark.parametrize("fault", ["clipped", "lost"])
-def test_other_faults_are_not_taken_for_the_exposure(fault) -> None:
-    """Most values clipped, or a quarter of them lost."""
-    capture = scenes.render_scene("relief", size=80, lights=scenes.dome_lights(14), reflectance="oren-nayar")
-    pixels, rng = capture.pixels(), np.random.default_rng(0)
-    pixels = (
-        np.minimum(pixels, np.quantile(pixels, 0.3))
-        if fault == "clipped"
-        else np.where(rng.random(pixels.shape) < 0.25, 0, pixels)
-    )
-    assert not estimate_strengths(pixels, capture.lights.matrix, np.zeros(len(pixels), np.float32)).corrects
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "limit"), [("ballPNG", 0.03), ("catPNG", 0.03), ("pot2PNG", 0.05)])
+def test_falsified_strengths_of_a_photographed_object(data_dir, name: str, limit: float) -> None:
+    capture = ps.load(data_dir / "diligent" / "pmsData" / name).take(20, rng=1)
+    images, factors = falsified(capture, 1)
+    found = strengths_from_shading(sample_pixels(images, capture.mask), capture.lights.directions)
+    assert np.abs(found / factors - 1).mean() < limit
+    assert np.abs(factors - 1).mean() > 0.15  # it was wrong before
 
 
-def test_the_uncertainty_is_that_of_the_estimates() -> None:
-    """A matte scene with noise: relative strengths are 1 within a few of their standard errors."""
-    capture = scenes.render_scene("figure", size=64, lights=scenes.random_lights(20, rng=3, max_angle=45))
-    rng = np.random.default_rng(0)
-    pixels = np.stack([image[capture.mask] for image in capture.images], 1)
-    pixels = pixels + rng.normal(0, 0.02, pixels.shape).astype(np.float32)
-    found = estimate_strengths(pixels, capture.lights.matrix, np.full(len(pixels), 0.02**2, np.float32))
-    assert not found.corrects
-    assert (np.abs(np.log(found.relative)) < 6 * found.uncertainty + 0.01).all()
-    few = estimate_strengths(pixels[:100], capture.lights.matrix, np.zeros(100, np.float32))
-    assert np.isinf(few.uncertainty).all() and not few.corrects
+def test_the_eigenvalue_is_the_least_that_any_strengths_leave() -> None:
+    rng = np.random.default_rng(3)
+    lights = rng.normal(size=(7, 3)) + np.array([0, 0, 3])
+    pixels = np.maximum(rng.normal(size=(200, 3)) @ lights.T, 0) + 0.01
+    share, strengths = unexplained_light(pixels, lights)
+
+    def left(inverse: np.ndarray) -> float:
+        unit = pixels / np.linalg.norm(pixels, axis=1, keepdims=True) * inverse
+        rest = unit - unit @ np.linalg.pinv(lights.T) @ lights.T
+        return float((rest**2).sum() / (unit**2).sum())
+
+    assert left(1 / strengths) == pytest.approx(share, rel=1e-6)
+    for _ in range(50):
+        assert left(np.exp(0.3 * rng.normal(size=7)) / strengths) >= share
 
 
-@pytest.fixture(scope="module")
-def drifting():
-    """A matte scene whose third photograph is 1.5 times too bright, and the same without that mistake."""
-    right = scenes.render_scene("figure", size=72, lights=scenes.dome_lights(12), color=True)
-    images = np.array(right.images)
-    images[2] *= 1.5
-    return right.with_images(images), right
+def test_an_overexposed_flat_thing_tells_the_strengths_where_it_is_not_white() -> None:
+    rng = np.random.default_rng(5)
+    lights = random_lights(10, max_angle=50, rng=2)
+    strengths = np.exp(rng.uniform(-0.4, 0.4, 10))
+    strengths /= np.exp(np.log(strengths).mean())
+    albedo = rng.uniform(0.05, 1.8, (40, 50))  # half of it is white in some photograph
+    images = np.minimum(albedo * (strengths * lights[:, 2])[:, None, None], 1.0)
+    pixels = sample_pixels(images, overexposed=True)
+    assert np.isnan(pixels).any()
+    np.testing.assert_allclose(strengths_from_flat(pixels, lights), strengths, rtol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["ls", "pls", "dlsr", "net"])
-def test_every_method_corrects_them(drifting, method: str) -> None:
-    wrong, right = drifting
-    options = {"max_iter": 2} if method == "dlsr" else {}
-    corrected, given = (
-        ps.solve(wrong, method, **options),
-        ps.solve(wrong, method, strengths="given", **options),
-    )
-    assert np.flatnonzero(corrected.strengths != 1.0).tolist() == [2]
-    assert corrected.strengths[2] == pytest.approx(1.5, abs=0.05)
-    assert given.strengths is None
-    best = ps.solve(right, method, strengths="given", **options)
-    assert corrected.angular_error.mean < best.angular_error.mean + 0.2
-    margin = 0.5 if method in ("ls", "pls") else 0.0  # the others resist a single outlier
-    assert given.angular_error.mean > corrected.angular_error.mean + margin
-    # The color of the albedo is corrected as well.
-    inside = wrong.mask & (best.albedo.min(-1) > 0.05)
-    assert np.median(np.abs(corrected.albedo[inside] / best.albedo[inside] - 1)) < 0.03
-
-
-@pytest.mark.parametrize("method", ["ls", "pls"])
-def test_a_solve_in_parts_corrects_them(drifting, method: str) -> None:
-    wrong, _ = drifting
-    whole, parts = ps.solve(wrong, method), ps.solve(wrong, method, crops=200)
-    np.testing.assert_allclose(parts.strengths, whole.strengths, atol=0.02)
-    assert abs(parts.angular_error.mean - whole.angular_error.mean) < 0.1
-
-
-def test_the_correction_is_recorded(drifting, tmp_path) -> None:
-    wrong, _ = drifting
-    result = ps.solve(wrong, "ls")
-    ps.save(result, tmp_path / "out", wrong, surface=None, report=False)
-    facts = json.loads((tmp_path / "out" / "summary.json").read_text())["strengths"]
-    assert facts["corrected"] and facts["choice"] == "auto" and len(facts["factors"]) == len(wrong)
-    np.testing.assert_allclose(Reconstruction.load(tmp_path / "out").strengths, result.strengths, atol=1e-5)
-    plain = ps.solve(wrong, "ls", strengths="given").summary()["strengths"]
-    assert plain == {"choice": "given", "corrected": False, "factors": {}}
-
-
-def test_an_unknown_choice_is_refused(drifting) -> None:
-    with pytest.raises(ParameterError) as caught:
-        ps.solve(drifting[1], "ls", strengths="automatic")
-    assert caught.value.code == "unknown-strengths"
-
-
-def test_mask_pixels_are_the_intensities_of_the_capture(drifting) -> None:
-    capture = drifting[0]
-    view, pixels = MaskPixels(capture.images, capture.mask), capture.pixels()
-    assert len(view) == len(pixels)
-    np.testing.assert_allclose(view[::7], pixels[::7], rtol=1e-6)
+def test_five_photographs_of_a_solid_thing_tell_no_strengths() -> None:
+    """They are too few for its shading, and it does not face the camera as something flat does."""
+    scene = ps.render_scene("sphere", size=48, lights=random_lights(5, max_angle=60, rng=3))
+    found, words = _strengths(scene.images, None, scene.mask, (), scene.lights.directions, None, None)
+    assert words == "assumed to be equal" and (found == 1.0).all()

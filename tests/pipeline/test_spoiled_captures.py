@@ -11,7 +11,7 @@ import pytest
 
 from photostereo.capture import Capture, load
 from photostereo.core.findings import by_code
-from photostereo.lights.strengths import describe_correction
+from photostereo.lights.exposure import describe_correction
 from photostereo.pipeline.pipeline import Pipeline
 from photostereo.runtime.arrays import CPU
 from photostereo.solver import tiles

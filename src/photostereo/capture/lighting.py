@@ -38,7 +38,7 @@ from photostereo.lights.ball.circle import Circle, mask_circle
 from photostereo.lights.ball.picture import dome_picture
 from photostereo.lights.files.reading import ESTIMATED
 from photostereo.lights.lights import Lights
-from photostereo.lights.strength import sample_pixels
+from photostereo.lights.strengths import sample_pixels
 from photostereo.lights.unknown.crops import crop_photographs
 from photostereo.lights.unknown.estimate import estimate_lights
 from photostereo.lights.unknown.verdict import DOUBTFUL_ERROR, Verdict

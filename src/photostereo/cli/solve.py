@@ -43,7 +43,7 @@ def solve(
 
 
 def _conclude(terminal: Terminal, pipeline: ps.Pipeline, written: Written, target: Path) -> None:
-    from photostereo.lights.strengths import describe_correction
+    from photostereo.lights.exposure import describe_correction
 
     for warning in written.warnings:
         terminal.say(f"Warning: {warning}")

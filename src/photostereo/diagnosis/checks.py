@@ -25,7 +25,7 @@ from photostereo.lights.axes import (
     useful_cells,
 )
 from photostereo.lights.second_opinion import Opinion, judge_axes
-from photostereo.lights.strength import unexplained_light
+from photostereo.lights.strengths import unexplained_light
 from photostereo.lights.thumbnail import Thumbnail, bright_enough, matte_fit, shrink
 
 # On 167 rendered captures (26, 13 of them also falsified in eleven ways; 163 verdicts are right), 30 % less and more of a

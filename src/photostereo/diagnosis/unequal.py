@@ -13,8 +13,13 @@ import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.findings import Finding
+<<<<<<< HEAD
 from photostereo.diagnosis.metrics import angle_between
 from photostereo.lights.strengths import StrengthEstimate, estimate_strengths, strength_sample
+=======
+from photostereo.diagnosis.metrics import mean_angle
+from photostereo.lights.exposure import StrengthEstimate, estimate_strengths, strength_sample
+>>>>>>> 6da8ea4 (Light strengths: calibration and exposure checks share one module and one eigenvalue problem)
 from photostereo.runtime.illumination import least_squares, without_matte
 
 #: Pixels along the sides of the part that is compared, and the blur that separates detail from shading.
@@ -28,7 +33,7 @@ SHARP = 0.25
 MANY = 0.2
 #: Strengths that vary explain a matte misfit if they leave less than this share of it. Rendered metals of equal strengths
 #: keep 1 and more, with a falling exposure 0.15 to 0.55; below 0.08 all are corrected
-#: (:data:`photostereo.lights.strengths.EXPLAINED`).
+#: (:data:`photostereo.lights.exposure.EXPLAINED`).
 EXPLAINED = 0.6
 
 

@@ -1,139 +1,96 @@
-"""Photographs that are brighter or darker than their light strengths say, estimated from the object itself.
+"""How strong each light is, from photographs of anything whose shading is not known: one number per photograph.
 
-A change of the light or of the exposure scales a whole photograph. A matte pixel y, with b its albedo times its normal, asks
-for w_i y_i = l_i · b, where w_i is the inverse of the strength of photograph i. So all pixels together
+A matte pixel with b = albedo · normal shows y_i = s_i l_i · b. With the unknown w_i = 1 / s_i, all pixels together
 
     minimize  Σ_y Σ_i v_yi (w_i y_i - l_i · b_y)²      subject to  Σ_y Σ_i v_yi (w_i y_i)² = 1
 
-over w and all b: an eigenvalue problem of the size of the number of photographs. The weights v are 0 in shadow and at
-white, and elsewhere those of a Cauchy distribution, so gloss counts little. On a relief, strengths and a tilt of the whole
-are nearly interchangeable; solving for all at once keeps them apart.
+over w and all b: a symmetric eigenvalue problem of the size of the number of photographs. Its smallest eigenvalue is the
+share of the light that the directions cannot explain. The weights v are 0 in shadow and at white, and elsewhere those of a
+Cauchy distribution, so gloss counts little. On a relief, strengths and a tilt of the whole are nearly interchangeable;
+solving for all at once keeps them apart.
 
-A photograph is corrected if it stands out: farther from the closest half of all photographs than four of their standard
-deviations, by a factor between 9/8 and 2, and similarly everywhere on the object, because the strength of a light is the
-same in every part of a photograph and a gloss is not.
-
-If the exposure varies in most photographs (automatic exposure, a fading light), none stands out. Then all are corrected,
-provided that the estimates vary by more than a gloss makes them, and that they explain most of what a matte surface leaves.
+Only ratios of strengths can be known.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
-from photostereo.core.conventions import FloatArray
-from photostereo.core.findings import Finding
-from photostereo.runtime.arrays import Array, to_numpy
-from photostereo.runtime.illumination import shading
+from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.errors import CaptureError
+from photostereo.runtime.illumination import shading, weighted_least_squares, without_matte
 from photostereo.runtime.matte_fits import FEWEST_LIT, LIT_NOISE, LIT_SHARE
 from photostereo.runtime.order import MAD_TO_SIGMA, known_medians
 
-#: Intensities used, if that makes 1000 to 3000 pixels; the fewest pixels that suffice, and the fewest photographs.
-#: Three times as many change strengths of 96 photographs by 0.2 % (root mean square on rendered objects; 3 % at most).
-SAMPLE, FEWEST_PIXELS, FEWEST_PHOTOGRAPHS = 72_000, 500, 8
+_MOST_PIXELS = 3000
 #: Rounds of fit and weights. 10 in place of 15 changes strengths by 0.1 % (a glossy relief: 1 %).
 #: They end when no strength moves by more than SETTLED.
 ROUNDS, SETTLED = 15, 1e-4
+#: Turns between surface and lights at most, if a light of the room is among them.
+TURNS = 200
 #: Values at this share of the brightest and above may be clipped.
 WHITE = 0.98
 #: An entry says how strong its photograph is if the surface faces the light at this cosine or more.
 FACING = 0.3
-#: A strength stands out beyond this many standard deviations of the closest half, and between these two factors.
-DEVIATIONS, SMALLEST, LARGEST = 4.0, 1.125, 2.0
-#: Each of this many parts of the object must show this share of the deviation.
-PARTS, IN_EACH = 5, 0.6
-#: All photographs are corrected if the logarithms of the estimates have a larger standard deviation than VARIES and the
-#: correction leaves less than EXPLAINED of the squared misfit. An exposure that falls to 0.6, 0.3 and 0.1 leaves 0.05 at
-#: most on six rendered objects; of captures with other faults those that vary by as much keep 0.1 and more.
-VARIES, EXPLAINED = 0.13, 0.08
-#: Half of a Gaussian lies within this many standard deviations.
-HALF = 1.349
 
 
-@dataclass(frozen=True, eq=False)
-class StrengthEstimate:
-    """The strength of each photograph relative to the one stated."""
+def sample_pixels(
+    images: FloatArray, mask: BoolArray | None = None, *, most: int = _MOST_PIXELS, overexposed: bool = False
+) -> FloatArray:
+    """Informative pixels (n, d): neither dark in every photograph nor white in one, evenly over the mask.
 
-    relative: NDArray[np.float64]  #: (d,) the estimate, 1 for a typical photograph
-    #: (d,) standard error of the estimate, as a share of it; infinite if nothing could be estimated
-    uncertainty: NDArray[np.float64]
-    #: (d,) float32, what to divide each photograph by; exactly 1 if it does not stand out
-    factors: NDArray[np.float32]
-    #: what the estimates leave of the squared misfit of a matte surface; 1 if they hardly vary
-    left: float
-
-    @property
-    def corrects(self) -> bool:
-        """Whether any photograph should be corrected."""
-        return bool((self.factors != 1.0).any())
-
-
-def estimate_strengths(pixels: Any, lights: NDArray[Any], noise: Array) -> StrengthEstimate:
-    """Estimate the strength of each of d photographs, and which of them to correct, from a sample of pixels (N, d)
-    (see :func:`strength_sample`) and the variance (N,) of their intensities.
-
-    >>> from photostereo.scenes import render_scene
-    >>> scene = render_scene("sphere", size=40, reflectance="ggx")
-    >>> pixels = np.stack([image[scene.mask] for image in scene.images], 1)
-    >>> pixels[:, 3] *= 1.25
-    >>> found = estimate_strengths(pixels, scene.lights.matrix, np.zeros(len(pixels), np.float32))
-    >>> np.flatnonzero(found.factors != 1.0).tolist(), bool(abs(found.factors[3] - 1.25) < 0.05)
-    ([3], True)
+    With ``overexposed`` pixels may be white in up to half of the photographs; those values are NaN.
     """
-    count = lights.shape[-1]
-    as_stated = StrengthEstimate(np.ones(count), np.full(count, np.inf), np.ones(count, np.float32), 1.0)
-    if count < FEWEST_PHOTOGRAPHS or len(pixels) < FEWEST_PIXELS:
-        return as_stated
-    seen, noise = np.asarray(to_numpy(pixels), np.float64), to_numpy(noise)
-    strength, ratios, misfit = _matte(seen, lights, noise)
-    if int((ratios == ratios).sum(axis=0).min()) < FEWEST_PIXELS // 10:
-        return as_stated
-    parts = np.log([_medians(part) for part in np.array_split(ratios, PARTS)])
-    center, deviation = _closest_half(np.log(strength))
-    apart = np.log(strength) - center
-    alike = ((parts - center) * np.sign(apart)).min(axis=0) > IN_EACH * np.abs(apart)
-    far = np.abs(apart) > max(DEVIATIONS * deviation, np.log(SMALLEST))
-    factors = np.where(far & alike & (np.abs(apart) < np.log(LARGEST)), np.exp(apart), 1.0)
-    left = (misfit / _matte(seen, lights, noise, equal=True)[2]) ** 2 if apart.std() > VARIES else 1.0
-    if left < EXPLAINED:
-        factors = np.exp(apart)
-    uncertainty = parts.std(axis=0, ddof=1) / np.sqrt(len(parts))
-    return StrengthEstimate(np.exp(apart), uncertainty, factors.astype(np.float32), left)
+    frame = images.shape[1:3]
+    inside = np.ones(frame, dtype=bool) if mask is None else mask
+    index = np.flatnonzero(inside)
+    index = index[:: max(1, len(index) // (4 * most))]
+    values = np.asarray(images.reshape(len(images), -1)[:, index], dtype=np.float64).T
+    if not len(values):
+        return values
+    top = float(values.max())
+    brightest = values.max(axis=1)
+    least = 0.03 if overexposed else 0.2  # beside white parts the ground is more informative
+    good = brightest > max(least * float(np.percentile(brightest, 90)), 1e-12)
+    if overexposed:
+        values = np.where(values >= 0.98 * top, np.nan, values)
+        good &= np.isnan(values).mean(axis=1) <= 0.5
+    else:
+        good &= brightest < 0.98 * top if (brightest >= 0.98 * top).mean() > 0.01 else True
+    values = values[good]
+    return np.asarray(values[:: max(1, len(values) // most)])
 
 
-def strength_sample(count: int, photographs: int) -> slice:
-    """Which of ``count`` pixels to estimate strengths from: evenly spread, and fewer of many photographs.
+def unexplained_light(pixels: FloatArray, directions: FloatArray) -> tuple[float, FloatArray]:
+    """The share of the light in ``pixels`` (n, d) that no Lambertian surface under these directions explains, and
+    the best strengths.
 
-    >>> strength_sample(9000, 12), strength_sample(9000, 96), strength_sample(100, 12)
-    (slice(0, None, 3), slice(0, None, 9), slice(0, None, 1))
+    >>> rng = np.random.default_rng(0)
+    >>> lights = rng.normal(size=(8, 3)) + [0, 0, 4]
+    >>> strengths = rng.uniform(0.6, 1.4, 8)
+    >>> pixels = (rng.normal(size=(50, 3)) + [0, 0, 5]) @ lights.T * strengths
+    >>> share, found = unexplained_light(pixels, lights)
+    >>> bool(share < 1e-12), bool(np.allclose(found / found[0], strengths / strengths[0]))
+    (True, True)
     """
-    return slice(0, None, max(1, count // min(max(SAMPLE // photographs, 1000), 3000)))
+    unit = pixels / np.maximum(np.linalg.norm(pixels, axis=1, keepdims=True), 1e-12)
+    gram = unit.T @ unit
+    axes, _ = np.linalg.qr(directions)
+    project = np.eye(len(directions)) - axes @ axes.T
+    share, inverse = _least(project * gram, np.diag(gram))
+    return share, _even(1.0 / inverse)
 
 
-def describe_correction(factors: NDArray[Any] | None) -> Finding | None:
-    """What to say about the photographs that were corrected; None if none was.
-
-    >>> describe_correction(np.array([1.0, 1.45, 1.0, 0.9]))
-    'Exposure varied by 38%: corrected in 2 of 4 photographs. Was the camera on automatic?'
-    >>> describe_correction(np.ones(4))
-    """
-    if factors is None or not (np.asarray(factors) != 1.0).any():
-        return None
-    number = int((np.asarray(factors) != 1.0).sum())
-    span = 1.0 - min(float(np.min(factors)), 1.0) / max(float(np.max(factors)), 1.0)
-    return Finding("exposure-corrected", span=span, count=number, photographs=len(factors))
-
-
-def _matte(
+def fit_strengths(
     seen: FloatArray, lights: NDArray[Any], noise: FloatArray, *, equal: bool = False
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Strengths (d,), 1 for a typical photograph, or all ``equal``; each by each pixel, (n, d), NaN if it says nothing; and
-    the median misfit of a lit entry, as a share of a pixel's brightness."""
+    """From pixels (n, d) with these variances (n,) under ``lights`` (3, d) or (n, 3, d): strengths (d,), 1 for a typical
+    photograph, or all ``equal``; each by each pixel, (n, d), NaN if it says nothing; and the median misfit of a lit
+    entry, as a share of a pixel's brightness."""
     directions = np.asarray(lights, np.float64)
     floor = LIT_NOISE * np.sqrt(noise)[:, None] + LIT_SHARE * seen.max(axis=1, keepdims=True)
     lit = (seen > floor) & (seen < WHITE * seen.max())
@@ -141,7 +98,8 @@ def _matte(
     brightness = np.linalg.norm(seen, axis=1, keepdims=True)
     values = seen / np.where(brightness > 0, brightness, 1.0)
     weight: FloatArray = lit.astype(np.float64)
-    inverse: FloatArray = np.ones(seen.shape[1])
+    count = seen.shape[1]
+    inverse: FloatArray = np.ones(count)
     for _ in range(ROUNDS):
         weighted = weight[:, None] * directions  # (n, 3, d)
         moment = weighted @ np.swapaxes(directions, -1, -2) + 1e-9 * np.eye(3)
@@ -149,7 +107,9 @@ def _matte(
         fit = np.linalg.inv(moment) @ right  # b = fit @ inverse
         before = inverse
         if not equal:
-            inverse = _least(right, fit, (weight * values**2).sum(axis=0))
+            squares = (weight * values**2).sum(axis=0)
+            explained = right.reshape(-1, count).T @ fit.reshape(-1, count)
+            inverse = _least(np.diag(squares) - explained, squares)[1]
         surface = fit @ inverse
         model = shading(surface, directions)
         miss = np.abs(inverse * values - model)
@@ -163,32 +123,127 @@ def _matte(
     return 1.0 / inverse / middle, ratios, misfit + 1e-9
 
 
-def _least(right: FloatArray, fit: FloatArray, squares: FloatArray) -> FloatArray:
-    """The inverse strengths that leave the least, of root mean square 1 over what is seen."""
-    squares = np.maximum(squares, 1e-9 * squares.sum() + 1e-30)
-    count = len(squares)
-    rest = np.diag(squares) - right.reshape(-1, count).T @ fit.reshape(-1, count)
-    _, vectors = eigh((rest + rest.T) / 2, np.diag(squares), subset_by_index=[0, 0])
+def strengths_from_shading(pixels: FloatArray, directions: FloatArray) -> FloatArray:
+    """Strengths from pixels (n, d) of any matte object beside a light a that is always on: y_i = (s_i l_i + a) · b.
+
+    Alternates between b and (s, a); shadows and highlights are left out entry by entry.
+    """
+    strengths = unexplained_light(pixels, directions)[1]
+    pixels = pixels / np.linalg.norm(pixels, axis=1, keepdims=True)
+    weight = np.ones(pixels.shape)
+    room: FloatArray = np.zeros(3)
+    for _ in range(TURNS):
+        lights = strengths[:, None] * directions + room
+        surface = weighted_least_squares(pixels, lights.T, weight)
+        model = surface @ lights.T
+        # Dark entries are shadows if the model says dark too, or shadows that the model cannot know.
+        keep = model > 0.05 * model.max(axis=1, keepdims=True)
+        keep &= pixels > 0.08 * pixels.max(axis=1, keepdims=True)
+        miss = pixels - model
+        scale = max(MAD_TO_SIGMA * float(np.median(np.abs(miss[keep]))), 1e-9) if keep.any() else 1.0
+        weight = np.where(keep, np.clip(1 - (miss / (4.685 * scale)) ** 2, 0, 1) ** 2, 0.0)
+        better, room = _lights_of(pixels, surface, weight, directions)
+        moved = float(np.abs(np.log(better / strengths)).max())
+        # The alternation creeps along the valley of normals and strengths: overstep it.
+        strengths = _even(strengths * (better / strengths) ** 1.7)
+        if moved < 1e-5:
+            break
+    return strengths
+
+
+def _lights_of(
+    pixels: FloatArray, surface: FloatArray, weight: FloatArray, directions: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Strengths along the directions, and one vector that is in all photographs: light that is always on."""
+    count = len(directions)
+    moment = np.einsum("nd,ni,nj->dij", weight, surface, surface)
+    right = np.einsum("nd,nd,ni->di", weight, pixels, surface)
+    # Σ_i (s_i l_i + a)ᵀ M_i (s_i l_i + a) - 2 r_iᵀ (s_i l_i + a) is quadratic in (s, a).
+    system, target = np.zeros((count + 3, count + 3)), np.zeros(count + 3)
+    along = np.einsum("dij,dj->di", moment, directions)
+    system[np.arange(count), np.arange(count)] = (along * directions).sum(axis=1) + 1e-12
+    system[:count, count:] = along
+    system[count:, :count] = along.T
+    system[count:, count:] = moment.sum(axis=0) * (1 + 1e-6)
+    target[:count] = (right * directions).sum(axis=1)
+    target[count:] = right.sum(axis=0)
+    solution = np.linalg.solve(system, target)
+    strengths = np.maximum(solution[:count], 1e-3 * np.abs(solution[:count]).max())
+    mean = float(np.exp(np.mean(np.log(strengths))))
+    return strengths / mean, solution[count:] / mean
+
+
+def _least(rest: FloatArray, squares: FloatArray) -> tuple[float, FloatArray]:
+    """The least share of the light that inverse strengths leave, and those, of root mean square 1 over what is seen."""
+    from scipy.linalg import eigh
+
+    least = 1e-9 * squares.sum() + 1e-30
+    rest = rest + np.diag(np.maximum(least - squares, 0))
+    squares = np.maximum(squares, least)
+    values, vectors = eigh((rest + rest.T) / 2, np.diag(squares), subset_by_index=[0, 0])
     inverse = vectors[:, 0] * np.sign(vectors[:, 0].sum())
     inverse = np.maximum(inverse, 1e-3 * np.abs(inverse).max())
-    return np.asarray(inverse / np.sqrt((squares * inverse**2).sum() / squares.sum()))
+    inverse = inverse / np.sqrt((squares * inverse**2).sum() / squares.sum())
+    return max(float(values[0]), 0.0), np.asarray(inverse)
 
 
-def _medians(ratios: FloatArray) -> FloatArray:
-    """Of each column's known values; 1 if there are too few."""
-    enough = (ratios == ratios).sum(axis=0) >= FEWEST_PIXELS // 50
-    return np.where(enough, known_medians(ratios), 1.0)
+def _even(strengths: FloatArray) -> FloatArray:
+    """The strengths with geometric mean 1."""
+    return np.asarray(strengths / np.exp(np.mean(np.log(strengths))))
 
 
-def _closest_half(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Middle and standard deviation of the half of the values that lie closest together.
+def equal_strengths_suffice(pixels: FloatArray, directions: FloatArray) -> bool:
+    """Whether lights of equal strength explain the pixels (n, d) nearly as well as the best strengths do."""
+    unit = pixels / np.maximum(np.linalg.norm(pixels, axis=1, keepdims=True), 1e-12)
+    left = without_matte(unit, directions.T)
+    equal = float((left**2).sum() / max(float((unit**2).sum()), 1e-12))
+    return equal < 1.25 * unexplained_light(pixels, directions)[0] + 1e-4
 
-    >>> center, deviation = _closest_half(np.array([0.0, 0.1, 5.0, -0.1, 9.0]))
-    >>> round(center, 3), round(deviation, 3)
-    (0.0, 0.148)
+
+def strengths_from_flat(pixels: FloatArray, directions: FloatArray) -> FloatArray:
+    """Strengths from pixels (n, d) of something flat that faces the camera, such as a relief or the table.
+
+    If all normals are alike, a light's strength and its cosine cannot be separated; that the flat thing
+    faces the camera settles it. Values that are NaN are left out.
+
+    >>> lights = np.array([[0.6, 0, 0.8], [0, 0.8, 0.6], [0, 0, 1.0]])
+    >>> found = strengths_from_flat(np.array([[0.2], [0.7]]) * lights[:, 2] * [1.0, 2.0, 0.5], lights)
+    >>> np.round(found, 6)
+    array([1. , 2. , 0.5])
     """
-    ordered = np.sort(values)
-    size = len(ordered) // 2 + 1
-    widths = ordered[size - 1 :] - ordered[: len(ordered) - size + 1]
-    first = int(np.argmin(widths))
-    return float(ordered[first] + 0.5 * widths[first]), float(widths[first]) / HALF
+    logs = np.log(np.maximum(pixels, 1e-12))
+    level = np.zeros(len(directions))
+    for _ in range(60):  # what is missing (NaN) in some photographs is compared in the others
+        before, level = level, known_medians(logs - known_medians((logs - level).T)[:, None])
+        if float(np.ptp(level - before)) < 1e-6:
+            break
+    strengths = np.exp(level) / np.maximum(directions[:, 2], 0.05)
+    return _even(strengths)
+
+
+def strengths_from_card(images: FloatArray, directions: FloatArray, box: Sequence[int]) -> FloatArray:
+    """Strengths from a matte gray card that faces the camera: brightness over the cosine of the light's angle.
+
+    ``box`` is (left, top, right, bottom) in pixels, the last two not included.
+
+    >>> images = np.stack([np.full((8, 8), 0.8 * 0.5), np.full((8, 8), 0.6 * 1.0)])
+    >>> found = strengths_from_card(images, np.array([[0.6, 0, 0.8], [0.8, 0, 0.6]]), (2, 2, 6, 6))
+    >>> round(float(found[1] / found[0]), 6)
+    2.0
+    """
+    left, top, right, bottom = box
+    frame = images.shape[1:3]
+    if not (0 <= left < right <= frame[1] and 0 <= top < bottom <= frame[0]):
+        raise CaptureError(
+            f"The card {left},{top},{right},{bottom} is not inside the photographs, which are {frame[1]} × "
+            f"{frame[0]} (width × height). Give left,top,right,bottom in pixels.",
+            code="card-outside",
+        )
+    level = np.median(images[:, top:bottom, left:right].reshape(len(images), -1), axis=1).astype(np.float64)
+    strengths = level / np.maximum(directions[:, 2], 1e-3)
+    if not (strengths > 0).all():
+        raise CaptureError(
+            "The card is black in some photograph. Choose a part of it that every light reaches.",
+            code="black-card",
+        )
+    return _even(strengths)

@@ -16,7 +16,7 @@ from photostereo.core.units import PixelSize
 from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.expected_error import ExpectedError, expected_error
 from photostereo.diagnosis.metrics import angular_error, summarize_error
-from photostereo.lights.strengths import describe_correction
+from photostereo.lights.exposure import describe_correction
 from photostereo.report import figures, pictures, wording
 from photostereo.report.about import about_lines
 from photostereo.report.document import render_page, write_page

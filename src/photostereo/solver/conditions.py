@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.errors import require_known
 from photostereo.diagnosis.noise import Noise, NoiseByBrightness, PixelNoise
-from photostereo.lights.strengths import estimate_strengths, strength_sample
+from photostereo.lights.exposure import estimate_strengths, strength_sample
 from photostereo.runtime.arrays import Array, like
 from photostereo.runtime.illumination import some_lights
 

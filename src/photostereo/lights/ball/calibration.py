@@ -25,7 +25,7 @@ from photostereo.lights.ball.positions import light_positions
 from photostereo.lights.ball.search import FoundBall, ball_at, find_balls
 from photostereo.lights.geometry import angles_between
 from photostereo.lights.lights import Lights
-from photostereo.lights.strength import (
+from photostereo.lights.strengths import (
     equal_strengths_suffice,
     sample_pixels,
     strengths_from_card,
@@ -254,7 +254,7 @@ def strengths_of_scene(
         return equal[0], "equal (the shading of the object fits)"
     if not is_solid(pixels, directions):
         return strengths_from_flat(pixels, directions), "brightness of flat parts, assumed to face the camera"
-    return strengths_from_shading(images, directions, mask).strengths, "shading of the object"
+    return strengths_from_shading(pixels, directions), "shading of the object"
 
 
 def _beside_the_balls(images: FloatArray, mask: BoolArray | None, balls: Sequence[FoundBall]) -> BoolArray:

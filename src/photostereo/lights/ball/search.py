@@ -28,7 +28,7 @@ from photostereo.lights.ball.highlight import (
 )
 from photostereo.lights.ball.outline_fit import settle_outline
 from photostereo.lights.ball.shading import Shading, fit_shading, settle_circle
-from photostereo.lights.strength import sample_pixels, unexplained_light
+from photostereo.lights.strengths import sample_pixels, unexplained_light
 
 #: Error of the center of a highlight: in pixels, as a share of its extent, and in pixels times its
 #: noise over its peak (0.8 at best in each direction, by the bound of Cramér and Rao for a Gaussian spot).

@@ -1,0 +1,132 @@
+"""Photographs that are brighter or darker than their light strengths say, estimated from the object itself.
+
+A change of the light or of the exposure scales a whole photograph; :mod:`.strengths` estimates by how much. A photograph is
+corrected if it stands out: farther from the closest half of all photographs than four of their standard deviations, by a
+factor between 9/8 and 2, and similarly everywhere on the object, because the strength of a light is the same in every
+part of a photograph and a gloss is not.
+
+If the exposure varies in most photographs (automatic exposure, a fading light), none stands out. Then all are corrected,
+provided that the estimates vary by more than a gloss makes them, and that they explain most of what a matte surface leaves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.conventions import FloatArray
+from photostereo.core.findings import Finding
+from photostereo.lights.strengths import fit_strengths
+from photostereo.runtime.arrays import Array, to_numpy
+from photostereo.runtime.order import known_medians
+
+#: Intensities used, if that makes 1000 to 3000 pixels; the fewest pixels that suffice, and the fewest photographs.
+#: Three times as many change strengths of 96 photographs by 0.2 % (root mean square on rendered objects; 3 % at most).
+SAMPLE, FEWEST_PIXELS, FEWEST_PHOTOGRAPHS = 72_000, 500, 8
+#: A strength stands out beyond this many standard deviations of the closest half, and between these two factors.
+DEVIATIONS, SMALLEST, LARGEST = 4.0, 1.125, 2.0
+#: Each of this many parts of the object must show this share of the deviation.
+PARTS, IN_EACH = 5, 0.6
+#: All photographs are corrected if the logarithms of the estimates have a larger standard deviation than VARIES and the
+#: correction leaves less than EXPLAINED of the squared misfit. An exposure that falls to 0.6, 0.3 and 0.1 leaves 0.05 at
+#: most on six rendered objects; of captures with other faults those that vary by as much keep 0.1 and more.
+VARIES, EXPLAINED = 0.13, 0.08
+#: Half of a Gaussian lies within this many standard deviations.
+HALF = 1.349
+
+
+@dataclass(frozen=True, eq=False)
+class StrengthEstimate:
+    """The strength of each photograph relative to the one stated."""
+
+    relative: NDArray[np.float64]  #: (d,) the estimate, 1 for a typical photograph
+    #: (d,) standard error of the estimate, as a share of it; infinite if nothing could be estimated
+    uncertainty: NDArray[np.float64]
+    #: (d,) float32, what to divide each photograph by; exactly 1 if it does not stand out
+    factors: NDArray[np.float32]
+    #: what the estimates leave of the squared misfit of a matte surface; 1 if they hardly vary
+    left: float
+
+    @property
+    def corrects(self) -> bool:
+        """Whether any photograph should be corrected."""
+        return bool((self.factors != 1.0).any())
+
+
+def estimate_strengths(pixels: Any, lights: NDArray[Any], noise: Array) -> StrengthEstimate:
+    """Estimate the strength of each of d photographs, and which of them to correct, from a sample of pixels (N, d)
+    (see :func:`strength_sample`) and the variance (N,) of their intensities.
+
+    >>> from photostereo.scenes import render_scene
+    >>> scene = render_scene("sphere", size=40, reflectance="ggx")
+    >>> pixels = np.stack([image[scene.mask] for image in scene.images], 1)
+    >>> pixels[:, 3] *= 1.25
+    >>> found = estimate_strengths(pixels, scene.lights.matrix, np.zeros(len(pixels), np.float32))
+    >>> np.flatnonzero(found.factors != 1.0).tolist(), bool(abs(found.factors[3] - 1.25) < 0.05)
+    ([3], True)
+    """
+    count = lights.shape[-1]
+    as_stated = StrengthEstimate(np.ones(count), np.full(count, np.inf), np.ones(count, np.float32), 1.0)
+    if count < FEWEST_PHOTOGRAPHS or len(pixels) < FEWEST_PIXELS:
+        return as_stated
+    seen, noise = np.asarray(to_numpy(pixels), np.float64), to_numpy(noise)
+    strength, ratios, misfit = fit_strengths(seen, lights, noise)
+    if int((ratios == ratios).sum(axis=0).min()) < FEWEST_PIXELS // 10:
+        return as_stated
+    parts = np.log([_medians(part) for part in np.array_split(ratios, PARTS)])
+    center, deviation = _closest_half(np.log(strength))
+    apart = np.log(strength) - center
+    alike = ((parts - center) * np.sign(apart)).min(axis=0) > IN_EACH * np.abs(apart)
+    far = np.abs(apart) > max(DEVIATIONS * deviation, np.log(SMALLEST))
+    factors = np.where(far & alike & (np.abs(apart) < np.log(LARGEST)), np.exp(apart), 1.0)
+    left = (misfit / fit_strengths(seen, lights, noise, equal=True)[2]) ** 2 if apart.std() > VARIES else 1.0
+    if left < EXPLAINED:
+        factors = np.exp(apart)
+    uncertainty = parts.std(axis=0, ddof=1) / np.sqrt(len(parts))
+    return StrengthEstimate(np.exp(apart), uncertainty, factors.astype(np.float32), left)
+
+
+def strength_sample(count: int, photographs: int) -> slice:
+    """Which of ``count`` pixels to estimate strengths from: evenly spread, and fewer of many photographs.
+
+    >>> strength_sample(9000, 12), strength_sample(9000, 96), strength_sample(100, 12)
+    (slice(0, None, 3), slice(0, None, 9), slice(0, None, 1))
+    """
+    return slice(0, None, max(1, count // min(max(SAMPLE // photographs, 1000), 3000)))
+
+
+def describe_correction(factors: NDArray[Any] | None) -> Finding | None:
+    """What to say about the photographs that were corrected; None if none was.
+
+    >>> describe_correction(np.array([1.0, 1.45, 1.0, 0.9]))
+    'Exposure varied by 38%: corrected in 2 of 4 photographs. Was the camera on automatic?'
+    >>> describe_correction(np.ones(4))
+    """
+    if factors is None or not (np.asarray(factors) != 1.0).any():
+        return None
+    number = int((np.asarray(factors) != 1.0).sum())
+    span = 1.0 - min(float(np.min(factors)), 1.0) / max(float(np.max(factors)), 1.0)
+    return Finding("exposure-corrected", span=span, count=number, photographs=len(factors))
+
+
+def _medians(ratios: FloatArray) -> FloatArray:
+    """Of each column's known values; 1 if there are too few."""
+    enough = (ratios == ratios).sum(axis=0) >= FEWEST_PIXELS // 50
+    return np.where(enough, known_medians(ratios), 1.0)
+
+
+def _closest_half(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Middle and standard deviation of the half of the values that lie closest together.
+
+    >>> center, deviation = _closest_half(np.array([0.0, 0.1, 5.0, -0.1, 9.0]))
+    >>> round(center, 3), round(deviation, 3)
+    (0.0, 0.148)
+    """
+    ordered = np.sort(values)
+    size = len(ordered) // 2 + 1
+    widths = ordered[size - 1 :] - ordered[: len(ordered) - size + 1]
+    first = int(np.argmin(widths))
+    return float(ordered[first] + 0.5 * widths[first]), float(widths[first]) / HALF
