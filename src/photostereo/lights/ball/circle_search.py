@@ -2,10 +2,9 @@
 
 Every edge pixel votes for the centers of circles that it could lie on (Hough), on a pyramid of halved frames. The best
 are then fitted on the finest level: along rays from the center the edges that lie across the ray are found to a
-fraction of a pixel, a robust vote over triples of them settles which belong together, and a least-squares circle with
-Tukey's weights goes through those.
+fraction of a pixel, and a least-squares circle goes through those that belong together, by Tukey's weights.
 
-A circle is only a place where a ball may be: what its pixels do under the lights decides (:mod:`.balls`).
+A circle is only a place where a ball may be: what its pixels do under the lights decides (:mod:`.search`).
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.conventions import FloatArray
 from photostereo.lights.ball.circle import Circle, visible_share
 from photostereo.lights.ball.outlines import Outlines, black_level, shared_outlines
 
@@ -33,7 +32,7 @@ def vote_for_circles(outlines: Outlines, smallest: float, largest: float) -> lis
     radii = [smallest]
     while radii[-1] < largest:
         radii.append(radii[-1] * 1.06 + 0.25)
-    layers: list[tuple[float, int, NDArray[np.float32]]] = []
+    found: list[tuple[float, Circle]] = []
     for radius in radii:
         pad = int(0.5 * radius)
         shape = (height + 2 * pad, width + 2 * pad)
@@ -46,9 +45,15 @@ def vote_for_circles(outlines: Outlines, smallest: float, largest: float) -> lis
         # Votes scatter with the error of the edge's direction, which grows with the radius.
         spread = 2 * int(np.ceil(0.05 * radius + 0.5)) + 1
         gathered = cv2.boxFilter(votes.reshape(shape), -1, (spread, spread), normalize=False)
-        share = gathered / np.maximum(_visible_outline(radius, pad, outlines.frame), 0.3 * 2 * np.pi * radius)
-        layers.append((radius, pad, share))
-    return _peaks(layers)
+        found += _peaks(gathered, radius, pad, outlines.frame)
+    found.sort(key=lambda pair: -pair[0])
+    kept: list[tuple[float, Circle]] = []
+    for score, circle in found:
+        if len(kept) == 24:
+            break
+        if not any(same_circle(circle, other) for _, other in kept):
+            kept.append((score, circle))
+    return kept
 
 
 def _thin_edges(outlines: Outlines) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -68,39 +73,18 @@ def _thin_edges(outlines: Outlines) -> tuple[NDArray[np.intp], NDArray[np.intp]]
     return rows_of, cols_of
 
 
-def _visible_outline(radius: float, pad: int, frame: tuple[int, int]) -> NDArray[np.float32]:
-    """For every center the length of the circle's outline inside the frame, coarsely."""
-    height, width = frame
-    shape = (height + 2 * pad, width + 2 * pad)
-    coarse = (max(shape[0] // 4, 2), max(shape[1] // 4, 2))
-    y = np.linspace(-pad, height + pad - 1, coarse[0])[:, None]
-    x = np.linspace(-pad, width + pad - 1, coarse[1])[None, :]
-    count = np.zeros(coarse, np.float32)
-    for angle in np.linspace(0, 2 * np.pi, 32, endpoint=False):
-        px, py = x + radius * np.cos(angle), y + radius * np.sin(angle)
-        count += (px >= 0) & (px <= width - 1) & (py >= 0) & (py <= height - 1)
-    length = cv2.resize(count, (shape[1], shape[0]), interpolation=cv2.INTER_LINEAR)
-    return np.asarray(length * np.float32(2 * np.pi * radius / 32))
-
-
-def _peaks(layers: Sequence[tuple[float, int, NDArray[np.float32]]]) -> list[tuple[float, Circle]]:
-    found: list[tuple[float, Circle]] = []
-    for radius, pad, share in layers:
-        size = 2 * int(0.25 * radius) + 1
-        highest = cv2.dilate(share, np.ones((size, size), np.uint8))
-        y, x = np.nonzero((share >= highest) & (share > 0.25))
-        order = np.argsort(-share[y, x])[:12]
-        found += [
-            (float(share[y[i], x[i]]), Circle(float(x[i] - pad), float(y[i] - pad), radius)) for i in order
-        ]
-    found.sort(key=lambda pair: -pair[0])
-    kept: list[tuple[float, Circle]] = []
-    for score, circle in found:
-        if len(kept) == 24:
-            break
-        if not any(same_circle(circle, other) for _, other in kept):
-            kept.append((score, circle))
-    return kept
+def _peaks(
+    votes: NDArray[np.float32], radius: float, pad: int, frame: tuple[int, int]
+) -> list[tuple[float, Circle]]:
+    """The best centers of circles of a radius, with the share of their visible outline that voted."""
+    size = 2 * int(0.25 * radius) + 1
+    highest = cv2.dilate(votes, np.ones((size, size), np.uint8))
+    length = 2 * np.pi * radius
+    y, x = np.nonzero((votes >= highest) & (votes > 0.25 * 0.3 * length))
+    circles = [Circle(float(col - pad), float(row - pad), radius) for row, col in zip(y, x, strict=True)]
+    shares = votes[y, x] / length / [max(visible_share(circle, frame), 0.3) for circle in circles]
+    best = np.argsort(-shares)[:12]
+    return [(float(shares[i]), circles[i]) for i in best if shares[i] > 0.25]
 
 
 def same_circle(a: Circle, b: Circle) -> bool:
@@ -231,10 +215,7 @@ def fit_circle(
         if len(np.unique(rays)) < 12:
             return None
         tolerance = max(0.75, 0.012 * circle.radius)
-        better = _consensus(circle, rays, points, weights, tolerance)
-        if better is None:
-            return None
-        circle = _tukey_fit(better, points, weights, tolerance)
+        circle = _tukey_fit(circle, points, weights, reach, tolerance)
         if not (np.isfinite(circle.radius) and circle.radius > 3):
             return None
     seen = visible_share(circle, outlines.frame)
@@ -288,58 +269,23 @@ def _edges_along_rays(
     return rays, points, top.astype(np.float64)
 
 
-def _consensus(
-    circle: Circle, rays: NDArray[np.intp], points: FloatArray, weights: FloatArray, tolerance: float
-) -> Circle | None:
-    """Of circles through three edges each, the one on which most rays have an edge."""
-    rng = np.random.default_rng(0)
-    chance = np.sqrt(weights)
-    chance = chance / chance.sum()
-    triples = rng.choice(len(points), size=(240, 3), p=chance)
-    centers, radii, good = _circles_through(points[triples])
-    shift = np.hypot(centers[:, 0] - circle.x, centers[:, 1] - circle.y)
-    good &= (shift < 0.3 * circle.radius) & (np.abs(radii / circle.radius - 1) < 0.3)
-    if not good.any():
-        return None
-    centers, radii = centers[good], radii[good]
-    centers, radii = np.vstack([centers, [[circle.x, circle.y]]]), np.append(radii, circle.radius)
-    # Each ray counts once, with the strongest of its edges that lie on the circle; weak edges count less, but
-    # not in proportion: half of a ball's outline may be ten times fainter than the other half.
-    dx = points[None, :, 0] - centers[:, None, 0]
-    dy = points[None, :, 1] - centers[:, None, 1]
-    miss = np.abs(np.sqrt(dx * dx + dy * dy) - radii[:, None])
-    value = np.where(miss < tolerance, (weights**0.25)[None], 0.0)
-    first = np.flatnonzero(np.diff(rays, prepend=-1))  # points are in the order of their rays
-    total = np.maximum.reduceat(value, first, axis=1).sum(axis=1)
-    best = int(np.argmax(total))
-    return Circle(float(centers[best, 0]), float(centers[best, 1]), float(radii[best]))
-
-
-def _circles_through(points: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Circles through triples of points (n, 3, 2): centers, radii and which of them exist."""
-    a, b, c = points[:, 0], points[:, 1], points[:, 2]
-    ab, ac = b - a, c - a
-    det = 2 * (ab[:, 0] * ac[:, 1] - ab[:, 1] * ac[:, 0])
-    good = np.abs(det) > 1e-6
-    safe = np.where(good, det, 1.0)
-    sb, sc = (ab**2).sum(1), (ac**2).sum(1)
-    offset = np.stack([ac[:, 1] * sb - ab[:, 1] * sc, ab[:, 0] * sc - ac[:, 0] * sb], axis=1) / safe[:, None]
-    return a + offset, np.hypot(offset[:, 0], offset[:, 1]), good
-
-
-def _tukey_fit(circle: Circle, points: FloatArray, strength: FloatArray, tolerance: float) -> Circle:
-    """Gauss–Newton for the geometric circle, with Tukey's weights that forget edges beyond the tolerance."""
+def _tukey_fit(
+    circle: Circle, points: FloatArray, strength: FloatArray, reach: float, tolerance: float
+) -> Circle:
+    """Gauss–Newton for the geometric circle, with Tukey's weights that forget edges beyond a window, which shrinks."""
     x, y, radius = circle.x, circle.y, circle.radius
-    for _ in range(20):
+    window = 2 * reach
+    for _ in range(40):
         dx, dy = points[:, 0] - x, points[:, 1] - y
         length = np.maximum(np.hypot(dx, dy), 1e-9)
         miss = length - radius
-        weight = np.where(np.abs(miss) < 2 * tolerance, (1 - (miss / (2 * tolerance)) ** 2) ** 2, 0.0)
+        weight = np.where(np.abs(miss) < window, (1 - (miss / window) ** 2) ** 2, 0.0)
         weight = weight * np.sqrt(strength)
         design = np.stack([dx / length, dy / length, np.ones_like(dx)], axis=1)
         normal = design.T @ (weight[:, None] * design) + 1e-9 * np.eye(3)
         step = np.linalg.solve(normal, design.T @ (weight * miss))
         x, y, radius = x + step[0], y + step[1], radius + step[2]
-        if np.abs(step).max() < 1e-4:
+        if window == 2 * tolerance and np.abs(step).max() < 1e-4:
             break
+        window = max(0.8 * window, 2 * tolerance)
     return Circle(float(x), float(y), float(radius))

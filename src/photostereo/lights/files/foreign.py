@@ -14,17 +14,7 @@ from photostereo.io import safe
 from photostereo.lights.files.table import bad_light_file
 
 #: Names under which directions and strengths are usually stored, in order of preference.
-_DIRECTIONS = (
-    "light_directions",
-    "lightdirections",
-    "directions",
-    "lights",
-    "light",
-    "lightdir",
-    "l",
-    "s",
-    "v",
-)
+_DIRECTIONS = ("light_directions", "lightdirections", "directions", "lights", "light", "lightdir", "l", "s", "v") # fmt: skip
 _STRENGTHS = ("light_intensities", "intensities", "intensity", "strengths", "int", "e")
 
 
@@ -65,45 +55,34 @@ def read_mat(path: Path, count: int | None) -> tuple[FloatArray, FloatArray | No
     except CaptureError as error:
         raise CaptureError(error.message, code="light-file-format", file=path) from error
     arrays = {name.casefold(): value.astype(np.float64) for name, value in found.items()}
-    fitting = {
-        name: rows for name, value in arrays.items() if (rows := _rows_of_three(value, count)) is not None
-    }
+    fitting = {name: value for name, value in arrays.items() if _in_rows(value, count) is not None}
     chosen = next((name for name in _DIRECTIONS if name in fitting), None)
     if chosen is None and len(fitting) == 1:
         chosen = next(iter(fitting))
     if chosen is None:
-        held = (
-            ", ".join(f"{name} {' × '.join(map(str, value.shape))}" for name, value in arrays.items())
-            or "nothing"
-        )
-        words = (
-            f"does not say which of its arrays are the light directions: it holds {held}. Name one of them"
-        )
+        held = ", ".join(f"{name} {' × '.join(map(str, value.shape))}" for name, value in arrays.items())
+        words = f"does not say which of its arrays are the light directions: it holds {held or 'nothing'}."
         raise bad_light_file(
-            path, "light-file-columns", f"{words} light_directions, one row x y z per photograph."
+            path,
+            "light-file-columns",
+            f"{words} Name one of them light_directions, one row x y z per photograph.",
         )
-    vectors = fitting[chosen]
-    strengths = next(
-        (
-            rows
-            for name in _STRENGTHS
-            if name in arrays and (rows := _rows_of(arrays[name], len(vectors))) is not None
-        ),
-        None,
-    )
-    return vectors, strengths
+    vectors = _in_rows(arrays[chosen], count)
+    assert vectors is not None
+    strengths = (_of_lights(arrays[name], len(vectors)) for name in _STRENGTHS if name in arrays)
+    return np.ascontiguousarray(vectors), next((rows for rows in strengths if rows is not None), None)
 
 
-def _rows_of_three(value: NDArray[Any], count: int | None) -> FloatArray | None:
+def _in_rows(value: NDArray[Any], count: int | None) -> FloatArray | None:
+    """Vectors that are rows or columns as rows (d, 3); None if the shape does not fit."""
     if value.ndim != 2 or 3 not in value.shape:
         return None
     rows = value if value.shape[1] == 3 and (value.shape[0] != 3 or count in (None, 3)) else value.T
     return rows if rows.shape[1] == 3 and count in (None, len(rows)) else None
 
 
-def _rows_of(value: NDArray[Any], count: int) -> FloatArray | None:
+def _of_lights(value: NDArray[Any], count: int) -> FloatArray | None:
+    """One strength of each light, or three; None if the shape does not fit."""
     if value.size == count:
         return value.reshape(-1)
-    if value.shape == (count, 3):
-        return value
-    return value.T if value.shape == (3, count) else None
+    return _in_rows(value, count)

@@ -54,24 +54,19 @@ def read_lights(path: Path, *, count: int | None = None) -> LightTable:
     >>> table.files, table.vectors.tolist(), table.intensities.tolist()
     (('a.png', 'b.png'), [[0.0, 0.0, 1.0], [0.6, 0.0, 0.8]], [2.0, 3.0])
     """
-    if path.suffix.lower() == ".mat":
-        vectors, strengths = read_mat(path, count)
-        intensities = None if strengths is None else np.asarray(strengths, dtype=np.float64)
-        return checked(LightTable(path, np.ascontiguousarray(vectors, dtype=np.float64), intensities))
-    if path.suffix.lower() == ".json":
-        return checked(_from_json(path))
-    return checked(_from_text(read_text(path, "light file"), path, count))
+    suffix = path.suffix.lower()
+    if suffix == ".mat":
+        return checked(LightTable(path, *read_mat(path, count)))
+    return checked(_from_json(path) if suffix == ".json" else _from_text(path, count))
 
 
 def read_intensities(path: Path, count: int) -> NDArray[np.float64]:
     """Strengths of the lights, (d,) or (d, 3): d lines of 1 or 3 numbers, or 1 or 3 lines of d numbers."""
-    rows = _numbers(content_lines(read_text(path, "light intensity file")), path)
-    values = np.array(rows)
+    values = _rectangle(_numbers(content_lines(read_text(path, "light intensity file"))), path)
     if values.shape in ((1, count), (3, count)) and values.shape != (count, count):
         values = values.T
-    if values.ndim != 2 or values.shape[1] not in (1, 3):
-        size, wanted = _size_in_words(values), "one line per photograph with one strength or three (R G B)"
-        raise bad_light_file(path, "light-file-shape", f"{size}; expected {wanted}.")
+    if values.shape[1] not in (1, 3):
+        raise _wrong_shape(values, path, "one line per photograph with one strength or three (R G B)")
     if len(values) != count:
         raise bad_light_file(
             path,
@@ -108,7 +103,8 @@ def content_lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
 
 
-def _from_text(text: str, path: Path, count: int | None) -> LightTable:
+def _from_text(path: Path, count: int | None) -> LightTable:
+    text = read_text(path, "light file")
     lines = content_lines(text)
     if not lines:
         raise bad_light_file(path, "light-file-empty", "is empty. Write one line x y z per photograph.")
@@ -119,17 +115,14 @@ def _from_text(text: str, path: Path, count: int | None) -> LightTable:
     files: tuple[str, ...] | None = None
     if all(not _is_number(row[0]) for row in rows):
         files = tuple(base_name(row[0]) for row in rows)
-        rows = [row[1:] for row in rows]
-        values = _rectangle(rows, path)
-        by_line = True
+        values = _rectangle([row[1:] for row in rows], path)
     else:
-        values = np.array(_numbers(lines, path))
-        by_line = not _is_transposed(values.shape, count)
-    if not by_line:
-        return LightTable(path, np.ascontiguousarray(values.T))
+        values = _rectangle(_numbers(lines), path)
+        if _is_transposed(values.shape, count):
+            return LightTable(path, np.ascontiguousarray(values.T))
     if values.shape[1] not in (3, 4, 6):
         wanted = "x y z per line (and perhaps one strength, or three for R G B), or three lines: all x, all y, all z"
-        raise bad_light_file(path, "light-file-shape", f"{_size_in_words(values)}; expected {wanted}.")
+        raise _wrong_shape(values, path, wanted)
     strengths = {3: None, 4: values[:, 3:].reshape(-1), 6: values[:, 3:]}[values.shape[1]]
     return LightTable(path, np.ascontiguousarray(values[:, :3]), strengths, files)
 
@@ -153,70 +146,47 @@ def _is_transposed(shape: tuple[int, ...], count: int | None) -> bool:
 
 
 def _from_header(rows: list[list[str]], path: Path) -> LightTable:
-    rows = _with_axes(rows)
     header = [word.strip().strip('"').casefold() for word in rows[0]]
     axes = {_AXIS_WORDS[word]: column for column, word in enumerate(header) if word in _AXIS_WORDS}
     strengths = [column for column, word in enumerate(header) if word in _STRENGTH_WORDS]
     strengths.sort(key=lambda column: _STRENGTH_WORDS[header[column]])
     names = [column for column, word in enumerate(header) if word in _FILE_WORDS]
-    words = next((w for w in _POSITION_UNITS if all(f"{w}_{axis}" in header for axis in "xyz")), "position")
-    places = [header.index(f"{words}_{axis}") for axis in "xyz" if f"{words}_{axis}" in header]
-    if not axes and len(places) == 3:  # where a light stands says in which direction it is seen
-        axes = dict(enumerate(places))
-    if len(axes) != 3 or len(strengths) not in (0, 1, 3):
-        words = f"names the columns {', '.join(header)}; expected x, y, z, and perhaps file and intensity (or r, g, b)."
-        raise bad_light_file(path, "light-file-columns", f"{words} Rename them.", columns=list(header))
+    angles = [header.index(word) for word in ("azimuth", "elevation") if word in header]
+    words = next((w for w in _POSITION_UNITS if all(f"{w}_{axis}" in header for axis in "xyz")), None)
+    places = [header.index(f"{words}_{axis}") for axis in "xyz"] if words else []
+    # Where a light stands says in which direction it is seen.
+    toward = [axes[k] for k in sorted(axes)] or (angles if len(angles) == 2 else places)
+    if len(axes) not in (0, 3) or not toward or len(strengths) not in (0, 1, 3):
+        named = f"names the columns {', '.join(header)}; expected x, y, z, and perhaps file and intensity (or r, g, b)."
+        raise bad_light_file(path, "light-file-columns", f"{named} Rename them.", columns=list(header))
     # Commas at the end of a line are empty cells.
     body = [[*row, *[""] * (len(header) - len(row))] if names else row for row in rows[1:]]
     for number, row in enumerate(body):
         if len(row) != len(header):
-            words = f"has {len(row)} values in row {number + 1}, but names {len(header)} columns. Correct that row."
-            raise bad_light_file(path, "light-file-line", words, line=number + 1)
-    wanted = [axes[0], axes[1], axes[2], *strengths, *(places if len(places) == 3 else [])]
-    open_directions = _left_open(body, [axes[0], axes[1], axes[2]], ("0", "0", "1"))
+            wrong = f"has {len(row)} values in row {number + 1}, but names {len(header)} columns. Correct that row."
+            raise bad_light_file(path, "light-file-line", wrong, line=number + 1)
+    open_directions = _left_open(body, toward, ("0", "90") if toward is angles else ("0", "0", "1"))
     open_strengths = _left_open(body, strengths, ("1",) * len(strengths))
+    wanted = [*toward, *strengths, *places]
     values = _rectangle([[row[column] for column in wanted] for row in body], path)
-    files = tuple(base_name(row[names[0]]) for row in body) if names else None
-    intensity = None if not strengths else values[:, 3] if len(strengths) == 1 else values[:, 3:6]
-    positions = np.ascontiguousarray(values[:, -3:]) if len(places) == 3 else None
+    vectors, values = np.split(values, [len(toward)], axis=1)
+    if toward is angles:  # azimuth from the right, counterclockwise; elevation above the image plane
+        around, above = np.radians(vectors.T)
+        vectors = np.stack([np.cos(above) * np.cos(around), np.cos(above) * np.sin(around), np.sin(above)], 1)
+    intensity = None if not strengths else values[:, 0] if len(strengths) == 1 else values[:, :3]
     if intensity is not None and open_strengths is not None and not open_strengths.all():
         intensity[open_strengths] = intensity[~open_strengths].mean(axis=0)
     return LightTable(
         path,
-        np.ascontiguousarray(values[:, :3]),
+        np.ascontiguousarray(vectors),
         intensity,
-        files,
-        positions,
-        unit=_POSITION_UNITS[words],
+        tuple(base_name(row[names[0]]) for row in body) if names else None,
+        np.ascontiguousarray(values[:, -3:]) if places else None,
+        unit=_POSITION_UNITS[words or "position"],
         open_directions=open_directions,
         open_strengths=open_strengths,
         errors=_errors_of_estimates(header, body),
     )
-
-
-def _with_axes(rows: list[list[str]]) -> list[list[str]]:
-    """Rows with columns x, y, z, if they have ``azimuth`` (from the right, counterclockwise) and ``elevation`` instead.
-
-    >>> _with_axes([["azimuth", "elevation"], ["90", "60"]])[1][-1][:8]
-    '0.866025'
-    """
-    header = [word.strip().strip('"').casefold() for word in rows[0]]
-    if not {"azimuth", "elevation"} <= set(header) or set(header) & set(_AXIS_WORDS):
-        return rows
-    turned = [[*rows[0], "x", "y", "z"]]
-    for row in rows[1:]:
-        words = [
-            row[header.index(name)] if len(row) == len(header) else "" for name in ("azimuth", "elevation")
-        ]
-        added = ["", "", ""]
-        if all(_is_number(word) for word in words):
-            around, above = (np.radians(decimal(word)) for word in words)
-            flat = np.cos(above)
-            added = [
-                f"{value:.12g}" for value in (flat * np.cos(around), flat * np.sin(around), np.sin(above))
-            ]
-        turned.append([*row, *added])
-    return turned
 
 
 def _left_open(
@@ -251,15 +221,14 @@ def _split(line: str) -> list[str]:
     return [word.strip() for word in line.rstrip(",").split(",")] if "," in line else blanks
 
 
-def _numbers(lines: list[str], path: Path) -> list[list[float]]:
+def _numbers(lines: list[str]) -> list[list[str]]:
     # Commas divide numbers in one file and mark decimals in another; the whole file decides, not a line.
     loose = [re.split(r"[;\s]+", line.strip("; \t")) for line in lines]
     words = [word for row in loose for word in row]
     decimals = any("," in word for word in words) and all(
         _DECIMAL_COMMA.match(word) or _WHOLE.match(word) for word in words
     )
-    rows = loose if decimals else [[w for w in re.split(r"[,;\s]+", line) if w] for line in lines]
-    return [[float(value) for value in row] for row in _rectangle(rows, path)]
+    return loose if decimals else [[w for w in re.split(r"[,;\s]+", line) if w] for line in lines]
 
 
 def _rectangle(rows: list[list[str]], path: Path) -> NDArray[np.float64]:
@@ -280,8 +249,9 @@ def _rectangle(rows: list[list[str]], path: Path) -> NDArray[np.float64]:
     return np.array(values, dtype=np.float64)
 
 
-def _size_in_words(values: NDArray[Any]) -> str:
-    return f"has {values.shape[0]} lines of {values.shape[1]} numbers"
+def _wrong_shape(values: NDArray[Any], path: Path, wanted: str) -> CaptureError:
+    words = f"has {values.shape[0]} lines of {values.shape[1]} numbers; expected {wanted}."
+    return bad_light_file(path, "light-file-shape", words)
 
 
 def _is_number(word: str) -> bool:
@@ -299,15 +269,14 @@ def _from_json(path: Path) -> LightTable:
     )
     data = read_json(path, "light file", remedy=shape[0].upper() + shape[1:] + ".")
     strengths: Any = None
-    unit, pixel_size, is_position = "mm", None, False
+    about: dict[str, Any] = {}
+    files, is_position = None, False
     try:
         if isinstance(data, dict):
-            strengths = data.get("intensities")
-            unit, pixel_size = data.get("unit", "mm"), data.get("pixel_size")
-            data = data["lights"]
+            about, data = data, data["lights"]
+            strengths = about.get("intensities")
         if not data:
             raise bad_light_file(path, "light-file-empty", f"contains no lights; {shape}.")
-        files = None
         if is_meshroom(data[0]):
             data, strengths = from_meshroom(data, path)
         elif isinstance(data[0], dict):
@@ -335,6 +304,7 @@ def _from_json(path: Path) -> LightTable:
     table = LightTable(path, np.ascontiguousarray(vectors), intensities, files)
     if not is_position:
         return table
+    unit, pixel_size = about.get("unit", "mm"), about.get("pixel_size")
     try:
         scale = PixelSize.of(f"1{unit}").millimeters
         size = None if pixel_size is None else PixelSize.of(pixel_size).millimeters
