@@ -76,5 +76,5 @@ def test_an_overexposed_flat_thing_tells_the_strengths_where_it_is_not_white() -
 def test_five_photographs_of_a_solid_thing_tell_no_strengths() -> None:
     """They are too few for its shading, and it does not face the camera as something flat does."""
     scene = ps.render_scene("sphere", size=48, lights=random_lights(5, max_angle=60, rng=3))
-    found, words = _strengths(scene.images, None, scene.mask, (), scene.lights.directions, None, None)
+    found, words = _strengths(scene.images, scene.mask, (), scene.lights.directions, None, None)
     assert words == "assumed to be equal" and (found == 1.0).all()

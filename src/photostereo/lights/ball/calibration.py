@@ -133,30 +133,33 @@ def calibrate_lights(
     frame = (int(images.shape[1]), int(images.shape[2]))
     camera = None if focal is None else Camera.of_frame(focal, frame)
     balls = _balls(images, circles, camera, control)
+    if scene is None:
+        scene, mask = images, _beside_the_balls(frame, mask, balls)
+    pixels: FloatArray | None = sample_pixels(scene, mask)
+    if len(pixels) < 300 or len(scene) < 6:
+        pixels = None  # nothing but balls is there
     directions, residual, words, doubts = combine_balls(balls, names)
-    pixels = _scene_pixels(images, scene, mask, balls)
     directions, residual, words, further = mend_and_check(directions, residual, words, pixels, names)
     doubts += further
-    more: list[Finding] = []
+    suspects = tuple(sorted({number for doubt in doubts for number in doubt.values["numbers"]}))
     positions, distance = light_positions(balls, frame)
     if positions is not None:  # what the balls see from where they stand, seen from the middle of the frame
         directions = positions / np.linalg.norm(positions, axis=1, keepdims=True)
-    strengths, strengths_from = _strengths(images, scene, mask, balls, directions, card, pixels)
+    strengths, strengths_from = _strengths(scene, mask, balls, directions, card, pixels)
     factor = float(strengths.max() / strengths.min())
     if factor > _BELIEVABLE and strengths_from not in ("matte ball", "gray card"):
-        more.append(Finding("strengths-implausible", source=strengths_from, factor=factor))
+        doubts.append(Finding("strengths-implausible", source=strengths_from, factor=factor))
         strengths, strengths_from = np.ones(len(strengths)), "assumed to be equal"
     if distance:
-        more.append(distance)
+        doubts.append(distance)
     if not circles and float(np.median(residual)) > _VAGUE:
-        more.append(Finding("faint-ball", degrees=float(np.median(residual))))
+        doubts.append(Finding("faint-ball", degrees=float(np.median(residual))))
     if camera is None:
         trusted = [ball for ball in balls if ball.kind == "shiny"] or balls
         turned = np.mean([unknown_perspective(ball.circle, frame) for ball in trusted], axis=0)
         residual = np.hypot(residual, np.hypot(*turned))
         if np.hypot(*turned) > _TURNED:
-            more.append(Finding("focal-length-unknown", degrees=float(np.median(residual))))
-    suspects = tuple(sorted({number for doubt in doubts for number in doubt.values["numbers"]}))
+            doubts.append(Finding("focal-length-unknown", degrees=float(np.median(residual))))
     return Calibration(
         files=names,
         directions=directions,
@@ -167,7 +170,7 @@ def calibrate_lights(
         balls=tuple(balls),
         frame=frame,
         positions=positions,
-        warnings=(*doubts, *more),
+        warnings=tuple(doubts),
         suspects=suspects,
         picture=calibration_picture(images, balls, directions, strengths, suspects),
     )
@@ -203,20 +206,8 @@ def _given_ball(images: FloatArray, circle: Circle, camera: Camera | None) -> Fo
     return ball
 
 
-def _scene_pixels(
-    images: FloatArray, scene: FloatArray | None, mask: BoolArray | None, balls: Sequence[FoundBall]
-) -> FloatArray | None:
-    """Pixels (n, d) of the object, or None if nothing but balls is there."""
-    if scene is not None:
-        pixels = sample_pixels(scene, mask)
-    else:
-        pixels = sample_pixels(images, _beside_the_balls(images, mask, balls))
-    return pixels if len(pixels) >= 300 and pixels.shape[1] >= 6 else None
-
-
 def _strengths(
-    images: FloatArray,
-    scene: FloatArray | None,
+    scene: FloatArray,
     mask: BoolArray | None,
     balls: Sequence[FoundBall],
     directions: FloatArray,
@@ -224,13 +215,11 @@ def _strengths(
     pixels: FloatArray | None,
 ) -> tuple[FloatArray, str]:
     if card is not None:
-        return strengths_from_card(images if scene is None else scene, directions, card), "gray card"
-    matte = [ball for ball in balls if ball.strengths is not None]
+        return strengths_from_card(scene, directions, card), "gray card"
+    matte = [np.log(ball.strengths) for ball in balls if ball.strengths is not None]
     if matte:
-        logs = np.mean([np.log(ball.strengths) for ball in matte if ball.strengths is not None], axis=0)
-        return np.exp(logs), "matte ball"
-    where = mask if scene is not None else _beside_the_balls(images, mask, balls)
-    return strengths_of_scene(images if scene is None else scene, where, directions, pixels)
+        return np.exp(np.mean(matte, axis=0)), "matte ball"
+    return strengths_of_scene(scene, mask, directions, pixels)
 
 
 def strengths_of_scene(
@@ -257,11 +246,13 @@ def strengths_of_scene(
     return strengths_from_shading(pixels, directions), "shading of the object"
 
 
-def _beside_the_balls(images: FloatArray, mask: BoolArray | None, balls: Sequence[FoundBall]) -> BoolArray:
+def _beside_the_balls(
+    frame: tuple[int, int], mask: BoolArray | None, balls: Sequence[FoundBall]
+) -> BoolArray:
     """Where something else than balls is."""
-    where = np.ones(images.shape[1:3], dtype=bool) if mask is None else mask.copy()
+    where = np.ones(frame, dtype=bool) if mask is None else mask.copy()
     for ball in balls:
-        where &= ~ball.circle.inside(images.shape[1:3], share=1.05)
+        where &= ~ball.circle.inside(frame, share=1.05)
     return where
 
 

@@ -147,22 +147,17 @@ def find_circles(images: FloatArray, *, most: int = 12, control: Control = SILEN
         if fitted is not None and not any(same_circle(fitted, other) for other in found):
             found.append(fitted)
     found.sort(key=lambda circle: -circle.coverage * circle.radius)  # the most edges, not the smallest circle
-    return [circle.scaled(first_scale) if first_scale != 1 else circle for circle in found[:most]]
+    return [circle.scaled(first_scale) for circle in found[:most]]
 
 
-def _refined(pyramid: Sequence[Outlines], level: int, guess: Circle) -> Circle | None:
+def _refined(pyramid: Sequence[Outlines], level: int, circle: Circle) -> Circle | None:
     """The circle fitted from its level of the pyramid to the finest that improves it."""
-    fitted: Circle | None = guess
-    for finer in range(level, -1, -1):
-        assert fitted is not None
-        fitted = fit_circle(pyramid[finer], fitted, slack=0.12 if finer == level else 0.05)
-        if fitted is None:
-            return None
-        if fitted.radius > _FINE_ENOUGH or not finer:
-            break
-        fitted = fitted.scaled(2.0)
-    assert fitted is not None
-    return fitted.scaled(2.0**finer) if finer else fitted
+    slack = 0.12
+    while (fitted := fit_circle(pyramid[level], circle, slack=slack)) is not None:
+        if not level or fitted.radius > _FINE_ENOUGH:
+            return fitted.scaled(2.0**level)
+        circle, level, slack = fitted.scaled(2.0), level - 1, 0.05
+    return None
 
 
 def close_up(

@@ -14,7 +14,9 @@ from photostereo.io import safe
 from photostereo.lights.files.table import bad_light_file
 
 #: Names under which directions and strengths are usually stored, in order of preference.
-_DIRECTIONS = ("light_directions", "lightdirections", "directions", "lights", "light", "lightdir", "l", "s", "v") # fmt: skip
+_DIRECTIONS = (
+    "light_directions", "lightdirections", "directions", "lights", "light", "lightdir", "l", "s", "v",
+)  # fmt: skip
 _STRENGTHS = ("light_intensities", "intensities", "intensity", "strengths", "int", "e")
 
 
