@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from photostereo.io.network_weights import Weights
-from photostereo.lights.unknown.architecture import SIDE
-from photostereo.lights.unknown.crops import SYMMETRIES, Thumbnails
+from photostereo.lights.unknown.crops import SIDE, SYMMETRIES, Thumbnails
 from photostereo.lights.unknown.estimate import given_directions
 from photostereo.lights.unknown.network import LightNetwork, read_weights, shipped_weights
 

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.errors import CaptureError
-from photostereo.lights.unknown.architecture import SIDE
 
 Float32 = NDArray[np.float32]
 
+#: Pixels along a side of the square pictures that the network looks at.
+SIDE = 96
 #: Side of the square over the longer side of the mask; the training scenes have 1.05 to 1.17.
 MARGIN = 1.11
 #: Large photographs are thinned out first, to this number of pixels along each side of a small pixel: with three, the

@@ -1,6 +1,11 @@
 """The network that estimates lights, in NumPy; :mod:`photostereo_lab.training.lights.network` is its twin in torch.
 
-Pictures are (photographs, height, width, channels). See :mod:`photostereo.lights.unknown.architecture` for the whole.
+Two looks. The first encodes every photograph to a token (convolutions), lets the tokens see each other (attention) and
+answers with lights. From these lights a robust matte fit gives normals, and the second look sees the photographs beside
+what the fit makes of them. Its pooled maps give better normals, these give each light once more in closed form, and
+tokens of all that give the final lights and the error to expect.
+
+Pictures are (photographs, height, width, channels).
 """
 
 from __future__ import annotations
@@ -15,7 +20,6 @@ from numpy.typing import NDArray
 
 from photostereo.io import network_weights
 from photostereo.io.network_weights import Weights
-from photostereo.lights.unknown.architecture import FIRST, FIRST_LAYERS, HEADS, SECOND, SECOND_LAYERS, WIDTH
 from photostereo.lights.unknown.crops import Symmetry, Thumbnails
 from photostereo.lights.unknown.shading import (
     Frames,
@@ -33,6 +37,11 @@ Float32 = NDArray[np.float32]
 
 SHIPPED_DIGEST = "17162c0df7463551858608b025b3f48344724dd3a3db5d6474e816754ff16fed"
 
+#: Numbers per photograph between the layers of attention, and heads that share them.
+WIDTH, HEADS = 160, 4
+#: Layers of attention after each look, and the stride of its first convolution; the second sees pictures of half the size.
+FIRST_LAYERS, SECOND_LAYERS = 1, 2
+FIRST_STRIDE, SECOND_STRIDE = 2, 1
 #: Photographs that are convolved together: enough for a matrix product, few enough for the cache.
 TOGETHER = 4
 #: The logarithm of the expected error, in radians, that the last layer's zero stands for.
@@ -109,7 +118,7 @@ class LightNetwork:
         """Lights from the photographs alone, seen through a symmetry of the square and turned back."""
         w = self._w
         pictures = symmetry.of_pictures(first_inputs(self._full))
-        tokens, _ = _encode(w, "first", pictures, FIRST.stride)
+        tokens, _ = _encode(w, "first", pictures, FIRST_STRIDE)
         tokens = tokens + _affine(w, "known", given.turned(symmetry).both)
         for number in range(FIRST_LAYERS):
             tokens = _attention(w, f"first_layers.{number}", tokens)
@@ -132,7 +141,7 @@ class LightNetwork:
             symmetry.of_pictures(matte.albedo[None])[0],
             symmetry.of_pictures(matte.misfit[None])[0],
         )
-        tokens, pool = _encode(w, "second", second_inputs(shown, turned, strengths, fit), SECOND.stride)
+        tokens, pool = _encode(w, "second", second_inputs(shown, turned, strengths, fit), SECOND_STRIDE)
         quarter = _turned_frames(self._quarter, symmetry)
         fitted = np.moveaxis(
             weighted_half(np.moveaxis(fit.normals * shown.cover[..., None], -1, 0), shown.cover), 0, -1

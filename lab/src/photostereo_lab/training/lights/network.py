@@ -8,18 +8,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from photostereo.lights.unknown.architecture import (
-    CLUES,
-    FIRST,
+from photostereo.lights.unknown.crops import SIDE
+from photostereo.lights.unknown.network import (
     FIRST_LAYERS,
+    FIRST_STRIDE,
     HEADS,
-    KEPT,
-    NORMAL_WIDTH,
-    SECOND,
     SECOND_LAYERS,
-    SIDE,
+    SECOND_STRIDE,
     WIDTH,
-    Look,
 )
 from photostereo.lights.unknown.shading import (
     first_inputs,
@@ -30,6 +26,31 @@ from photostereo.lights.unknown.shading import (
     second_inputs,
     weighted_half,
 )
+
+#: Pixels along a side of the maps on which normals are predicted.
+COARSE = SIDE // 4
+#: Channels that are kept of each of the 6 × 6 places of the last map.
+KEPT = 24
+#: Channels of the network of normals.
+NORMAL_WIDTH = 64
+#: Inputs of the two looks, and of the second look's tokens besides the map.
+FIRST_INPUTS, SECOND_INPUTS, CLUES = 8, 16, 13
+
+
+@dataclass(frozen=True)
+class Look:
+    """Channels of an encoder after each convolution, and the first one's stride."""
+
+    stride: int
+    inputs: int
+    stem: int
+    fine: int
+    middle: int
+    last: int
+
+
+FIRST = Look(FIRST_STRIDE, FIRST_INPUTS, 32, 48, 80, 96)
+SECOND = Look(SECOND_STRIDE, SECOND_INPUTS, 32, 64, 96, 96)
 
 
 @dataclass

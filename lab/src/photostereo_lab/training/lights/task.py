@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from photostereo.lights.unknown.architecture import COARSE, SIDE
-from photostereo_lab.training.lights.network import Answer, LightNetwork
+from photostereo.lights.unknown.crops import SIDE
+from photostereo_lab.training.lights.network import COARSE, Answer, LightNetwork
 from photostereo_lab.training.lights.shots import Shot, show
 from photostereo_lab.training.loop import Settings, Task
 from photostereo_lab.training.scenes import draw_pool
