@@ -12,26 +12,33 @@ somewhere, but not where the light is.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 
 from photostereo.core.conventions import FloatArray
 from photostereo.core.findings import Finding
+from photostereo.lights.ball.geometry import VIEW
 from photostereo.lights.ball.search import FoundBall
 
 #: Directions differ if they are this many standard errors apart.
 _SURE = 3.0
 
 
-def meeting_point(points: FloatArray, directions: FloatArray) -> FloatArray:
-    """The point closest to lines through points (k, 3) along unit directions (k, 3).
+def meeting_points(points: FloatArray, directions: FloatArray) -> FloatArray:
+    """The points (d, 3) closest to lines through points (d, k, 3) along unit directions (d, k, 3).
 
-    >>> meeting_point(np.array([[0, 0, 0], [2.0, 0, 0]]), np.array([[0.6, 0, 0.8], [-0.6, 0, 0.8]])).round(6) + 0.0
-    array([1.        , 0.        , 1.333333])
+    Lines that are NaN are left out; of fewer than two NaN is returned.
+
+    >>> points, directions = [[[0, 0, 0], [2.0, 0, 0]]], [[[0.6, 0, 0.8], [-0.6, 0, 0.8]]]
+    >>> meeting_points(np.array(points), np.array(directions)).round(6) + 0.0
+    array([[1.        , 0.        , 1.333333]])
     """
-    project = np.eye(3) - directions[:, :, None] * directions[:, None, :]
-    moment = project.sum(axis=0) + 1e-12 * np.eye(3)
-    return np.asarray(np.linalg.solve(moment, (project @ points[:, :, None]).sum(axis=0)[:, 0]))
+    project = np.eye(3) - directions[..., :, None] * directions[..., None, :]
+    moment = np.nansum(project, axis=1) + 1e-12 * np.eye(3)
+    right = np.nansum(project @ points[..., None], axis=1)
+    found = np.linalg.solve(moment, right)[..., 0]
+    return np.where(np.isfinite(directions).all(axis=2).sum(axis=1)[:, None] >= 2, found, np.nan)
 
 
 def light_positions(
@@ -42,30 +49,20 @@ def light_positions(
     None if there are fewer than two balls, or the lights are too far away.
     """
     shiny = [ball for ball in balls if ball.kind == "shiny"]
-    if len(shiny) < 2:
+    if len(shiny) < 2 or not any(_differ(*pair) for pair in combinations(shiny, 2)):
         return None, None
     middle = np.array([0.5 * (frame[1] - 1), 0.5 * (frame[0] - 1)])
     centers = np.array([[b.circle.x - middle[0], middle[1] - b.circle.y, b.circle.radius] for b in shiny])
-    base = float(max(np.linalg.norm(a - b) for a in centers for b in centers))
-    if not _differ(shiny):
+    directions = np.stack([ball.directions for ball in shiny], axis=1)  # (d, k, 3)
+    half = directions + VIEW
+    half /= np.linalg.norm(half, axis=2, keepdims=True)  # the normals that mirror the view to the lights
+    positions = meeting_points(centers + centers[:, 2:] * half, directions)
+    if not (positions[:, 2] > 0).all():
         return None, None
-    count = len(shiny[0].directions)
-    positions = np.full((count, 3), np.nan)
-    for number in range(count):
-        lines = [
-            (center + ball.circle.radius * _half(ball.directions[number]), ball.directions[number])
-            for center, ball in zip(centers, shiny, strict=True)
-            if np.isfinite(ball.directions[number]).all()
-        ]
-        if len(lines) >= 2:
-            positions[number] = meeting_point(*(np.array(part) for part in zip(*lines, strict=True)))
-    known = np.isfinite(positions).all(axis=1) & (positions[:, 2] > 0)
-    if known.mean() < 0.8:
-        return None, None
-    distance = float(np.median(np.linalg.norm(positions[known], axis=1)))
+    distance = float(np.median(np.linalg.norm(positions, axis=1)))
     error = np.radians(float(np.nanmedian([np.nanmedian(ball.residual) for ball in shiny])))
-    # One light on an arm: the spread of the distances shows how well they are known, if the base does not.
-    if error * distance / base > 0.5 or not known.all():
+    base = float(max(np.linalg.norm(a - b) for a in centers for b in centers))
+    if error * distance / base > 0.5:
         return None, None
     width = float(max(frame))
     bend = np.degrees(np.arctan2(0.5 * width, distance))
@@ -73,18 +70,8 @@ def light_positions(
     return positions, near if bend > 3 else None
 
 
-def _differ(balls: Sequence[FoundBall]) -> bool:
-    """Whether some two balls see the lights in directions that differ by more than what both may be off."""
-    for number, one in enumerate(balls):
-        for other in balls[:number]:
-            apart = np.degrees(np.linalg.norm(one.directions - other.directions, axis=1))
-            off = np.hypot(one.residual, other.residual)
-            if float(np.nanmedian(apart / np.maximum(off, 1e-6))) > _SURE:
-                return True
-    return False
-
-
-def _half(direction: FloatArray) -> FloatArray:
-    """The normal that mirrors the view (0, 0, 1) to this direction."""
-    half = direction + np.array([0.0, 0.0, 1.0])
-    return np.asarray(half / np.linalg.norm(half))
+def _differ(one: FoundBall, other: FoundBall) -> bool:
+    """Whether two balls see the lights in directions that differ by more than what both may be off."""
+    apart = np.degrees(np.linalg.norm(one.directions - other.directions, axis=1))
+    off = np.hypot(one.residual, other.residual)
+    return float(np.nanmedian(apart / np.maximum(off, 1e-6))) > _SURE

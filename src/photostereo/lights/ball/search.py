@@ -24,7 +24,6 @@ from photostereo.lights.ball.highlight import (
     find_highlights,
     is_shiny,
     looks_shiny,
-    mirrors_a_light,
 )
 from photostereo.lights.ball.outline_fit import settle_outline
 from photostereo.lights.ball.shading import Shading, fit_shading, settle_circle
@@ -81,15 +80,7 @@ def find_balls(
             candidates += [other for other in outer if other is not None]
     groups = _overlapping(candidates)
     chosen = [group[0] if len(group) == 1 else _best_of(images, group) for group in groups]
-    bright = _bright(images)
-    # Lights first; then what merely glitters, as a coin may; then what is matte.
-    chosen.sort(
-        key=lambda ball: (
-            ball.kind != "shiny",
-            ball.highlights is not None and not mirrors_a_light(ball.highlights, ball.circle, bright),
-            -ball.circle.coverage * ball.circle.radius,
-        )
-    )
+    chosen.sort(key=lambda ball: (ball.kind != "shiny", -ball.circle.coverage * ball.circle.radius))
     return [settled(images, ball, camera, control) for ball in _agreeing(chosen)[:most]]
 
 
