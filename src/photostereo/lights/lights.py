@@ -168,8 +168,7 @@ class Lights:
         where = np.asarray(points, dtype=np.float64)
         if self.positions is None:
             return np.broadcast_to(self.directions, (len(where), self._count, 3))
-        toward, distance = self._toward(where)
-        return np.asarray(toward / distance[..., None])
+        return np.stack([self._toward(where, number)[0] for number in range(self._count)], axis=1)
 
     def over(self, rows: NDArray[Any], columns: NDArray[Any], frame: tuple[int, int]) -> PixelLights:
         """What a model sees of the lights at pixels of a frame of this height and width.
@@ -195,7 +194,6 @@ class Lights:
         fall_off = np.empty((len(rows), self._count), np.float32)
         for number in range(self._count):
             toward, distance = self._toward(points, number)
-            toward = toward / distance[:, None]
             matrix[:, :, number] = toward if turn is None else (turn @ toward[:, :, None])[..., 0]
             fall_off[:, number] = (self._strong_at[number] / distance) ** 2
         return PixelLights(matrix, fall_off, turn)
@@ -336,15 +334,15 @@ class Lights:
         assert self.positions is not None
         return row_lengths(self.positions) if self.distances is None else self.distances
 
-    def _toward(self, points: FloatArray, number: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """Vectors (N, d, 3) from points to near lights, or (N, 3) to one of them, and their lengths."""
+    def _toward(self, points: FloatArray, number: int) -> tuple[FloatArray, FloatArray]:
+        """Directions (N, 3) from points (N, 2) or (N, 3) to a near light, and its distances (N,)."""
         assert self.positions is not None
         if self.position_unit != "pixels":
             raise CaptureError(code="lights-need-mask")
-        where = np.zeros((len(points), 3))
-        where[:, : points.shape[1]] = points
-        toward = self.positions[None] - where[:, None] if number is None else self.positions[number] - where
-        return toward, np.linalg.norm(toward, axis=-1)
+        toward = np.broadcast_to(self.positions[number], (len(points), 3)).copy()
+        toward[:, : points.shape[1]] -= points
+        distance = np.linalg.norm(toward, axis=1)
+        return toward / distance[:, None], distance
 
 
 def as_lights(value: Lights | ArrayLike | None, count: int) -> Lights:

@@ -56,14 +56,14 @@ class Circle:
     def scaled(self, factor: float) -> Circle:
         """The circle in a frame that is ``factor`` times as fine."""
         shift = 0.5 * (factor - 1.0)  # pixel centers, not corners, are at integers
-        return Circle(
-            factor * self.x + shift,
-            factor * self.y + shift,
-            factor * self.radius,
-            self.coverage,
-            factor * self.residual,
-            factor * self.points + shift,
-            None if self.errors is None else (factor * self.errors[0], factor * self.errors[1]),
+        return replace(
+            self,
+            x=factor * self.x + shift,
+            y=factor * self.y + shift,
+            radius=factor * self.radius,
+            residual=factor * self.residual,
+            points=factor * self.points + shift,
+            errors=None if self.errors is None else (factor * self.errors[0], factor * self.errors[1]),
         )
 
     def standard_errors(self) -> tuple[float, float]:

@@ -183,14 +183,14 @@ def _without_rays(patch: BoolArray) -> BoolArray:
 
 #: A shiny ball: its highlight is found in this share of the photographs, ...
 SHINY_FOUND = 0.7
-#: ... covers at most this share of its disc, ...
-_SHINY_AREA = 0.05
-#: ... is this many times as bright as the surface around it, ...
-_SHINY_CONTRAST = 3.0
-#: ... and moves by this share of the radius.
-_SHINY_WANDER = 0.06
-#: A light is among the brightest things: the peak of its highlight, as a share of what is bright in the frame.
-_SHINY_PEAK = 0.2
+#: ... covers at most this share of its disc and moves by this share of the radius, ...
+_SHINY_AREA, _SHINY_WANDER = 0.05, 0.06
+#: ... is this many times as bright as the surface around it, and has this share of what is bright in the frame. If the
+#: outline is complete, and a small highlight moves far over it in nearly every photograph, less is enough.
+_SHINY_LIGHT, _FAINTER_LIGHT = (3.0, 0.2), (2.0, 0.1)
+_CERTAIN_COVERAGE, _CERTAIN_FOUND, _CERTAIN_AREA, _CERTAIN_WANDER = 0.85, 0.9, 0.01, 0.15
+#: A highlight of this many pixels is small on any ball: the blur of the lens.
+_SPECK = 12.0
 
 
 def is_shiny(highlights: Highlights, circle: Circle, *, bright: float) -> bool:
@@ -203,12 +203,15 @@ def is_shiny(highlights: Highlights, circle: Circle, *, bright: float) -> bool:
     area, contrast, peak = (
         float(np.median(part[found])) for part in (highlights.area, highlights.contrast, highlights.peak)
     )
-    return (
-        area < _SHINY_AREA
-        and contrast > _SHINY_CONTRAST
-        and peak > _SHINY_PEAK * bright
-        and wander > _SHINY_WANDER
+    is_certain = (
+        circle.coverage > _CERTAIN_COVERAGE
+        and found.mean() >= _CERTAIN_FOUND
+        and area < max(_CERTAIN_AREA, _SPECK / (np.pi * circle.radius**2))
+        and wander > _CERTAIN_WANDER
     )
+    least_contrast, least_peak = _FAINTER_LIGHT if is_certain else _SHINY_LIGHT
+    like_a_light = contrast > least_contrast and peak > least_peak * bright
+    return like_a_light and area < _SHINY_AREA and wander > _SHINY_WANDER
 
 
 def looks_shiny(highlights: Highlights) -> bool:

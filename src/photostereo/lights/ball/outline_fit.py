@@ -19,7 +19,6 @@ independent where it says how well the outline is known: the pattern of a table 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -37,9 +36,8 @@ _PIECE, _FEWEST, _MOST = 9.0, 16, 64
 _FAR, _FAR_SHARE, _FAR_EDGES, _HIDDEN = 0.6, 0.02, 4.0, 0.035
 #: The ground that is mirrored: from this many pixels beyond the outline to this share of the radius.
 _GROUND_FROM, _GROUND_TO = 2.5, 1.35
-#: Limits of the blur (pixels), and steps for derivatives of x, y, radius, log blur and gloss.
+#: Limits of the blur (pixels).
 _SHARPEST, _SOFTEST = 0.35, 6.0
-_STEPS = np.array([0.02, 0.02, 0.02, 0.02, 0.05])
 #: Rounds of weights for the pieces, and steps of least squares in each; three rounds usually suffice.
 _ROUNDS, _TURNS = 6, 5
 #: Errors are this many times what the scatter of the pieces says, and no less than this many pixels: what is wrong with
@@ -158,8 +156,8 @@ def _fit(rim: _Rim, circle: Circle, control: Control) -> tuple[FloatArray, Float
     from scipy.optimize import least_squares
 
     state = np.array([circle.x, circle.y, circle.radius, 0.0, 0.5])
-    low = np.array([-np.inf, -np.inf, 4.0, np.log(_SHARPEST), -1e-9])
-    high = np.array([np.inf, np.inf, np.inf, np.log(_SOFTEST), 1.0 + 1e-9])
+    low = np.array([-np.inf, -np.inf, 4.0, np.log(_SHARPEST), 0.0])
+    high = np.array([np.inf, np.inf, np.inf, np.log(_SOFTEST), 1.0])
     for _ in range(_ROUNDS):
         misfit = np.array([float(np.mean(piece**2)) for piece in rim.left_over(state)])
         usual = max(2.0 * float(np.median(misfit)), 1e-15)
@@ -170,19 +168,7 @@ def _fit(rim: _Rim, circle: Circle, control: Control) -> tuple[FloatArray, Float
             pieces = zip(weight, rim.left_over(state), strict=True)
             return np.concatenate([w * piece.ravel() for w, piece in pieces])
 
-        def slopes(state: FloatArray, left: Any = left) -> FloatArray:
-            # The derivative by gloss is taken on the side where gloss may be.
-            steps = np.where(state + _STEPS <= high, _STEPS, -_STEPS)
-            here = left(state)
-            return np.stack(
-                [
-                    (left(state + step * axis) - here) / step
-                    for step, axis in zip(steps, np.eye(5), strict=True)
-                ],
-                1,
-            )
-
-        fit = least_squares(left, state, slopes, bounds=(low, high), max_nfev=_TURNS)
+        fit = least_squares(left, state, bounds=(low, high), max_nfev=_TURNS)
         moved, state = float(np.abs(fit.x - state).max()), fit.x
         if moved < 2e-3:
             break

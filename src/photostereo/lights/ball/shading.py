@@ -99,14 +99,15 @@ def settle_circle(
     values, normals, places = _pixels(images, circle, camera, share=0.93)
     usable = _unclipped(values)
     moved = np.zeros(3)
-    for _ in range(4):
+    for turn in range(4):
         normals = ball_normals(circle.moved(*moved), *places, camera)
-        lights, room, texture = _fit(values, normals, usable)
+        # A smaller ball in a brighter room looks much like a larger one in the dark: first in the dark, then in the room.
+        lights, room, texture = _fit(values, normals, usable, in_room=turn > 0)
         if np.ptp(np.percentile(texture, [10, 90])) < _ONE_COLOR:
             texture = np.ones_like(texture)  # what varies then is the error of the circle
         cosine, trust, scale = _trust(values, normals, usable, lights, room, texture)
         weight = trust / (scale * np.sqrt(_ALIKE))
-        fixed = (values, weight, cosine > 0, normals @ room[:3] > 0, texture)
+        fixed = (values, weight, cosine > 0, normals @ room[:3] > 0 if turn else None, texture)
 
         def left(move: FloatArray, fixed: tuple[Any, ...] = fixed) -> FloatArray:
             there = np.nan_to_num(ball_normals(circle.moved(*move), *places, camera))
@@ -123,16 +124,14 @@ def _without_lights(
     values: FloatArray,
     weight: FloatArray,
     lit: BoolArray,
-    facing: BoolArray,
+    facing: BoolArray | None,
     texture: FloatArray,
 ) -> FloatArray:
-    """What the best light of each photograph, beside the light of the room, leaves of its values, weighted.
-
-    A smaller ball in a brighter room looks much like a larger one in the dark, so the room must follow the circle.
-    """
+    """What the best light of each photograph leaves of its values, weighted; with that of a room if it has ``facing``."""
     surface, parts = normals * texture[:, None], []
+    room = [] if facing is None else [surface * facing[:, None], texture[:, None]]
     for value, w, on in zip(values, weight, lit, strict=True):
-        design = np.hstack([surface * on[:, None], surface * facing[:, None], texture[:, None]]) * w[:, None]
+        design = np.hstack([surface * on[:, None], *room]) * w[:, None]
         parts.append(w * value - design @ np.linalg.lstsq(design, w * value, rcond=1e-6)[0])
     return np.concatenate(parts)
 
@@ -144,9 +143,9 @@ def _unclipped(values: FloatArray) -> BoolArray:
 
 
 def _fit(
-    values: FloatArray, normals: FloatArray, usable: BoolArray
+    values: FloatArray, normals: FloatArray, usable: BoolArray, *, in_room: bool = True
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Lights (d, 3), room (4,) and texture (n,)."""
+    """Lights (d, 3), room (4,), zero unless ``in_room``, and texture (n,)."""
     lights = np.stack([_start(normals, image, good) for image, good in zip(values, usable, strict=True)])
     room: FloatArray = np.zeros(4)
     texture: FloatArray = np.ones(len(normals))
@@ -155,7 +154,9 @@ def _fit(
         if turn == 0:  # nothing is known of the room yet: its light must not look like an outlier
             trust = (usable & (np.abs(cosine) > _TERMINATOR)).astype(np.float64)
         facing = normals @ room[:3] > 0 if room[:3].any() else np.ones(len(normals), dtype=bool)
-        lights, room = _solve(values, normals * texture[:, None], texture, trust**2, cosine > 0, facing)
+        lights, room = _solve(
+            values, normals * texture[:, None], texture, trust**2, cosine > 0, facing, in_room
+        )
         if turn in (2, 5, 8):
             texture = _texture(values, _model(normals, lights, room), usable)
     return lights, room, texture
@@ -214,6 +215,7 @@ def _solve(
     weight: FloatArray,
     lit: BoolArray,
     facing: BoolArray,
+    in_room: bool,
 ) -> tuple[FloatArray, FloatArray]:
     """Weighted least squares for all lights and the room at once; the lights are eliminated first."""
     shared = np.column_stack([surface * facing[:, None], texture])
@@ -226,6 +228,8 @@ def _solve(
     ridge = 1e-9 * np.trace(common) / (3 * len(values)) + 1e-12
     right = (on * values) @ surface
     alone = np.linalg.solve(moment + ridge * np.eye(3), right[..., None])[..., 0]
+    if not in_room:
+        return alone, np.zeros(4)
     change = np.linalg.solve(moment + ridge * np.eye(3), cross)  # of each light with the room
     room = np.linalg.solve(
         common + 1e5 * ridge * np.eye(4) - np.einsum("dik,dil->kl", cross, change),
