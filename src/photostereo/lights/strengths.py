@@ -155,22 +155,18 @@ def _lights_of(
     pixels: FloatArray, surface: FloatArray, weight: FloatArray, directions: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Strengths along the directions, and one vector that is in all photographs: light that is always on."""
-    count = len(directions)
     moment = np.einsum("nd,ni,nj->dij", weight, surface, surface)
     right = np.einsum("nd,nd,ni->di", weight, pixels, surface)
-    # Σ_i (s_i l_i + a)ᵀ M_i (s_i l_i + a) - 2 r_iᵀ (s_i l_i + a) is quadratic in (s, a).
-    system, target = np.zeros((count + 3, count + 3)), np.zeros(count + 3)
+    # Σ_i (s_i l_i + a)ᵀ M_i (s_i l_i + a) - 2 r_iᵀ (s_i l_i + a) is quadratic in (s, a); the s_i are eliminated.
     along = np.einsum("dij,dj->di", moment, directions)
-    system[np.arange(count), np.arange(count)] = (along * directions).sum(axis=1) + 1e-12
-    system[:count, count:] = along
-    system[count:, :count] = along.T
-    system[count:, count:] = moment.sum(axis=0) * (1 + 1e-6)
-    target[:count] = (right * directions).sum(axis=1)
-    target[count:] = right.sum(axis=0)
-    solution = np.linalg.solve(system, target)
-    strengths = np.maximum(solution[:count], 1e-3 * np.abs(solution[:count]).max())
+    own = (along * directions).sum(axis=1, keepdims=True) + 1e-12
+    target = (right * directions).sum(axis=1, keepdims=True)
+    together = (1 + 1e-6) * moment.sum(axis=0) - (along / own).T @ along
+    room = np.linalg.solve(together, (right - along * target / own).sum(axis=0))
+    strengths = ((target[:, 0] - along @ room) / own[:, 0]).clip(1e-12)
+    strengths = np.maximum(strengths, 1e-3 * strengths.max())
     mean = float(np.exp(np.mean(np.log(strengths))))
-    return strengths / mean, solution[count:] / mean
+    return strengths / mean, room / mean
 
 
 def _least(rest: FloatArray, squares: FloatArray) -> tuple[float, FloatArray]:

@@ -23,24 +23,18 @@ def lights_table(calibration: Calibration) -> str:
     columns = ["file", "x", "y", "z", "intensity", "residual_degrees", "found_from"]
     if positions is not None:
         columns += ["position_x", "position_y", "position_z"]
-    lines = [f"# strengths: {calibration.strengths_from}"]
     circles = [ball.circle for ball in calibration.balls] if calibration.in_frame else []
-    lines += [ball_line(circle) for circle in circles]
-    lines.append(",".join(columns))
+    lines = [f"# strengths: {calibration.strengths_from}", *map(ball_line, circles), ",".join(columns)]
     for number, name in enumerate(calibration.files):
-        words = calibration.found_from[number].replace(",", " ")
-        x, y, z = calibration.directions[number]
+        error = calibration.residual[number]
         cells = [
             name.replace(",", "_"),
-            f"{x:.6f}",
-            f"{y:.6f}",
-            f"{z:.6f}",
+            *(f"{value:.6f}" for value in calibration.directions[number]),
             f"{calibration.strengths[number]:.5f}",
+            f"{error:.2f}" if np.isfinite(error) else "",
+            calibration.found_from[number].replace(",", " "),
+            *(() if positions is None else (f"{value:.1f}" for value in positions[number])),
         ]
-        error = calibration.residual[number]
-        cells += [f"{error:.2f}" if np.isfinite(error) else "", words]
-        if positions is not None:
-            cells += [f"{value:.1f}" for value in np.asarray(positions[number])]
         lines.append(",".join(cells))
     return "\n".join(lines) + "\n"
 
