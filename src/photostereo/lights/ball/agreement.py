@@ -33,8 +33,7 @@ def combine_balls(
     balls: Sequence[FoundBall], names: Sequence[str]
 ) -> tuple[FloatArray, FloatArray, tuple[str, ...], list[Finding]]:
     """One direction per photograph from all balls, and doubts about those that disagree or show two lights."""
-    trusted = [ball for ball in balls if ball.kind == "shiny"] or list(balls)
-    trusted += [ball for ball in balls if ball not in trusted]
+    trusted = sorted(balls, key=lambda ball: ball.kind != "shiny")
     shiny = np.array([ball.kind == "shiny" for ball in trusted])
     stack = np.stack([ball.directions for ball in trusted])
     sure = np.stack([ball.residual for ball in trusted])
