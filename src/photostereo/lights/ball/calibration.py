@@ -135,9 +135,8 @@ def calibrate_lights(
     balls = _balls(images, circles, camera, control)
     if scene is None:
         scene, mask = images, _beside_the_balls(frame, mask, balls)
-    pixels: FloatArray | None = sample_pixels(scene, mask)
-    if len(pixels) < 300 or len(scene) < 6:
-        pixels = None  # nothing but balls is there
+    seen = sample_pixels(scene, mask)
+    pixels = seen if len(seen) >= 300 and len(scene) >= 6 else None  # None if nothing but balls is there
     directions, residual, words, doubts = combine_balls(balls, names)
     directions, residual, words, further = mend_and_check(directions, residual, words, pixels, names)
     doubts += further

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.io import safe
 from photostereo.lights.files.table import bad_light_file
@@ -29,7 +28,7 @@ def is_meshroom(entry: Any) -> bool:
     return isinstance(entry, dict) and "direction" in entry and ("viewId" in entry or "lightId" in entry)
 
 
-def from_meshroom(entries: list[Any], path: Path) -> tuple[FloatArray, FloatArray]:
+def from_meshroom(entries: list[Any], path: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Directions (d, 3) and strengths (d, 3) in our axes; Meshroom's y points down and its z away from the camera.
 
     >>> light = {"viewId": "1", "direction": ["0.6", "0", "-0.8"], "intensity": ["1", "1", "1"]}
@@ -49,7 +48,7 @@ def from_meshroom(entries: list[Any], path: Path) -> tuple[FloatArray, FloatArra
     return vectors * np.array([1.0, -1.0, -1.0]), strengths
 
 
-def read_mat(path: Path, count: int | None) -> tuple[FloatArray, FloatArray | None]:
+def read_mat(path: Path, count: int | None) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     """Directions (d, 3) and strengths from a MATLAB file: by the usual names, else the only array that fits."""
     remedy = "Save it with save(..., '-v7'), or write the directions to a text file."
     try:
@@ -75,7 +74,7 @@ def read_mat(path: Path, count: int | None) -> tuple[FloatArray, FloatArray | No
     return np.ascontiguousarray(vectors), next((rows for rows in strengths if rows is not None), None)
 
 
-def _in_rows(value: NDArray[Any], count: int | None) -> FloatArray | None:
+def _in_rows(value: NDArray[Any], count: int | None) -> NDArray[np.float64] | None:
     """Vectors that are rows or columns as rows (d, 3); None if the shape does not fit."""
     if value.ndim != 2 or 3 not in value.shape:
         return None
@@ -83,7 +82,7 @@ def _in_rows(value: NDArray[Any], count: int | None) -> FloatArray | None:
     return rows if rows.shape[1] == 3 and count in (None, len(rows)) else None
 
 
-def _of_lights(value: NDArray[Any], count: int) -> FloatArray | None:
+def _of_lights(value: NDArray[Any], count: int) -> NDArray[np.float64] | None:
     """One strength of each light, or three; None if the shape does not fit."""
     if value.size == count:
         return value.reshape(-1)
