@@ -13,13 +13,8 @@ import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.findings import Finding
-<<<<<<< HEAD
 from photostereo.diagnosis.metrics import angle_between
-from photostereo.lights.strengths import StrengthEstimate, estimate_strengths, strength_sample
-=======
-from photostereo.diagnosis.metrics import mean_angle
 from photostereo.lights.exposure import StrengthEstimate, estimate_strengths, strength_sample
->>>>>>> 6da8ea4 (Light strengths: calibration and exposure checks share one module and one eigenvalue problem)
 from photostereo.runtime.illumination import least_squares, without_matte
 
 #: Pixels along the sides of the part that is compared, and the blur that separates detail from shading.
