@@ -24,11 +24,12 @@ from photostereo.io.atomic import write_bytes, write_text
 from photostereo.io.camera import Shot, common_orientation, exposures, focal_in_pixels
 from photostereo.io.images import decode_image
 from photostereo.io.names import folder_name
+from photostereo.io.png import encode_picture
 from photostereo.io.safe import read_bytes
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.files.table import ball_line
 from photostereo.photographs.develop import full_scale, linear_part, upright
-from photostereo.report.pictures import to_srgb
+from photostereo.report.pictures import scaled_size, to_srgb
 
 #: Pixels of a small photograph at most, and of all of them together: a correction is to show within a second.
 MOST_PIXELS, ALL_PIXELS = 400_000, 16_000_000
@@ -212,11 +213,7 @@ def _sixteen_bits(linear: NDArray[np.float32]) -> bytes:
 
 def _write_pictures(work: Path, number: int, linear: NDArray[np.float32]) -> None:
     view = to_srgb(np.clip(linear, 0, 1))
-    view = view[..., ::-1] if view.ndim == 3 else view
-    rows, cols = view.shape[:2]
-    shrink = min(1.0, THUMBNAIL / max(rows, cols))
-    size = (max(1, round(cols * shrink)), max(1, round(rows * shrink)))
-    thumb = cv2.resize(np.ascontiguousarray(view), size, interpolation=cv2.INTER_AREA)
+    rows, cols = scaled_size(*view.shape[:2], min(1.0, THUMBNAIL / max(view.shape[:2])))
+    thumb = cv2.resize(view, (cols, rows), interpolation=cv2.INTER_AREA)
     for folder, picture, quality in (("thumbs", thumb, 80), ("views", view, 88)):
-        encoded = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
-        write_bytes(work / folder / f"{number}.jpg", encoded.tobytes())
+        write_bytes(work / folder / f"{number}.jpg", encode_picture(picture, "jpeg", quality=quality))

@@ -95,11 +95,11 @@ def fill_results(
         summary["conventions"] |= facts.pop("conventions")
         summary["surface"], summary["seconds"]["surface"] = facts, seconds
     if output.material is not None:
-        from photostereo.results.export import write_material
+        from photostereo.results.export import export_result
 
-        control.stage("material")
         how: dict[str, Any] = {"tileable": output.material == "tileable", "texels": output.texels}
-        summary["conventions"] |= write_material(folder, result, size, capture=photographs, **how)
+        how |= {"pixel_size": size, "capture": photographs, "control": control}
+        summary["conventions"] |= export_result(folder, result, ["material"], **how)["conventions"]
     if output.report:
         from photostereo.report import write_report
 

@@ -114,18 +114,3 @@ def export_result(
         said |= surface.pop("conventions")
     names = sorted({*job.files, *(surface or {}).get("files", ())})
     return {"files": names, "conventions": said, "surface": surface}
-
-
-def write_material(
-    folder: Path,
-    result: Reconstruction,
-    size: PixelSize,
-    *,
-    capture: Capture | None = None,
-    tileable: bool = False,
-    texels: int | None = None,
-) -> dict[str, str]:
-    """``material/`` inside a folder; what its files mean."""
-    arrays = (result.normals, result.mask, result.albedo)
-    options: dict[str, Any] = {"capture": capture, "tileable": tileable, "texels": texels}
-    return dict(FORMATS["material"].write(Job(folder, *arrays, size, name=result.capture, **options)))

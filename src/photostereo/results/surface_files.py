@@ -139,7 +139,13 @@ def write_surface(
             "watertight": watertight and mesh.is_watertight,
         }
         if plain and choice.decimate is None and mesh.tolerance > 0:
-            facts["note"] = _simplified(plain, mesh)
+            facts["note"] = Finding(  # it would have too many triangles for most programs
+                "mesh-simplified",
+                names=" and ".join(f"mesh.{kind}" for kind in plain),
+                before=mesh.full_triangles,
+                after=len(mesh.faces),
+                tolerance=mesh.tolerance,
+            )
         lap("files")
     return surface, {
         "method": surface.method,
@@ -192,13 +198,6 @@ def _write_meshes(job: Job, kinds: Sequence[str]) -> dict[str, str]:
         said |= FORMATS[kind].write(job)
         job.control.advance()
     return said
-
-
-def _simplified(kinds: Sequence[str], mesh: Mesh) -> Finding:
-    """What was done to a mesh that would have too many triangles for most programs."""
-    names = " and ".join(f"mesh.{kind}" for kind in kinds)
-    before, after = mesh.full_triangles, len(mesh.faces)
-    return Finding("mesh-simplified", names=names, before=before, after=after, tolerance=mesh.tolerance)
 
 
 def _unit_or_zero(normals: NDArray[Any], surface: Surface) -> NDArray[np.float32]:
