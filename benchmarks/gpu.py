@@ -76,20 +76,6 @@ def relative(found: torch.Tensor, expected: np.ndarray) -> float:
     return float(np.linalg.norm(found - expected) / np.linalg.norm(expected))
 
 
-def plain_pass(R: torch.Tensor, D: torch.Tensor, B: torch.Tensor, mu: float, q: float) -> None:
-    """The pass in plain torch, one line per step: what the fused kernel is compared with."""
-    for i in range(len(D)):
-        d, old = D[i].clone(), B[i].clone()
-        y = R @ d + old
-        g = torch.where(y.abs() < mu, torch.zeros_like(y), y).clamp(-q, q)
-        toward = g @ R + d * (old * g).sum()
-        length = torch.linalg.vector_norm(toward)
-        first = torch.eye(1, len(d), dtype=d.dtype, device=d.device)[0]
-        D[i] = torch.where((g != 0).any(), torch.where(length > 0, toward / length, d), first)
-        B[i] = g
-        R += torch.outer(old, d) - torch.outer(g, D[i])
-
-
 def measure_pass(repetitions: int) -> dict[str, Any]:
     """One pass, 19,304 patches × 192 × 192 atoms; difference over three passes from the same state."""
     state = make_state(PATCHES, np.float32)
@@ -107,7 +93,7 @@ def measure_pass(repetitions: int) -> dict[str, Any]:
     bounds = [torch.full((1,), value, device="cuda") for value in (MU, 1e3)]
     batch = [array[None] for array in on_gpu]
     figures["fused"] = on_device(lambda: torch_pass.fused_pass(*batch, *bounds, True), repetitions)
-    figures["plain_torch"] = on_device(lambda: plain_pass(*on_gpu, MU, 1e3), repetitions)
+    figures["plain_torch"] = on_device(lambda: torch_pass.plain_pass(*batch, *bounds, True), repetitions)
     figures["cpu"] = on_cpu(lambda: compiled.dictionary_pass(*single, mu=MU, q=1e3))
     return figures
 

@@ -18,21 +18,24 @@ pytestmark = pytest.mark.torch
 
 
 def test_torch_equals_compiled() -> None:
+    """What runs on tensors, and what is trained."""
+    from photostereo.reflectance.learned.torch_network import predict
     from photostereo_lab.training.reflectance.network import SetNetwork
 
     capture = scenes.render_scene("sphere", size=40, reflectance="ggx", color=True)
     colors, lights = capture.colors(), capture.lights.directions.astype(np.float32)
     here = kernels.predict(colors, lights, set_network())
-    network = SetNetwork()
-    network.load_state_dict(
-        {f"stages.{name}": torch.tensor(values) for name, values in set_network().arrays.items()}
-    )
+    network, arrays = SetNetwork(), set_network().arrays
+    network.load_state_dict({f"stages.{name}": torch.tensor(values) for name, values in arrays.items()})
     with torch.no_grad():
         normals, log_errors = network(torch.from_numpy(colors), torch.from_numpy(lights))[-1]
-    there = normals, log_errors.exp()
-    apart = np.linalg.norm(here[0] - there[0].numpy(), axis=1)
-    assert np.degrees(apart.max()) < 0.01
-    np.testing.assert_allclose(here[1], there[1].numpy(), rtol=1e-3)
+    for there in (
+        predict(torch.from_numpy(colors), lights, set_network()),
+        (normals, log_errors.exp()),
+    ):
+        apart = np.linalg.norm(here[0] - there[0].numpy(), axis=1)
+        assert np.degrees(apart.max()) < 0.01
+        np.testing.assert_allclose(here[1], there[1].numpy(), rtol=1e-3)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no NVIDIA GPU here")

@@ -48,9 +48,9 @@ class Evidence:
         def of(part: Array | None) -> Array | None:
             return None if part is None else contiguous(part[which] + 0)
 
-        parts = (of(part) for part in (self.pixels, self.colors, self.fine, self.noise))
+        pixels, colors, fine, noise = (of(part) for part in (self.pixels, self.colors, self.fine, self.noise))
         around = (of(self.around[0]), of(self.around[1]))
-        return Evidence(*parts, around, self.matte.some(which), self.network.some(which))  # type: ignore[arg-type]
+        return Evidence(pixels, colors, fine, noise, around, self.matte.some(which), self.network.some(which))
 
 
 def gather_evidence(
@@ -134,13 +134,11 @@ def _predict(
 ) -> tuple[Array, Array]:
     """The network's normals and expected errors of the pixels in ``index``, or of all."""
     directions = np.ascontiguousarray(lights.swapaxes(-1, -2), dtype=np.float32)
-    if is_tensor(pixels) and pixels.is_cuda:
+    if is_tensor(pixels):
         from photostereo.reflectance.learned import torch_network
 
         values = pixels if colors is None else colors
         return torch_network.predict(values, directions, weights, index, control)  # type: ignore[no-any-return]
-    seen = to_numpy(pixels) if colors is None else to_numpy(colors)
-    seen = np.broadcast_to(seen[..., None], (*seen.shape, 3)) if colors is None else seen
-    which = None if index is None else to_numpy(index)
-    normals, errors = kernels.predict(seen, directions, weights, which, control)
-    return like(normals, pixels), like(errors, pixels)
+    if colors is None:
+        colors = np.broadcast_to(pixels[..., None], (*pixels.shape, 3))
+    return kernels.predict(colors, directions, weights, index, control)

@@ -1,7 +1,8 @@
-"""The set network of :mod:`.constants` on a GPU, and what it shares with its form for training.
+"""The set network of :mod:`.constants` on torch tensors, and what it shares with its form for training.
 
-What lies between two matrix products is one launch (``set_network.cu``): in plain torch a layer's norm and activation read
-and write every token seven times. The form with gradients is ``photostereo_lab.training.reflectance.network``.
+On a GPU what lies between two matrix products is one launch (``set_network.cu``): in plain torch a layer's norm and
+activation read and write every token seven times. The form with gradients is
+``photostereo_lab.training.reflectance.network``.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ def tokens_of(gray: Tensor, colors: Tensor, lights: Tensor, tilt: Tensor, log_er
 
 
 def run_stage(numbers: dict[str, Tensor], tokens: Tensor) -> Tensor:
-    """A stage with these numbers on the tokens' GPU: (B, d, FEATURES) to (B, 4)."""
+    """A stage with these numbers: (B, d, FEATURES) to (B, 4)."""
     sets, count, features = tokens.shape
     x = _layer(numbers, "first", tokens.reshape(-1, features))
     x = _layer(numbers, "second", x)
@@ -184,16 +185,22 @@ def _layer(
     numbers: dict[str, Tensor], name: str, x: Tensor, context: Tensor | None = None, per_context: int = 0
 ) -> Tensor:
     """One layer of (rows, inputs), with the context of each ``per_context`` rows."""
-    y = _linear(numbers, f"{name}.linear", x)
-    added = y if context is None else context.contiguous()
-    arrays = (y, added, numbers[f"{name}.gain"], numbers[f"{name}.shift"])
-    _launch("activate", len(y) * 32, y.shape[1], (*arrays, len(y), per_context))
-    return y
+    y, gain, shift = _linear(numbers, f"{name}.linear", x), numbers[f"{name}.gain"], numbers[f"{name}.shift"]
+    if y.is_cuda:
+        added = y if context is None else context.contiguous()
+        _launch("activate", len(y) * 32, y.shape[1], (y, added, gain, shift, len(y), per_context))
+        return y
+    y = y if context is None else y + context.repeat_interleave(per_context, 0)
+    scale = torch.rsqrt(y.square().mean(-1, keepdim=True) + c.TINY_LAYER)
+    return functional.hardswish(y * scale * gain + shift)
 
 
 def _pooled(x: Tensor, sets: int, tokens: int) -> Tensor:
     """Mean and maximum over the tokens of each set: (sets × tokens, W) to (sets, 2W)."""
     width = x.shape[1]
+    if not x.is_cuda:
+        apart = x.view(sets, tokens, width)
+        return torch.cat([apart.mean(1), apart.amax(1)], -1)
     out = x.new_empty(sets, 2 * width)
     _launch("pool", sets * width, width, (x, out, sets, tokens))
     return out
