@@ -79,8 +79,8 @@ def find_field(
     weights: Mapping[str, NDArray[np.float32]],
 ) -> Field:
     """The field of an object from what its pixels, those of the mask, know under (3, d) lights."""
-    square = Square.around(mask)
-    values, count = square.average(*np.nonzero(mask), pixel_maps(evidence, lights))
+    square, (rows, columns) = Square.around(mask), np.nonzero(mask)
+    values, count = square.average(rows, columns, pixel_maps(evidence, lights))
     known = count > 0
     brightness = values[..., BRIGHTNESS]
     brightness -= (brightness * count).sum() / max(float(count.sum()), 1.0)
