@@ -208,7 +208,8 @@ class Pipeline(ReadingStages):
         for warning in caught:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
         result = self._tinted(result)
-        return result.with_seconds(load=self.seconds["capture"] + self.seconds.get("loaded", 0.0))
+        load = self.seconds["capture"] + self.seconds.get("loaded", 0.0)
+        return replace(result, seconds={**result.seconds, "load": load})
 
     @stage(uses=("_integration",), after=("solution",))
     def surface(self) -> Surface:

@@ -21,26 +21,13 @@ Size: TypeAlias = int | tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """What the camera sees of a shape; arrays are read-only.
+    """What the camera sees of a shape; arrays are read-only."""
 
-    Parameters
-    ----------
-    depth : (H, W) float64
-        Height towards the camera in pixels; NaN outside the mask.
-    normals : (H, W, 3) float64
-        Exact unit normals; zero outside the mask.
-    mask : (H, W) bool
-    scale : float
-        Pixels per object unit.
-    paint : (H, W, 3) float64, optional
-        The object's own colors (linear RGB), for shapes that have them.
-    """
-
-    depth: Array
-    normals: Array
-    mask: BoolArray
-    scale: float
-    paint: Array | None = None
+    depth: Array  #: (H, W) height towards the camera in pixels; NaN outside the mask
+    normals: Array  #: (H, W, 3) exact unit normals; zero outside the mask
+    mask: BoolArray  #: (H, W)
+    scale: float  #: pixels per object unit
+    paint: Array | None = None  #: (H, W, 3) the object's own colors (linear RGB), for shapes that have them
 
     def __post_init__(self) -> None:
         for array in (self.depth, self.normals, self.mask, self.paint):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.errors import require_known
-from photostereo.diagnosis.noise import Noise, NoiseByBrightness, PixelNoise
+from photostereo.diagnosis.noise import Noise, NoiseByBrightness
 from photostereo.lights.exposure import estimate_strengths, strength_sample
 from photostereo.runtime.arrays import Array, like
 from photostereo.runtime.illumination import some_lights
@@ -32,12 +32,6 @@ class Conditions:
     def corrects(self) -> bool:
         """Whether any photograph is changed."""
         return self.factors is not None and bool((self.factors != 1.0).any())
-
-    def noise_of(
-        self, sees: Sequence[str], pixels: Array, amplified: NDArray[np.float32] | None
-    ) -> PixelNoise | None:
-        """The noise of (N, d) intensities before their correction, for a model that asks for it."""
-        return self.noise.at(pixels, amplified) if self.noise is not None and "noise" in sees else None
 
     def correct(self, values: Array) -> Array:
         """Divide intensities (N, d) or (N, d, 3) in place."""

@@ -78,7 +78,7 @@ def pictures_of(
     scaled = solution.normals
     xp = namespace(scaled)
     length = (scaled * scaled).sum(-1) ** 0.5
-    unit = scaled / xp.where(length > 0, length, 1.0 + 0.0 * length)[:, None]
+    unit = scaled / xp.where(length > 0, length, 1.0)[:, None]
     control.check()
     own = model.albedo(scaled, solution.unknowns)
     gray = (length if own is None else own) * scale

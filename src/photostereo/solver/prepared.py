@@ -56,12 +56,13 @@ class Measured:
         self, part: Part, lights: PixelLights, pixels: Array, colors: Array | None, control: Control = SILENT
     ) -> Model:
         """The model of a part of the capture; its intensities, even already if gray, are corrected in place."""
-        noise = self.conditions.noise_of(self.method.model.sees, pixels, lights.amplified)
+        noise = self.conditions.noise if "noise" in self.method.model.sees else None
+        own = None if noise is None else noise.at(pixels, lights.amplified)
         control.check()
         self.conditions.correct(pixels)
         if colors is not None:
             self.conditions.correct(lights.even(colors))
-        return self.build(part, lights, pixels, colors, noise, control)
+        return self.build(part, lights, pixels, colors, own, control)
 
     def build(
         self,

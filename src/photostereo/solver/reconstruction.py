@@ -4,7 +4,7 @@ load."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -115,10 +115,6 @@ class Reconstruction(Displayed):
         if light.shape != (3,) or not np.isfinite(light).all() or not light.any():
             raise ParameterError(code="not-a-direction")
         return relight(self.normals, self.albedo, self.mask, light / np.linalg.norm(light), linear=linear)
-
-    def with_seconds(self, **stages: float) -> Reconstruction:
-        """The same with the times of further stages."""
-        return replace(self, seconds={**self.seconds, **stages})
 
     def save(self, folder: str | Path, control: Control = SILENT) -> None:
         """Write ``normals.npy``, ``albedo.npy``, ``mask.npy``, ``summary.json``, ``extras.npz`` into an existing folder.

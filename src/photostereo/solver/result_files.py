@@ -26,8 +26,8 @@ ARRAYS = {
     "normals": ArraySpec("H W 3", low=-1.01, high=1.01),
     "albedo": ArraySpec("H W | H W 3", kinds="fui", low=-_LARGEST, high=_LARGEST),
 }
-#: Files that a result may have besides; NaN is unknown.
-MORE = {
+#: With the files that a result may have besides; NaN is unknown.
+FILES = ARRAYS | {
     "depth": ArraySpec("H W", low=-_LARGEST, high=_LARGEST, finite=False),
     "truth": ArraySpec("H W 3", low=-1.01, high=1.01),
 }
@@ -79,7 +79,9 @@ def read_depth(folder: Path, frame: tuple[int, ...]) -> FloatArray | None:
     path = folder / "depth.npy"
     if not path.is_file():
         return None
-    depth = _one("depth", read_npy(path, "depth", remedy="Solve again."), path, frame)
+    depth = _checked("depth", read_npy(path, "depth", remedy=_AGAIN), path, frame).astype(
+        np.float32, copy=False
+    )
     mask = np.asarray(map_array(folder / "mask.npy", "mask", frame), dtype=bool)
     if not np.isfinite(depth[mask]).all():
         raise _damaged(path, "depth has values inside the mask that are not finite")
@@ -89,15 +91,14 @@ def read_depth(folder: Path, frame: tuple[int, ...]) -> FloatArray | None:
 def read_truth(path: Path, frame: tuple[int, ...] | None = None) -> FloatArray:
     """True normals from an ``.npy`` file."""
     remedy = "Save the true normals as an H × W × 3 array of numbers."
-    return _one("truth", read_npy(path, "truth", remedy=remedy), path, frame, remedy)
+    truth = _checked("truth", read_npy(path, "truth", remedy=remedy), path, frame, remedy)
+    return truth.astype(np.float32, copy=False)
 
 
 def map_array(path: Path, name: str, frame: tuple[int, ...] | None = None) -> NDArray[Any]:
     """One array of a result, mapped instead of read: for a server that needs a part at a time."""
-    spec = ARRAYS.get(name) or MORE[name]
     array = read_npy(path, name, remedy=_not_a_result(path.parent), mapped=True)
-    check_arrays({name: array}, {name: spec}, lambda problem: _damaged(path, problem), _sizes(frame))
-    return array
+    return _checked(name, array, path, frame)
 
 
 def is_result(folder: Path) -> bool:
@@ -105,17 +106,12 @@ def is_result(folder: Path) -> bool:
     return (folder / "summary.json").is_file() and (folder / "normals.npy").is_file()
 
 
-def _one(
+def _checked(
     name: str, array: NDArray[Any], path: Path, frame: tuple[int, ...] | None, remedy: str = _AGAIN
-) -> FloatArray:
-    check_arrays(
-        {name: array}, {name: MORE[name]}, lambda problem: _damaged(path, problem, remedy), _sizes(frame)
-    )
-    return np.asarray(array, dtype=np.float32)
-
-
-def _sizes(frame: tuple[int, ...] | None) -> dict[str, int]:
-    return {} if frame is None else {"H": frame[0], "W": frame[1]}
+) -> NDArray[Any]:
+    sizes = {} if frame is None else {"H": frame[0], "W": frame[1]}
+    check_arrays({name: array}, {name: FILES[name]}, lambda problem: _damaged(path, problem, remedy), sizes)
+    return array
 
 
 def _not_a_result(folder: Path) -> str:

@@ -70,7 +70,7 @@ def best_share(
     size = model.size_of(shift)
     if size <= 0.0:
         return 1.0
-    noise = model.noise_of_normals()
+    noise = model.noise_of_normals.noise
     disturbed = normals + STEP * noise
     state = SolveState(disturbed, unknowns, prior.begin(disturbed))
     moved = Moved(model, STEP * noise)

@@ -34,24 +34,26 @@ STEP = 0.3
 
 
 @dataclass(frozen=True, eq=False)
-class TriedNoise:
-    """What became of a model and of least squares when noise came once more."""
+class NormalNoise:
+    """The noise of a model's normals and, if it was tried, what least squares says against them."""
 
     noise: Array  #: (N, 3) of the model's own normals, in full
-    bias: Array  #: (N, 3) the model's normals less those of least squares, of the same lengths
-    matte_noise: Array  #: (N, 3) of the latter
-    matte: Array  #: (N,) from 1, where noise explains what least squares leaves, to 0
+    bias: Array | None = None  #: (N, 3) the model's normals less those of least squares, of the same lengths
+    matte_noise: Array | None = None  #: (N, 3) of the latter
+    matte: Array | None = None  #: (N,) from 1, where noise explains what least squares leaves, to 0
 
     def removed(self, shift: Array, change: Array) -> Array:
         """(N,) what of a model's error a prior's shift removes; ``change`` of the shift is that of the noise in full."""
         by_noise = -(self.noise * change).sum(-1)
+        if self.matte is None:
+            return by_noise
         by_matte = -(self.bias * shift).sum(-1) - (self.matte_noise * change).sum(-1)
         return self.matte * by_matte + (1.0 - self.matte) * by_noise
 
 
 def try_noise(
     build: Callable[[Array], Model], measured: Noise, disturbing: float, normals: Array
-) -> TriedNoise:
+) -> NormalNoise:
     """Build the model once more, of photographs with more noise; see
     :class:`photostereo.solver.within_noise.NoiseEvidence`.
     """
@@ -61,7 +63,7 @@ def try_noise(
     normals = cast(normals, "float64")
     fit = fit_all(cast(pixels, "float32"), lights)
     longer = _length(normals) / (_length(cast(fit.scaled, "float64")) + 1e-12)
-    return TriedNoise(
+    return NormalNoise(
         noise=(again - normals) / STEP,
         bias=normals - longer * cast(fit.scaled, "float64"),
         matte_noise=longer * least_squares(cast(more, "float64"), lights),

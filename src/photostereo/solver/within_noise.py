@@ -49,7 +49,7 @@ from photostereo.diagnosis.noise_fields import noise_fields
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.runtime.arrays import Array, cast, contiguous, is_tensor, like, namespace, to_numpy
-from photostereo.solver.tried_noise import TriedNoise, try_noise
+from photostereo.solver.tried_noise import NormalNoise, try_noise
 
 #: The 99.9 % point of χ² with three degrees of freedom.
 CONFIDENCE = 16.266
@@ -72,7 +72,7 @@ class NoiseEvidence:
     #: the largest variance of a pixel's noise as a multiple of its misfit, if its curve scales noise
     most: float = float("inf")
     #: how noise disturbs the model's normals (N, 3), if that has to be tried out
-    tried: Callable[[Array], TriedNoise] | None = None
+    tried: Callable[[Array], NormalNoise] | None = None
 
     @classmethod
     def of(cls, model: Model, noise: Noise, build: Callable[[Array], Model]) -> NoiseEvidence:
@@ -155,17 +155,14 @@ class WithinNoise(Model):
         spread = float(np.trace(np.linalg.inv(hessian))) / 3.0
         self._radius = (CONFIDENCE * spread * variance) ** 0.5
 
-    def noise_of_normals(self) -> Array:
-        """(N, 3) noise as the model's own normals have it: of the photographs' kind, through the mean Hessian."""
-        if self._tried is not None:
-            return self._tried.noise
+    @cached_property
+    def noise_of_normals(self) -> NormalNoise:
+        """The noise of the model's own normals: as it was tried, or that of the photographs through the mean Hessian."""
+        if self._evidence.tried is not None:
+            return self._evidence.tried(self._center)
         root = np.linalg.cholesky(self._excess * np.linalg.inv(self._hessian))
         fields = cast(self._evidence.fields, "float64")
-        return self._evidence.disturbing * fields @ like(np.ascontiguousarray(root.T), fields)
-
-    @cached_property
-    def _tried(self) -> TriedNoise | None:
-        return None if self._evidence.tried is None else self._evidence.tried(self._center)
+        return NormalNoise(self._evidence.disturbing * fields @ like(np.ascontiguousarray(root.T), fields))
 
     @cached_property
     def _doubt(self) -> Array:
@@ -183,11 +180,7 @@ class WithinNoise(Model):
 
     def removed(self, shift: Array, change: Array) -> float:
         """What of the error a shift removes, in the same mean; ``change`` is what noise in full makes of the shift."""
-        if self._tried is not None:
-            removed = self._tried.removed(shift, change)
-        else:
-            removed = -(self.noise_of_normals() * change).sum(-1)
-        return float(((1.0 - self._doubt) * removed).mean())
+        return float(((1.0 - self._doubt) * self.noise_of_normals.removed(shift, change)).mean())
 
     def tempered(self, normals: Array, share: float) -> Array:
         """m + α (n − m), α larger where the model is in doubt."""
@@ -224,24 +217,22 @@ class WithinNoise(Model):
         outside = length > radius
         if not bool(outside.any()):
             return normals
-        goal = 1.0 / xp.maximum(radius, 1e-30 + 0.0 * radius)
+        goal = 1.0 / radius.clip(1e-30)
         height = 1.0 / xp.where(outside, length, radius + 1e-30) - goal
         # Exact where the data hold all directions alike.
         present = xp.where(outside, (weight + self._stiffness) * (length * goal - 1.0), before)
         for _ in range(STEPS):
             normals, length = answer(present)
-            now = 1.0 / xp.maximum(length, 1e-30 + 0.0 * length) - goal
+            now = 1.0 / length.clip(1e-30) - goal
             open_ = outside & (abs(length - radius) > RADIUS_TOLERANCE * radius)
             if not bool(open_.any()):
                 break
             rise = now - height
-            slope = xp.where(rise == 0.0, 1.0 + before, rise)
-            step = xp.where(open_ & (rise != 0.0), now * (present - before) / slope, 0.0 * before)
-            before, height, present = present, now, xp.maximum(present - step, 0.0 * before)
+            slope = xp.where(rise == 0.0, 1.0, rise)
+            step = xp.where(open_ & (rise != 0.0), now * (present - before) / slope, 0.0)
+            before, height, present = present, now, (present - step).clip(0.0)
         # What is left of the radius' tolerance: the answer is inside, always.
-        scale = xp.where(
-            length > radius, radius / xp.maximum(length, 1e-30 + 0.0 * length), 1.0 + 0.0 * length
-        )
+        scale = xp.where(length > radius, radius / length.clip(1e-30), 1.0)
         return center + scale[..., None] * (normals - center)
 
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:

@@ -171,24 +171,16 @@ def build_small_mesh(
     albedo: ArrayLike | None = None,
     *,
     triangles: int,
-    pixel_size: float = 1.0,
-    base: float | None = None,
     control: Control = SILENT,
+    **options: Any,
 ) -> Mesh:
-    """A mesh of about ``triangles`` triangles; see :func:`build_mesh`.
+    """A mesh of about ``triangles`` triangles; the options are those of :func:`build_mesh`.
 
     Starts from a quadtree mesh of four times as many and simplifies that by quadrics.
     """
     by_quadrics = triangles <= MOST_BY_QUADRICS
-    start = build_mesh(
-        surface,
-        normals,
-        albedo,
-        pixel_size=pixel_size,
-        base=base,
-        triangles=max(triangles, 4) * (HEAD_START if by_quadrics else 1),
-        control=control,
-    )
+    first = max(triangles, 4) * (HEAD_START if by_quadrics else 1)
+    start = build_mesh(surface, normals, albedo, triangles=first, control=control, **options)
     control.check()
     return decimate_mesh(start, triangles) if by_quadrics else start
 
