@@ -33,7 +33,7 @@ CASES = [
     pytest.param(name, device, id=f"{name}-{device}", marks=[] if device == "cpu" else [pytest.mark.torch])
     for device in DEVICES
     for name in METHODS
-    if device == "cpu" or find_method(name).on_gpu
+    if device == "cpu" or find_method(name).model.on_gpu
 ]
 
 
