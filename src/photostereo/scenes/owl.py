@@ -269,4 +269,4 @@ def _beak(u: Jet, v: Jet) -> Part:
 
 def _blend(first: Array | Color, second: Array | Color, share: Array) -> Array:
     weight = np.clip(share, 0.0, 1.0)[..., None]
-    return (1.0 - weight) * np.asarray(first) + weight * np.asarray(second)
+    return np.asarray((1.0 - weight) * np.asarray(first) + weight * np.asarray(second))
