@@ -213,7 +213,8 @@ def _sixteen_bits(linear: NDArray[np.float32]) -> bytes:
 
 def _write_pictures(work: Path, number: int, linear: NDArray[np.float32]) -> None:
     view = to_srgb(np.clip(linear, 0, 1))
-    rows, cols = scaled_size(*view.shape[:2], min(1.0, THUMBNAIL / max(view.shape[:2])))
+    height, width = view.shape[:2]
+    rows, cols = scaled_size(height, width, min(1.0, THUMBNAIL / max(height, width)))
     thumb = cv2.resize(view, (cols, rows), interpolation=cv2.INTER_AREA)
     for folder, picture, quality in (("thumbs", thumb, 80), ("views", view, 88)):
         write_bytes(work / folder / f"{number}.jpg", encode_picture(picture, "jpeg", quality=quality))
