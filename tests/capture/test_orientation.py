@@ -84,6 +84,13 @@ def test_the_mask_command_writes_one_that_is_used(tmp_path, pictures, capsys):
     assert not load(folder).mask.all()
 
 
+def test_photographs_are_called_colored_whatever_the_method_looks_at(tmp_path, pictures, capsys):
+    folder = write(tmp_path / "thing", pictures)
+    words = ["--method", "ls", "--no-surface", "--no-report", "--out", str(tmp_path / "out")]
+    app(["solve", str(folder), *words], standalone_mode=False)
+    assert "80 × 60 pixels, in color" in capsys.readouterr().out
+
+
 def test_info_answers_without_lights(tmp_path, pictures, capsys):
     folder = write(tmp_path / "thing", pictures)
     (folder / "lights.csv").write_text("x,y,z\n0,0,1\n")

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from photostereo.capture.capture import Origin
 from photostereo.capture.corruptions import add_poisson
-from photostereo.core.findings import by_code
+from photostereo.core.findings import Finding, by_code
 from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.expected_error import (
     FACTORS,
@@ -138,6 +138,21 @@ def test_errors_that_all_photographs_share_do_not_average_out(solved):
     _, result = solved
     few, usual, many = (expected_error(result, Lights(dome_lights(n))).degrees for n in (6, 20, 96))
     assert few == usual and many / usual == pytest.approx(1.39, abs=0.01)
+
+
+def test_reasons_are_those_that_matter(solved):
+    scene = render_scene("figure", size=72, lights=dome_lights(12, max_angle=68), reflectance="ggx")
+    found = assess(solve(scene, "ls"), scene)
+    assert found.grade != "good" and found.reasons[0].code == "method-differs"
+    _, result = solved
+    found = expected_error(result, findings=[Finding("eight-bits")], own=12.0)
+    assert [reason.code for reason in found.reasons] == ["uncertain-normals"]
+    doubt = Finding(
+        "ball-doubts-some-lights", "problem", effect=1.5, is_mistake=True, names="3.png by 17°", degrees=0.8
+    )
+    lights = Lights(scene.lights.directions, expected_error=np.full(12, 2.0))
+    found = expected_error(result, lights, [doubt])
+    assert [reason.code for reason in found.reasons] == ["ball-doubts-some-lights"]
 
 
 def test_a_detected_mistake_is_not_called_good(solved):

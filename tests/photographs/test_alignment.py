@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from photostereo.capture import load
+from photostereo.cli.root import app
 from photostereo.core.control import SILENT, Cancelled, Control
 from photostereo.core.errors import ParameterError
 from photostereo.core.findings import by_code
@@ -123,6 +125,18 @@ def test_movement_is_undone_in_frames_bands_and_parts(tmp_path: Path) -> None:
     assert np.array_equal(aligned.take([1, 2]).all(), whole[[1, 2]])
     part = aligned.framed(Framing((40, 60, 80, 70))).all()
     assert np.array_equal(part, whole[:, 60:130, 40:120])
+
+
+@pytest.mark.parametrize("kind", ["still", "some"])
+def test_info_reports_every_photograph(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    moves = moves_of(kind)
+    written(photographs(moves), tmp_path)
+    rows = [",".join(map(str, light)) for light in dome_lights(12, max_angle=55)]
+    (tmp_path / "lights.csv").write_text("\n".join(["x,y,z", *rows]))
+    app(["info", str(tmp_path), "--json"], standalone_mode=False)
+    found = json.loads(capsys.readouterr().out)["alignment"]
+    assert found["corrected"] is (kind == "some")
+    np.testing.assert_allclose(list(found["shifts"].values()), moves[:, :2], atol=0.1)
 
 
 def test_load_undoes_movement_unless_told_not_to(tmp_path: Path) -> None:

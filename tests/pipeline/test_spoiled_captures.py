@@ -55,6 +55,7 @@ def test_a_moved_camera_does_not_turn_the_lights_of_the_ball(table: PhoneCapture
     assert capture.origin is not None and capture.origin.alignment is not None
     assert np.flatnonzero(capture.origin.alignment.corrected.any(axis=1)).tolist() == sorted(MOVES)
     assert "camera-moved" in by_code(capture.origin.notes)
+    assert "strengths-vary" not in by_code(capture.origin.notes)
     assert degrees(capture.lights.directions, table.lights).max() < 3
 
 
@@ -94,6 +95,14 @@ def test_a_falling_exposure_is_corrected_and_said(scene: Capture, name: str, tmp
     said = describe_correction(factors)
     assert said is not None and said.code == "exposure-corrected"
     assert said.values["span"] == pytest.approx(0.45, abs=0.06)
+
+
+def test_an_exposure_that_falls_is_said_if_a_ball_gives_the_lights(scene: Capture, tmp_path: Path) -> None:
+    gains = np.linspace(1, 0.55, COUNT)
+    capture = load(write(photograph_table(scene, frame=FRAME, gains=gains, rng=2), tmp_path))
+    assert capture.origin is not None
+    said = by_code(capture.origin.notes)["strengths-vary"]
+    assert said.values["span"] == pytest.approx(0.45, abs=0.1)  # shadows on the table darken low lights
 
 
 @pytest.mark.parametrize("named", [True, False])

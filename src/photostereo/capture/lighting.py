@@ -36,6 +36,7 @@ from photostereo.lights.ball.calibration import (
 )
 from photostereo.lights.ball.circle import Circle, mask_circle
 from photostereo.lights.ball.picture import dome_picture
+from photostereo.lights.exposure import VARIES
 from photostereo.lights.files.reading import ESTIMATED
 from photostereo.lights.lights import Lights
 from photostereo.lights.strengths import sample_pixels
@@ -196,8 +197,11 @@ def _from_ball(calibration: Calibration) -> Lighting:
         degrees=float(np.max(calibration.residual)),
         strengths=calibration.strengths_from,
     )
+    notes, strengths = [note, *calibration.warnings], calibration.strengths
+    if float(np.log(strengths).std()) > VARIES:
+        notes.append(Finding("strengths-vary", span=1.0 - float(strengths.min() / strengths.max())))
     balls = calibration.balls_mask() if calibration.in_frame else None
-    return Lighting(calibration.lights, calibration, balls, (note, *calibration.warnings))
+    return Lighting(calibration.lights, calibration, balls, tuple(notes))
 
 
 def focal_of(

@@ -10,9 +10,10 @@ from photostereo.core.findings import as_finding
 _SAID_HERE = ("no-lights", "lights-from-ball")
 
 
-def capture_line(capture: ps.Capture) -> str:
+def capture_line(capture: ps.Capture, *, in_color: bool = False) -> str:
+    """A capture, which may have been read in gray from photographs in color."""
     height, width = capture.frame
-    kind = "in color" if capture.is_color else "gray"
+    kind = "in color" if in_color or capture.is_color else "gray"
     return f"{capture.name}: {len(capture)} photographs, {width} × {height} pixels, {kind}"
 
 
@@ -20,7 +21,8 @@ def report_state(terminal: Terminal, pipeline: ps.Pipeline) -> None:
     """The capture, how it was read, where the lights come from, and problems; minor notes are left to ``info``."""
     if terminal.quiet:
         return
-    terminal.say(capture_line(pipeline.at_hand))
+    in_color = getattr(pipeline.capture.photographs, "is_color", False)
+    terminal.say(capture_line(pipeline.at_hand, in_color=in_color))
     origin = pipeline.at_hand.origin
     if origin is not None:
         notes = origin.notes

@@ -78,6 +78,8 @@ SENTENCES: Mapping[str, str] = {
     "no-lights": "no light file and no ball",
     "lights-from-ball": "no light file: the light directions come from a {source} (accurate to about {degrees:.1f}°), "
     "their strengths: {strengths}",
+    "strengths-vary": "the lights differ in strength by {span:.0%}, or the exposure varied: corrected. Was the camera on "
+    "automatic?",
     "lights-estimated": "{which} are estimated from the photographs, to about {degrees:.0f}°; the relief may be too "
     "flat or too deep by a factor of up to {factor:.1f}. A shiny ball beside the object gives accurate lights",
     "strengths-estimated": "light strengths that are not known are estimated from the photographs: {source}",
@@ -137,6 +139,9 @@ SENTENCES: Mapping[str, str] = {
     "turned-lights": "The normals do not belong to a surface unless all lights are turned by about {degrees:.0f}°, "
     "mostly about the {axis}. Check the light directions, and whether the camera or the object moved after they were "
     "measured.",
+    "method-differs": "The normals differ by about {degrees:.0f}° from those of a model that allows for shadows and "
+    "highlights. Use the default method.",
+    "uncertain-normals": "The photographs leave the normals uncertain. Add photographs with the light from other sides.",
     "black-pixels": "{share:percent} of the pixels are black in every photograph and have no normal.",
     "black-background": "{share:percent} of the pixels are black in every photograph and have no normal. If that is "
     "background, exclude it with a mask.",

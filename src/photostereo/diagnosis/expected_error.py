@@ -39,6 +39,10 @@ USUAL_CURL, POWER, FACTORS = 0.12, 0.2, (0.67, 1.5)
 #: rendered captures is the same with 10, 20 and 96. Fewer than 20 never lower an expectation. Correlations of 0.01 and
 #: 0.025 explain the change with the number of photographs nearly as well (with 96, factors of 1.28 and 1.51, not 1.39).
 CORRELATION, USUAL_COUNT = 0.016, 20
+#: Notices that explain no error of degrees: rounding to 8 bits turns normals by 0.06° to 0.24° (`ls` and `net`).
+NO_REASONS = ("eight-bits",)
+#: Findings about lights that are not where a ball shows them.
+BALL_DOUBTS = ("ball-doubts-lights", "ball-doubts-some-lights")
 #: Reasons that are named.
 MOST_REASONS = 3
 
@@ -102,11 +106,12 @@ def expected_error(
     curl = coarse_curl(result.normals, result.mask)
     own *= 1.0 if np.isnan(curl) else float(np.clip((curl / USUAL_CURL) ** POWER, *FACTORS))
     own *= 1.0 if lights is None else _of_many(len(lights))
-    found = [finding for finding in findings if finding.severity != "good"]
+    found = [f for f in findings if f.severity != "good" and f.code not in NO_REASONS]
     of_lights = 0.0
     if lights is not None and lights.known and np.isfinite(lights.expected_error).any():
         of_lights = float(np.nanmean(lights.expected_error))
-        if of_lights >= 1.0:
+        doubted = any(finding.code in BALL_DOUBTS for finding in found)  # they say what to do about it
+        if of_lights >= 1.0 and not doubted:
             code = "vague-estimate" if "estimated" in lights.source else "vague-lights"
             found.append(Finding(code, effect=of_lights, degrees=of_lights))
     turn = turn_of_lights(result.normals, result.mask)
@@ -119,6 +124,7 @@ def expected_error(
     # Whatever else is wrong with the normals may look like a turn, too, so only the larger one counts.
     degrees = max(float(np.hypot(max(own, of_turn), of_lights)), mistakes)
     # Of a mistake without an effect of its own the photographs contradict each other, which the method knows.
+    found = found or [Finding("uncertain-normals")]
     found.sort(key=lambda f: (-(f.effect or own * f.is_mistake), f.severity != "problem"))
     expected = ExpectedError(degrees, is_flawed=any(finding.severity == "problem" for finding in found))
     return expected if expected.grade == "good" else replace(expected, reasons=tuple(found[:MOST_REASONS]))

@@ -22,16 +22,20 @@ from photostereo.solver.solve import solve
 SAMPLE = 1500
 
 
-def second_opinion(result: Reconstruction, capture: Capture, control: Control = SILENT) -> float | None:
-    """The expected mean error of a result in degrees; None if the capture cannot say.
+def second_opinion(
+    result: Reconstruction, capture: Capture, control: Control = SILENT
+) -> tuple[float, float] | None:
+    """The expected mean error of a result and its mean distance from the learned model, in degrees; None if the capture
+    cannot say.
 
     The learned model gives a normal m and the angle s by which it expects m to be off. A normal at the angle d from m is
     off by √(s² + d²) in the mean.
 
     >>> import photostereo as ps
     >>> scene = ps.render_scene("sphere", size=48)
-    >>> 4 < second_opinion(ps.solve(scene, "ls"), scene) < 5  # shadows: its true error is 4.4°
-    True
+    >>> expected, apart = second_opinion(ps.solve(scene, "ls"), scene)
+    >>> 4 < expected < 5, 3 < apart < expected  # shadows: its true error is 4.4°
+    (True, True)
     """
     some = _blocks(capture.mask)
     step = round(result.mask.shape[0] / capture.frame[0])  # of a capture with every n-th pixel
@@ -47,7 +51,7 @@ def second_opinion(result: Reconstruction, capture: Capture, control: Control = 
     control.check()
     apart = angle_between(normals[some], opinion.normals[some])
     expected = np.hypot(opinion.maps["spread"][some], apart)
-    return float(expected.mean(dtype=np.float64))
+    return float(expected.mean(dtype=np.float64)), float(apart.mean(dtype=np.float64))
 
 
 def assess(
@@ -65,7 +69,12 @@ def assess(
         return expected_error(result, None if capture is None else capture.lights, findings or ())
     if findings is None:
         findings = diagnose(capture, control=control).findings
-    own = None if "spread" in result.maps else second_opinion(result, capture, control)
+    own = None
+    opinion = None if "spread" in result.maps else second_opinion(result, capture, control)
+    if opinion is not None:
+        own, apart = opinion
+        if apart**2 > 0.5 * own**2:  # most of it
+            findings = [*findings, Finding("method-differs", effect=apart, degrees=apart)]
     control.check()
     return control.aside(lambda: expected_error(result, capture.lights, findings, own=own))
 
