@@ -37,13 +37,11 @@ def info(terminal: Terminal, reading: Reading, capture: Path = CAPTURE) -> dict[
     _say_photographs(terminal, facts)
     terminal.say(f"Lights: {low:.0f}° to {high:.0f}° from the camera's axis")
     terminal.say(f"Object: {facts['mask_share']:.0%} of the frame, {facts['mask_pixels']} pixels")
-    alignment = None if found.origin is None else found.origin.alignment
-    if alignment is not None and alignment.errors.any():
-        facts["alignment"] = alignment.as_dict(found.origin.files)
-        if alignment.is_still and not alignment.uncertain.any():
-            terminal.say(
-                f"Camera: still, to about {max(facts['alignment']['largest_pixels'], 0.01):.2g} pixels"
-            )
+    origin = found.origin
+    if origin is not None and origin.alignment is not None and origin.alignment.errors.any():
+        facts["alignment"] = moves = origin.alignment.as_dict(origin.files)
+        if origin.alignment.is_still and not moves["uncertain"]:
+            terminal.say(f"Camera: still, to about {max(moves['largest_pixels'], 0.01):.2g} pixels")
     if found.truth is not None:
         unknown = facts["truth_unknown_pixels"]
         terminal.say(f"True normals: known{f', except at {unknown} pixels' if unknown else ''}")

@@ -69,7 +69,7 @@ def assess(
         return expected_error(result, None if capture is None else capture.lights, findings or ())
     if findings is None:
         findings = diagnose(capture, control=control).findings
-    own = None
+    own: float | None = None
     opinion = None if "spread" in result.maps else second_opinion(result, capture, control)
     if opinion is not None:
         own, apart = opinion
