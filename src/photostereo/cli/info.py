@@ -38,7 +38,7 @@ def info(terminal: Terminal, reading: Reading, capture: Path = CAPTURE) -> dict[
     terminal.say(f"Lights: {low:.0f}° to {high:.0f}° from the camera's axis")
     terminal.say(f"Object: {facts['mask_share']:.0%} of the frame, {facts['mask_pixels']} pixels")
     origin = found.origin
-    if origin is not None and origin.alignment is not None and origin.alignment.errors.any():
+    if origin is not None and origin.alignment is not None and origin.alignment.farthest.any():
         facts["alignment"] = moves = origin.alignment.as_dict(origin.files)
         if origin.alignment.is_still and not moves["uncertain"]:
             terminal.say(f"Camera: still, to about {max(moves['largest_pixels'], 0.01):.2g} pixels")
