@@ -278,7 +278,7 @@ def mildly_off(
     if rng.random() < 0.5:  # a turn of all lights
         lights = lights + np.cross(rng.normal(0, 0.02, 3), lights)
     if rng.random() < 0.5:  # all of them too high or too low
-        lights = lights * [1, 1, np.exp(rng.normal(0, 0.05))]
+        lights = lights * [1, 1, np.exp(-rng.normal(0, 0.05))]
     return images, lights / np.linalg.norm(lights, axis=1, keepdims=True)
 
 
@@ -293,10 +293,8 @@ def many_one(number: int, seed: int) -> list[list[float]]:
     )
     clean = scene.images.astype(np.float64) / np.quantile(scene.images, 0.99)
     found = []
-    for images, given in (
-        (clean, scene.lights.directions),
-        mildly_off(clean, scene.lights.directions, rng),
-    ):
+    for spoil in (lambda im, L, rng: (im, L), mildly_off):
+        images, given = spoil(clean, scene.lights.directions, rng)
         noisy = np.maximum(images + rng.normal(0, 0.003, images.shape), 0).astype(np.float32)
         order = rng.permutation(len(given))
         ratios = []
