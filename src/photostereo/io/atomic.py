@@ -162,7 +162,7 @@ def _check_target(target: Path, force: bool, keep: Collection[Place], renew: Col
         foreign = {name: why for name, why in foreign.items() if name in renew}
     name, why = next(iter(foreign.items()), ("", ""))
     if renew is None and not ours:
-        raise OutputError(code="not-our-folder", file=target, name=name)
+        raise OutputError(code="not-our-folder", file=target, name=name, reason=why)
     if foreign:
         raise OutputError(code="foreign-file", file=target, name=name, reason=why)
 
