@@ -20,11 +20,13 @@ import numpy as np
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.geometry import Camera, ball_normals
-from photostereo.runtime.order import MAD_TO_SIGMA, known_medians
+from photostereo.runtime.order import MAD_TO_SIGMA
 
 _MOST_PIXELS = 4000
 #: Pixels whose cosine to the light is within this of zero are left out: there a light's width shows.
 _TERMINATOR = 0.06
+#: A pixel with a cosine to the light below minus this is turned away from it.
+_AWAY = 0.12
 #: Into the pixels so close to the outline the lens mixes what lies beyond it.
 _LENS = 2.5
 #: How many neighboring pixels deviate alike from the model: paint that is not quite matte deviates smoothly. Factors of
@@ -32,6 +34,8 @@ _LENS = 2.5
 _ALIKE = 30.0
 #: A ball whose albedo varies by less than this is of one color.
 _ONE_COLOR = 0.1
+#: The light of the room is believed in where it lowers their mean deviation to this share.
+_ROOM_HELPS = 0.8
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +65,7 @@ def fit_shading(images: FloatArray, circle: Circle, camera: Camera | None = None
     """
     values, normals, _ = _pixels(images, circle, camera)
     usable = _unclipped(values)
-    lights, room, texture = _fit(values, normals, usable)
+    lights, room, texture = _fit_with_room(values, normals, usable)
     fitted = texture * _model(normals, lights, room)
     error = np.where(usable, values - fitted, 0)
     level = np.maximum(values.mean(axis=1), 1e-12)
@@ -99,15 +103,20 @@ def settle_circle(
     values, normals, places = _pixels(images, circle, camera, share=0.93)
     usable = _unclipped(values)
     moved = np.zeros(3)
-    for turn in range(4):
+    for _ in range(4):
         normals = ball_normals(circle.moved(*moved), *places, camera)
-        # A smaller ball in a brighter room looks much like a larger one in the dark: first in the dark, then in the room.
-        lights, room, texture = _fit(values, normals, usable, in_room=turn > 0)
+        lights, room, texture = _fit_with_room(values, normals, usable)
         if np.ptp(np.percentile(texture, [10, 90])) < _ONE_COLOR:
             texture = np.ones_like(texture)  # what varies then is the error of the circle
-        cosine, trust, scale = _trust(values, normals, usable, lights, room, texture)
-        weight = trust / (scale * np.sqrt(_ALIKE))
-        fixed = (values, weight, cosine > 0, normals @ room[:3] > 0 if turn else None, texture)
+        bright = np.linalg.norm(lights, axis=1, keepdims=True)
+        cosine = lights @ normals.T / np.maximum(bright, 1e-12)
+        chosen = usable & (np.abs(cosine) > _TERMINATOR)
+        miss = values - texture * _model(normals, lights, room)
+        scale = MAD_TO_SIGMA * np.median(np.where(chosen, np.abs(miss), 0), axis=1, keepdims=True)
+        scale = np.maximum(scale, np.maximum(1e-3 * bright, 1e-12))  # also if all is black
+        weight = np.clip(1 - (miss / (4.685 * scale)) ** 2, 0, 1) * chosen / (scale * np.sqrt(_ALIKE))
+        facing = normals @ room[:3] > 0
+        fixed = (values, weight, cosine > 0, facing if room.any() else None, texture)
 
         def left(move: FloatArray, fixed: tuple[Any, ...] = fixed) -> FloatArray:
             there = np.nan_to_num(ball_normals(circle.moved(*move), *places, camera))
@@ -127,13 +136,36 @@ def _without_lights(
     facing: BoolArray | None,
     texture: FloatArray,
 ) -> FloatArray:
-    """What the best light of each photograph leaves of its values, weighted; with that of a room if it has ``facing``."""
+    """What the best light of each photograph leaves of its values, weighted; with that of a room if it has ``facing``.
+
+    A smaller ball in a brighter room looks much like a larger one in the dark, so the room must follow the circle.
+    """
     surface, parts = normals * texture[:, None], []
-    room = [] if facing is None else [surface * facing[:, None], texture[:, None]]
     for value, w, on in zip(values, weight, lit, strict=True):
-        design = np.hstack([surface * on[:, None], *room]) * w[:, None]
+        columns = [surface * on[:, None]]
+        if facing is not None:
+            columns += [surface * facing[:, None], texture[:, None]]
+        design = np.hstack(columns) * w[:, None]
         parts.append(w * value - design @ np.linalg.lstsq(design, w * value, rcond=1e-6)[0])
     return np.concatenate(parts)
+
+
+def _fit_with_room(
+    values: FloatArray, normals: FloatArray, usable: BoolArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Lights (d, 3), room (4,) and texture (n,); the room is dark unless the photographs say otherwise.
+
+    Pixels that are turned away from the light show the room alone, so they decide whether it is lit: shading that is not
+    quite Lambertian can look like light of the room, but not there.
+    """
+    dark = _fit(values, normals, usable, with_room=False)
+    lights = dark[0]
+    away = usable & (lights @ normals.T < -_AWAY * np.linalg.norm(lights, axis=1)[:, None])
+    if away.sum() < 20:
+        return dark
+    lit = _fit(values, normals, usable, with_room=True)
+    misfits = [_misfit(values, part[2] * _model(normals, *part[:2]), away) for part in (lit, dark)]
+    return lit if misfits[0] < _ROOM_HELPS * misfits[1] else dark
 
 
 def _unclipped(values: FloatArray) -> BoolArray:
@@ -143,23 +175,23 @@ def _unclipped(values: FloatArray) -> BoolArray:
 
 
 def _fit(
-    values: FloatArray, normals: FloatArray, usable: BoolArray, *, in_room: bool = True
+    values: FloatArray, normals: FloatArray, usable: BoolArray, *, with_room: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Lights (d, 3), room (4,), zero unless ``in_room``, and texture (n,)."""
+    """Lights (d, 3), room (4,) and texture (n,)."""
     lights = np.stack([_start(normals, image, good) for image, good in zip(values, usable, strict=True)])
     room: FloatArray = np.zeros(4)
     texture: FloatArray = np.ones(len(normals))
     for turn in range(12):
-        cosine, trust, _ = _trust(values, normals, usable, lights, room, texture)
-        if turn == 0:  # nothing is known of the room yet: its light must not look like an outlier
-            trust = (usable & (np.abs(cosine) > _TERMINATOR)).astype(np.float64)
-        facing = normals @ room[:3] > 0 if room[:3].any() else np.ones(len(normals), dtype=bool)
         lights, room = _solve(
-            values, normals * texture[:, None], texture, trust**2, cosine > 0, facing, in_room
+            values, normals, texture, usable, lights, room, first=turn == 0, with_room=with_room
         )
         if turn in (2, 5, 8):
             texture = _texture(values, _model(normals, lights, room), usable)
     return lights, room, texture
+
+
+def _misfit(values: FloatArray, fitted: FloatArray, chosen: BoolArray) -> float:
+    return float(np.mean(np.abs(values - fitted)[chosen]))
 
 
 def _pixels(
@@ -179,9 +211,16 @@ def _pixels(
 
 
 def _start(normals: FloatArray, values: FloatArray, usable: BoolArray) -> FloatArray:
-    """A first light: least squares over the brighter pixels."""
+    """A first light: least squares over the brighter pixels, then over those that it lights."""
     chosen = usable & (values > 0.3 * np.percentile(values, 95))
-    return np.linalg.lstsq(normals[chosen], values[chosen], rcond=None)[0]
+    vector = np.array([0.0, 0.0, 1e-9])
+    for _ in range(4):
+        if chosen.sum() < 10:
+            break
+        vector = np.linalg.lstsq(normals[chosen], values[chosen], rcond=None)[0]
+        shade = normals @ vector
+        chosen = usable & (shade > 0.1 * float(shade.max()))
+    return vector
 
 
 def _model(normals: FloatArray, lights: FloatArray, room: FloatArray) -> FloatArray:
@@ -190,54 +229,56 @@ def _model(normals: FloatArray, lights: FloatArray, room: FloatArray) -> FloatAr
     return np.asarray(np.maximum(lights @ normals.T, 0) + constant)
 
 
-def _trust(
+def _solve(
     values: FloatArray,
     normals: FloatArray,
+    texture: FloatArray,
     usable: BoolArray,
     lights: FloatArray,
     room: FloatArray,
-    texture: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Cosines to the lights (d, n), the root of Tukey's weight of each value (d, n), and the usual deviation (d, 1)."""
-    bright = np.linalg.norm(lights, axis=1, keepdims=True)
-    cosine = lights @ normals.T / np.maximum(bright, 1e-12)
-    chosen = usable & (np.abs(cosine) > _TERMINATOR)
-    miss = values - texture * _model(normals, lights, room)
-    usual = np.nan_to_num(known_medians(np.where(chosen, np.abs(miss), np.nan).T))[:, None]
-    scale = np.maximum(MAD_TO_SIGMA * usual, np.maximum(1e-3 * bright, 1e-12))  # also if all is black
-    return cosine, np.clip(1 - (miss / (4.685 * scale)) ** 2, 0, 1) * chosen, scale
-
-
-def _solve(
-    values: FloatArray,
-    surface: FloatArray,
-    texture: FloatArray,
-    weight: FloatArray,
-    lit: BoolArray,
-    facing: BoolArray,
-    in_room: bool,
+    *,
+    first: bool,
+    with_room: bool,
 ) -> tuple[FloatArray, FloatArray]:
-    """Weighted least squares for all lights and the room at once; the lights are eliminated first."""
-    shared = np.column_stack([surface * facing[:, None], texture])
-    own, both = (surface[:, :, None] * part[:, None] for part in (surface, shared))
-    on = weight * lit
-    moment = np.tensordot(on, own, 1)  # (d, 3, 3)
-    cross = np.tensordot(on, both, 1)  # (d, 3, 4)
-    common = (shared.T * weight.sum(axis=0)) @ shared
-    # Without shadows the room cannot be separated from the lights; it is then nearly dark.
-    ridge = 1e-9 * np.trace(common) / (3 * len(values)) + 1e-12
-    right = (on * values) @ surface
-    alone = np.linalg.solve(moment + ridge * np.eye(3), right[..., None])[..., 0]
-    if not in_room:
-        return alone, np.zeros(4)
-    change = np.linalg.solve(moment + ridge * np.eye(3), cross)  # of each light with the room
-    room = np.linalg.solve(
-        common + 1e5 * ridge * np.eye(4) - np.einsum("dik,dil->kl", cross, change),
-        shared.T @ (weight * values).sum(axis=0) - np.einsum("dik,di->k", cross, alone),
-    )
-    lights = alone - change @ room
-    room[3] = max(room[3], 0.0)
-    return lights, room
+    """One step of reweighted least squares for all lights and the room."""
+    count = len(values)
+    size = 3 * count + 4
+    moment, right = np.zeros((size, size)), np.zeros(size)
+    bright = np.linalg.norm(lights, axis=1)
+    facing = normals @ room[:3] > 0 if room[:3].any() else np.ones(len(normals), dtype=bool)
+    shared = np.column_stack([normals * facing[:, None], np.ones(len(normals))]) * texture[:, None]
+    common = slice(3 * count, size)
+    model = texture * _model(normals, lights, room)
+    for number in range(count):
+        cosine = normals @ lights[number] / max(bright[number], 1e-12)
+        lit, dark = cosine > _TERMINATOR, cosine < -_TERMINATOR
+        chosen = usable[number] & (lit | dark)
+        miss = values[number] - model[number]
+        scale = max(
+            MAD_TO_SIGMA * float(np.median(np.abs(miss[chosen]))) if chosen.any() else 0.0,
+            1e-3 * bright[number],
+        )
+        weight = np.clip(1 - (miss / (4.685 * max(scale, 1e-12))) ** 2, 0, 1) ** 2 * chosen
+        if first:  # nothing is known of the room yet: its light must not look like an outlier
+            weight = chosen.astype(np.float64)
+        own = slice(3 * number, 3 * number + 3)
+        design = normals * (texture * lit)[:, None]
+        weighted = weight[:, None] * design
+        moment[own, own] = weighted.T @ design
+        right[own] = weighted.T @ values[number]
+        if with_room:
+            moment[own, common] = weighted.T @ shared
+            moment[common, own] = moment[own, common].T
+            moment[common, common] += shared.T @ (weight[:, None] * shared)
+            right[common] += shared.T @ (weight * values[number])
+    # Without shadows the room cannot be separated from the lights; it is then assumed to be dark.
+    known = size if with_room else 3 * count
+    ridge = np.full(known, 1e-9 * np.trace(moment) / size + 1e-12)
+    ridge[3 * count :] *= 1e5
+    solution = np.zeros(size)
+    solution[:known] = np.linalg.solve(moment[:known, :known] + np.diag(ridge), right[:known])
+    solution[-1] = max(solution[-1], 0.0)
+    return solution[: 3 * count].reshape(count, 3), solution[common]
 
 
 def _texture(values: FloatArray, model: FloatArray, usable: BoolArray) -> FloatArray:
