@@ -1,4 +1,4 @@
-"""``photostereo export``: a result in the formats that other programs open."""
+"""``photostereo export``: write a result in formats that other programs open."""
 
 from __future__ import annotations
 
