@@ -128,7 +128,7 @@ def _corruptions(value: Any, fail: Any) -> list[Corruption]:
         return [CLEAN]
     if isinstance(value, str) or len(value) != 1:
         raise fail(
-            f'"none" or one of {{ poisson = dB }}, {{ salt_pepper = share }}, {{ gaussian = sigma }}, not {value!r}',
+            f'expected "none", {{ poisson = dB }}, {{ salt_pepper = share }} or {{ gaussian = sigma }}, not {value!r}',
             "corruptions",
         )
     ((kind, levels),) = value.items()

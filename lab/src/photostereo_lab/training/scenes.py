@@ -123,7 +123,7 @@ def _indirect(
 ) -> Tensor:
     """Light that does not come directly from the lights: (S, d, 3, G, G) or, with ``cells``, (S, d, 3, P, 1).
 
-    Patches of the surface emit ``given`` (S, d, 3, Q). Without ``cells``, odd pixels are interpolated.
+    Surface patches emit ``given`` (S, d, 3, Q). Without ``cells``, values between every second pixel are interpolated.
     """
     count, size = pool.heights.shape[:2]
     device, every = lights.device, cells
