@@ -58,7 +58,7 @@ def argument(help: str, metavar: str | None = None, *, default: Any = REQUIRED, 
 
 
 QUIET = option("Print nothing but errors.", flags="--quiet -q", default=False)
-JSON = option("Print one JSON object and nothing else; errors too.", flags="--json", default=False)
+JSON = option("Print one JSON object and nothing else, even for errors.", flags="--json", default=False)
 
 
 def command(function: Callable[..., Facts | None]) -> Callable[..., None]:

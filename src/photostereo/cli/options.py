@@ -87,7 +87,7 @@ class Reading:
     card: str | None = CARD
     lights_axes: str | None = option("Axes of the light file: x,-y,z if y points down.", ADVANCED, "X,Y,Z")
     reverse_lights: bool = option(
-        "The light file points from the light to the object.", ADVANCED, default=False
+        "Vectors in the light file point from the light to the object.", ADVANCED, default=False
     )
     lights_strengths: str = option(
         "Light strengths: given (in the light file) or unknown (estimate them).", ADVANCED, default="given"
@@ -240,7 +240,7 @@ class Running:
     """Where jobs run, and their time limits."""
 
     workers: int | None = option("Processes on this machine (default: one per core).", RESOURCES, min=1)
-    retry_failed: bool = option("Retry what failed earlier.", RESOURCES, default=False)
+    retry_failed: bool = option("Retry jobs that failed earlier.", RESOURCES, default=False)
     scheduler: str | None = option(
         "Dask scheduler, e.g. tcp://host:8786 (default: this machine).", ADVANCED, "ADDRESS"
     )

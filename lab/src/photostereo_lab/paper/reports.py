@@ -134,7 +134,7 @@ def _curves(facts: Mapping[str, Any], out: RunOutputs) -> None:
 
 
 def _values(out: RunOutputs, protocol: Protocol, value: str) -> dict[str, list[float]]:
-    """Group by method, with a figure for each object."""
+    """Return the values of a column by method, one for each object."""
     found: dict[tuple[str, str], float] = {}
     for result in out.results:
         row = result.row(protocol)

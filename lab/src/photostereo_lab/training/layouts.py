@@ -72,7 +72,7 @@ def _upright(plane: Tensor) -> Tensor:
 
 
 def draw_strengths(count: int, photographs: int, device: torch.device | str) -> Tensor:
-    """Strengths (S, d): equal in half of the scenes, otherwise log-normal; never exactly equal."""
+    """Strengths (S, d): nearly equal in half of the scenes (never exactly), otherwise log-normal."""
     spread = STRENGTH_SPREAD * (torch.rand(count, 1, device=device) < 0.5)
     return torch.exp(torch.randn(count, photographs, device=device) * (spread + 0.01))
 

@@ -248,7 +248,7 @@ def _restore(
         moments = (value for values in optimizer.state.values() for value in values.values())
         held = [*network.state_dict().values(), *average.state_dict().values(), *moments]
         if not (step >= 0 and 0 <= spent < float("inf") and all(torch.isfinite(v).all() for v in held)):
-            raise ValueError("it holds values that are not finite")
+            raise ValueError("it contains non-finite values")
     return step, spent
 
 
@@ -263,7 +263,7 @@ def load_archive(network: nn.Module, path: Path, prefix: str = "") -> None:
         }
         network.load_state_dict(arrays)
         if not all(torch.isfinite(values).all() for values in arrays.values()):
-            raise ValueError("it holds values that are not finite")
+            raise ValueError("it contains non-finite values")
 
 
 @contextmanager

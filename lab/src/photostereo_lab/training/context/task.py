@@ -94,7 +94,7 @@ class ContextTask(Task):
         return set_network(self.settings.weights or None)
 
     def draw_validation(self) -> dict[str, list[Examples]]:
-        """The set by group, in parts of a few scenes, each part with its own lights."""
+        """Draw the validation set by group, in parts of a few scenes, each part with its own lights."""
         few, found = 4, {}
         with seeded(SEED, self.device):
             for name, (scenes, photographs, solids, strong, spoiled) in GROUPS.items():

@@ -86,7 +86,7 @@ class LightTask(Task):
         return LightNetwork()
 
     def draw_validation(self) -> dict[str, list[Shot]]:
-        """The set by group, in chunks."""
+        """Draw the validation set by group, in chunks."""
         found: dict[str, list[Shot]] = {}
         with seeded(SEED, self.device):
             for name, (scenes, photographs, solids) in GROUPS.items():

@@ -72,7 +72,7 @@ class ReflectanceTask(Task):
         return SetNetwork(self.settings.width, self.settings.stages)
 
     def draw_validation(self) -> dict[str, Batch]:
-        """The set, by condition; the first half of each is single pixels."""
+        """Draw the validation set by condition; the first half of each is single pixels."""
         sets, found = max(64, round(4096 * self.settings.validation)), {}
         with seeded(SEED, self.device):
             pool = draw_pool(max(2, sets // 64), self.device, 128, 0.7)
