@@ -186,7 +186,7 @@ class Making:
 
 
 def seen_from_anywhere(reading: ReadOptions) -> dict[str, Any]:
-    """Return the options that were given, with absolute paths because workers may run in another folder (words stay)."""
+    """Return the given options with absolute paths, as workers may run in another folder (words such as "full" stay)."""
     given = reading.given()
     for name in NAMED_FILES:
         if name in given and Path(given[name]).exists():

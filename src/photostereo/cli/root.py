@@ -69,14 +69,14 @@ def _show_warning(message: Warning | str, category: type[Warning], *place: objec
 
 
 def check_command(function: FunctionType) -> None:
-    """Return whether Typer can turn the function into a command."""
+    """Raise if Typer cannot turn the function into a command."""
     alone = typer.Typer()
     alone.command()(command(function))
     typer.main.get_command(alone)
 
 
 def commands() -> Iterator[tuple[str, FunctionType]]:
-    """Add all commands under their headings; those of other packages never replace a built-in command."""
+    """Yield all commands with their headings; those of other packages never replace a built-in command."""
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning  # type: ignore[assignment]
         functions = announced("photostereo.commands", FunctionType, check_command)

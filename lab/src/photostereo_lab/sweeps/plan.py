@@ -119,7 +119,7 @@ class MethodPlan:
         return self.label or self.method
 
     def points(self) -> Iterator[dict[str, Any]]:
-        """Return the parameter sets of the grid."""
+        """Yield the parameter sets of the grid."""
         if self.oracle:
             for values in product(*self.grid.values()):
                 yield {**self.fixed, **dict(zip(self.grid, values, strict=True))}
@@ -153,7 +153,7 @@ class Plan:
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        """Return every method on every scene, in the plan's order."""
+        """Every method on every scene, in the plan's order."""
         return tuple(_cells(self))
 
     @cached_property

@@ -268,7 +268,7 @@ def load_archive(network: nn.Module, path: Path, prefix: str = "") -> None:
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Catch errors of torch, which raises any exception for a damaged file."""
+    """Turn errors of torch, which raises any exception for a damaged file, into :class:`ParameterError`."""
     try:
         yield
     except Exception as problem:

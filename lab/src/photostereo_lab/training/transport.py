@@ -66,7 +66,7 @@ def visibility(horizons: Tensor, lights: Tensor, elevation: Tensor, soft: Tensor
 
 PATCHES = 16  # along a side
 MARCH = 6  # samples between two patches, to test for occluders
-BOUNCES = 4  # between patches; in a white hollow a few percent of the light are left after them
+BOUNCES = 4  # between patches; in a white hollow a few percent of the light is left after them
 
 
 @dataclass

@@ -60,7 +60,7 @@ class Block(nn.Module):  # type: ignore[misc]
 
 
 class Encoder(nn.Module):  # type: ignore[misc]
-    """Convert pictures (S · d, channels, h, w) to tokens and the maps from which they are pooled."""
+    """Converts pictures (S · d, channels, h, w) to tokens and the maps from which they are computed."""
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -163,7 +163,7 @@ class LightNetwork(nn.Module):  # type: ignore[misc]
                 head.weight.mul_(0.1)
 
     def forward(self, images: Tensor, mask: Tensor, known: Tensor | None = None) -> Answer:
-        """``known`` (S, d, 4): given directions, each with 1; zero if not given."""
+        """``known`` (S, d, 4): given directions followed by 1; zeros if not given."""
         scenes, photographs = images.shape[:2]
         given = torch.zeros(scenes, photographs, 4, device=images.device) if known is None else known
         flag = given[..., 3:]
