@@ -1,1 +1,1 @@
-"""For researchers: sweeps, the paper, training, figures. A package of its own on top of photostereo."""
+"""Research tools: sweeps, the paper's experiments, training, figures. A separate package on top of photostereo."""

@@ -1,3 +1,3 @@
-"""The version of the package: that of photostereo."""
+"""The version of the package, the same as photostereo's."""
 
 __version__ = "0.1.0"

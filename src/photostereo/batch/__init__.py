@@ -1,4 +1,4 @@
-"""Many captures with the same settings: one folder of results each, a ledger, a page to look over them.
+"""Many captures with the same settings: a folder of results for each, a ledger, and an overview page.
 
 The public function is :func:`.run.batch`.
 """

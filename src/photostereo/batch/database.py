@@ -1,7 +1,7 @@
 """A table in SQLite that grows row by row: safe to kill, safe to share.
 
-Every write is a transaction of its own, so that a killed run loses only what was running. Two runs may use one file at
-once: SQLite makes writers wait for each other.
+Every write is a separate transaction, so a killed run loses only running jobs. Two runs may use one file at
+the same time: SQLite makes writers wait for each other.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from photostereo.io.schema import NUMBER, check_facts
 
 Spec = Mapping[str, Any]
 
-#: Seconds that a writer waits for another one, which takes milliseconds.
+#: Seconds that a writer waits for another one; a write takes milliseconds.
 BUSY_SECONDS = 60.0
 
 
 class Database:
-    """A SQLite file and its tables, made if they are missing. Mappings and lists are kept as JSON.
+    """A SQLite file and its tables, created if missing. Mappings and lists are stored as JSON.
 
-    ``tables`` has a spec of the rows of each table (see :func:`photostereo.io.schema.check_facts`); the first column is
+    ``tables`` maps each table to a spec of its rows (see :func:`photostereo.io.schema.check_facts`); the first column is
     the key.
 
-    ``read_only`` opens an existing file and changes nothing, so that it works on a read-only disk. Errors of the disk and
-    damaged files are an :class:`OutputError`.
+    ``read_only`` opens an existing file and changes nothing, so it works on a read-only disk. Disk errors and damaged
+    files raise :class:`OutputError`.
 
     >>> import tempfile
     >>> database = Database(Path(tempfile.mkdtemp()) / "a.sqlite", {"t": {"x": int, "y": list}}, "table")
@@ -67,7 +67,7 @@ class Database:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Turn errors of the system and of SQLite (a full disk, a damaged file) into an :class:`OutputError`."""
+        """Turn errors of the system and of SQLite (a full disk, a damaged file) into :class:`OutputError`."""
         try:
             yield
         except (OSError, sqlite3.Error, UnicodeError) as problem:
@@ -88,14 +88,14 @@ class Database:
         )
 
     def put(self, table: str, values: Mapping[str, Any]) -> None:
-        """Write one row, in place of an older one with the same key."""
+        """Write one row, replacing an older one with the same key."""
         marks = ", ".join("?" * len(values))
         command = f"INSERT OR REPLACE INTO {table} ({', '.join(values)}) VALUES ({marks})"
         with self._connection() as connection:
             connection.execute(command, [_stored(value) for value in values.values()])
 
     def rows(self, table: str, condition: str = "", *values: Any) -> list[dict[str, Any]]:
-        """The rows of a table, perhaps only those of an SQL condition such as ``WHERE name = ?``, checked."""
+        """Return the checked rows of a table, optionally only those matching an SQL condition such as ``WHERE name = ?``."""
         spec = self.tables[table]
         with self._connection() as connection:
             found = [dict(row) for row in connection.execute(f"SELECT * FROM {table} {condition}", values)]
@@ -112,7 +112,7 @@ class Database:
 
 
 def _column(name: str, kind: Any) -> str:
-    """The declaration of a column, by the type of its values."""
+    """Return the declaration of a column, by the type of its values."""
     types = {int: "INTEGER", NUMBER: "REAL"}
     kind = types[kind] if not _is_json(kind) and kind in types else "TEXT"
     return f"{name.removesuffix('?')} {kind}" + ("" if name.endswith("?") else " NOT NULL")
@@ -121,7 +121,7 @@ def _column(name: str, kind: Any) -> str:
 def _stored(value: Any) -> Any:
     if isinstance(value, (Mapping, list, tuple)):
         return canonical_json(value)
-    # Names of files may hold bytes that are not text.
+    # File names may contain bytes that are not text.
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 

@@ -1,11 +1,11 @@
-"""Assigns jobs to the workers of a Dask cluster until each has an outcome.
+"""Assign jobs to the workers of a Dask cluster until each has an outcome.
 
-Jobs of one bundle share work (a corrupted subset of a capture, say). A worker gets jobs of one bundle after another,
-so that it does the shared work once; only when no bundle is left do workers share one. A worker has one job at a time:
-Dask would blame the death of a worker on all jobs that it has.
+Jobs of one bundle share work (a corrupted subset of a capture, say). A worker gets the jobs of one bundle in sequence,
+so that it does the shared work once; workers share a bundle only if no other is left. A worker has one job at a time:
+Dask would blame the death of a worker on all of its jobs.
 
-Dask leaves jobs of a dead worker unrun and waits for a silent one without end, so both are noticed here, and every wait
-has an end that is recorded as the outcome of the job.
+Dask does not rerun the jobs of a dead worker and waits forever for one that hangs, so both are detected here. Every
+wait has a limit, and exceeding it is recorded as the outcome of the job.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from photostereo.batch.options import HERE, SILENT_RUN, Progress, RunControl, Ru
 if TYPE_CHECKING:
     from distributed import Client
 
-#: Seconds between two looks at the workers; only how soon a new one gets its first job depends on it.
+#: Seconds between two checks of the workers; this affects only how soon a new one gets its first job.
 TICK = 1.0
-#: Seconds between two looks at what has ended; a job takes longer.
+#: Seconds between two checks for finished jobs; a job takes longer.
 PAUSE = 0.02
-#: Seconds after which a worker that the scheduler does not name is gone: two looks, as one answer may be wrong.
+#: Seconds after which a worker that the scheduler no longer lists is gone: two checks, as one answer may be wrong.
 GONE = 2.5
-#: A job that was running when this number of workers died is given up: two deaths may be chance, and each costs a worker.
+#: A job is given up after this number of workers died running it: two deaths may be chance, and each costs a worker.
 DEATHS = 3
-#: Seconds that a worker has to come back when it is started again; others go on meanwhile, so more costs nothing.
+#: Seconds for a worker to come back after a restart; the others continue meanwhile, so a longer wait costs nothing.
 RESTART_SECONDS = 20
 
 
 @dataclass(frozen=True)
 class Job:
-    """Something for a worker to do."""
+    """A job for a worker."""
 
     key: Any  #: identifies its outcome
-    #: what the worker calls; whatever goes wrong is its outcome (an object with a ``status``), not an exception
+    #: called by the worker; an error is returned as the outcome (an object with a ``status``), not raised
     call: Callable[[], Any]
     bundle: Hashable = None  #: jobs of one bundle go to one worker while there are enough bundles
 
@@ -59,12 +59,12 @@ class Coordinator:
     """Assigns jobs until each has an outcome."""
 
     client: Client  #: of the cluster
-    write: Callable[[Any, Any], None]  #: called with the key and the outcome of a job as soon as it is there
-    #: makes an outcome, from words and a code, for a job whose workers died or fell silent
+    write: Callable[[Any, Any], None]  #: called with the key and outcome of each job when it ends
+    #: makes an outcome, from a message and a code, for a job whose workers died or hung
     fail: Callable[[str, str], Any]
-    tally: Progress  #: counts of jobs that had an outcome before; updated
+    tally: Progress  #: counts of jobs, including earlier ones; updated
     options: RunOptions = HERE  #: deadlines
-    #: asked now and then for further jobs; None when there will be no more
+    #: called regularly for further jobs; returns None when there will be no more
     more: Callable[[], Sequence[Job] | None] | None = None
     control: RunControl = SILENT_RUN  #: receives progress
 
@@ -78,10 +78,10 @@ class Coordinator:
         self.deaths: Counter[Any] = Counter()
         self.present: set[str] = set()
         self.silent: set[str] = set()
-        self.looked, self.seen = -TICK, {"": time.monotonic()}  # when each worker was last there
+        self.looked, self.seen = -TICK, {"": time.monotonic()}  # when each worker was last seen
 
     def run(self, jobs: Iterable[Job]) -> Progress:
-        """Until every job has an outcome and there will be no more."""
+        """Run until every job has an outcome and there will be no more."""
         self.add(jobs)
         while self.fetch_more() or self.held or any(self.waiting.values()):
             self.deal()
@@ -92,7 +92,7 @@ class Coordinator:
         return self.tally
 
     def wait(self) -> list[tuple[Any, Any]]:
-        """The jobs that end within a tick, with their results."""
+        """Return the jobs that end within a tick, with their results."""
         end = time.monotonic() + TICK
         while not (found := self.ended.next_batch(block=False)) and time.monotonic() < end:
             time.sleep(PAUSE)
@@ -103,7 +103,7 @@ class Coordinator:
             self.waiting.setdefault(job.bundle, deque()).append(job)
 
     def fetch_more(self) -> bool:
-        """Whether there may be more jobs later."""
+        """Add new jobs; return whether there may be more later."""
         found = None if self.more is None else self.more()
         if found is None:
             self.more = None
@@ -113,7 +113,7 @@ class Coordinator:
         return True
 
     def deal(self) -> None:
-        """End jobs that are overdue, and give every idle worker one."""
+        """End overdue jobs, and give every idle worker a job."""
         now = time.monotonic()
         if now - self.looked >= TICK:
             self.look(now)
@@ -129,19 +129,19 @@ class Coordinator:
                 self.ended.add(future)
 
     def look(self, now: float) -> None:
-        """Ask the scheduler who is there, and take back the jobs of dead workers."""
+        """Ask the scheduler for its workers, and take back the jobs of dead ones."""
         self.looked, self.present = now, set()
-        with suppress(Exception):  # it does not answer: nobody is there until it does
+        with suppress(Exception):  # no answer: no workers until it answers
             self.present = set(self.client.nthreads()) - self.silent
         self.seen |= dict.fromkeys(self.present, now)
         for held in [held for held in self.held.values() if now - self.seen[held.worker] > GONE]:
             self.take_back(held)
 
     def take_back(self, held: _Held) -> None:
-        """The worker of a job is gone: run it elsewhere, unless that happened too often."""
+        """Run a job elsewhere because its worker is gone, unless that happened too often."""
         self.deaths[held.job.key] += 1
         if self.deaths[held.job.key] == DEATHS:
-            words = "Every worker that ran this died; perhaps it needs more memory than they have."
+            words = "Every worker that ran this died; it may need more memory than they have."
             self.settle(held, self.fail(words, "worker-died"))
             return
         del self.held[held.future.key]
@@ -150,7 +150,7 @@ class Coordinator:
             held.future.cancel(force=True)
 
     def next_job(self, worker: str) -> Job | None:
-        """Of the worker's own bundle, of a new one, or of the longest that others are at."""
+        """Return a job of the worker's own bundle, of a new one, or of the longest that other workers are running."""
         self.waiting = {bundle: jobs for bundle, jobs in self.waiting.items() if jobs}
         if not self.waiting:
             return None
@@ -175,7 +175,7 @@ class Coordinator:
             self.settle(held, result if problem is None else self.fail(words, "internal"))
 
     def end_overdue(self, held: _Held) -> None:
-        """A job past its deadline has failed; its worker gets no more jobs and is restarted under another name."""
+        """Mark a job past its deadline as failed; its worker gets no more jobs and is restarted under another name."""
         words = f"No result after {as_time(self.options.deadline)}, the time limit of a job: the worker hung or was stopped."
         self.settle(held, self.fail(words, "deadline"))
         self.silent.add(held.worker)
@@ -183,16 +183,16 @@ class Coordinator:
         threading.Thread(target=self.restart, args=(held,), daemon=True).start()
 
     def restart(self, held: _Held) -> None:
-        """Ask for a fresh process; a worker without a nanny stays away."""
+        """Ask for a fresh process; a worker without a nanny does not come back."""
         with suppress(Exception):  # the scheduler may be gone too
             held.future.cancel(force=True)
             self.client.restart_workers([held.worker], timeout=RESTART_SECONDS, raise_for_error=False)
 
     def give_up(self) -> None:
-        """No worker is left and none has come back: every job that waits has failed."""
+        """Mark every waiting job as failed: no worker is left and none has come back."""
         words = (
-            f"No worker was available for {as_time(self.options.wait_for_workers)}. Find out what ended them (memory, a "
-            "limit on processes or open files), then run again what failed."
+            f"No worker was available for {as_time(self.options.wait_for_workers)}. Find out why they ended (memory, a "
+            "limit on processes or open files), then retry the failed jobs."
         )
         for held in list(self.held.values()):
             self.settle(held, self.fail(words, "no-workers"))

@@ -1,4 +1,4 @@
-"""Which captures a batch has: those that are named, those inside folders, those that appear in a folder."""
+"""Find the captures of a batch: named ones, those inside folders, and those that appear in a folder later."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from pathlib import Path
 from photostereo.core.errors import CaptureError
 from photostereo.io.names import folder_name
 
-#: Files that are captures by themselves.
+#: Suffixes of files that are captures by themselves.
 CAPTURE_FILES = (".npz", ".lp")
-#: A folder with fewer photographs is no capture; a picture or two may lie beside captures, and no method
+#: A folder with fewer photographs is not a capture: one or two pictures may lie next to captures, and no method
 #: works with fewer.
 FEWEST_PHOTOGRAPHS = 3
-#: What is compared between two looks at a capture: names, sizes and times of its files.
+#: Compared between two checks of a capture: names, sizes and times of its files.
 State = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True)
 class Item:
-    """A capture of a batch: the name of its folder of results, and its path as every worker sees it."""
+    """A capture of a batch: the name of its folder of results, and its path as seen by every worker."""
 
     name: str
     path: Path
 
     @property
     def path_text(self) -> str:
-        """The path as text; bytes that are not text become escapes."""
+        """The path as text; bytes that are not text are escaped."""
         return str(self.path).encode("utf-8", "backslashreplace").decode()
 
 
 def find_captures(places: Iterable[Path], *, out: Path) -> list[Path]:
-    """Captures at or inside the places, in the order of their names.
+    """Return the captures at or inside the places, sorted by name.
 
-    A place is a capture itself, or a folder that contains captures: then every folder in it counts, also one that
-    cannot be read, except hidden ones, results, balls of other captures and ``out``.
+    A place is a capture itself, or a folder that contains captures: then every folder in it counts, even if it
+    cannot be read, except hidden folders, results, balls of other captures and ``out``.
     """
     found: dict[Path, None] = {}
     for place in places:
@@ -65,7 +65,7 @@ def _inside(place: Path, out: Path) -> Iterator[Path]:
 
 
 def _balls_of(entries: Sequence[Path]) -> set[Path]:
-    """Folders whose photographs of a ball give other captures their lights."""
+    """Return folders of ball photographs that give other captures their lights."""
     from photostereo.capture.layouts.folder import find_ball_series, is_ball_series, photographs_and_mask
 
     found: set[Path] = set()
@@ -83,9 +83,9 @@ def _balls_of(entries: Sequence[Path]) -> set[Path]:
 
 
 def name_captures(paths: Sequence[Path], taken: Mapping[str, str] | None = None) -> list[Item]:
-    """A unique folder name for each capture; captures of the same name get numbers.
+    """Return a unique folder name for each capture; captures with the same name get numbers.
 
-    ``taken`` has the names of earlier captures by the text of their paths.
+    ``taken`` maps the paths of earlier captures, as text, to their names.
     """
     known = dict(taken or {})
     items = []
@@ -102,11 +102,11 @@ def name_captures(paths: Sequence[Path], taken: Mapping[str, str] | None = None)
 
 @dataclass
 class Watch:
-    """Which captures are new and complete."""
+    """Detects captures that are new and complete."""
 
-    look: Callable[[], Sequence[Path]]  #: lists the captures that are there now
-    quiet: float = 5.0  #: seconds for which the files of a capture must not have changed
-    every: float = 2.0  #: seconds between two looks
+    look: Callable[[], Sequence[Path]]  #: lists the captures present now
+    quiet: float = 5.0  #: seconds without changes after which a capture is complete
+    every: float = 2.0  #: seconds between two checks
     #: stop after this number of seconds without a change; None: continue until interrupted
     idle: float | None = None
     _states: dict[Path, tuple[State, float]] = field(default_factory=dict)
@@ -115,11 +115,11 @@ class Watch:
     _last_news: float = field(default_factory=time.monotonic)
 
     def stay(self) -> None:
-        """Something happened: restart the idle timer."""
+        """Restart the idle timer because something happened."""
         self._last_news = time.monotonic()
 
     def ready(self) -> list[Path] | None:
-        """Captures that are new and complete; None when the watch is over."""
+        """Return captures that are new and complete; None when the watch is over."""
         now = time.monotonic()
         if now - self._last_look < self.every:
             return []
@@ -143,5 +143,5 @@ def _state_of(path: Path) -> State:
     try:
         files = [path] if path.is_file() else sorted(entry for entry in path.rglob("*") if entry.is_file())
         return tuple((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
-    except OSError:  # it is being moved or removed just now
+    except OSError:  # it is being moved or removed
         return ()

@@ -1,4 +1,4 @@
-"""Identify captures and settings by what they hold, so that finished work is recognized and not repeated."""
+"""Identify captures and settings by their content, so that finished work is recognized and not repeated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HASHED_BYTES = 256 * 2**20
 
 
 def canonical_json(value: Any) -> str:
-    """The same text for equal values: sorted keys, no blanks, no NaN.
+    """Return the same text for equal values: sorted keys, no spaces, no NaN.
 
     >>> canonical_json({"b": 1.0, "a": (1, 2)})
     '{"a":[1,2],"b":1.0}'
@@ -24,7 +24,7 @@ def canonical_json(value: Any) -> str:
 
 
 def fingerprint(path: Path) -> str:
-    """Sixteen digits from the names and sizes of the files in a folder, or from the content of a single file."""
+    """Return sixteen digits from the names and sizes of the files in a folder, or from the content of a single file."""
     state = hashlib.blake2b(digest_size=8)
     try:
         if path.is_file():

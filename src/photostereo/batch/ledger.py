@@ -1,4 +1,4 @@
-"""The ledger of a batch: a row in SQLite and a line of JSON for every capture, written as soon as it ends."""
+"""The ledger of a batch: a row in SQLite and a line of JSON for every capture, written when its job ends."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _ROW = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a worker reports of one capture; plain data."""
+    """What a worker reports about one capture; plain data."""
 
     status: str  #: ``"done"`` or ``"failed"``
-    #: what went wrong in words, and its code
+    #: error message and its code
     error: str | None = None
     code: str | None = None
     seconds: float | None = None  #: wall-clock time, reading and writing included
     #: numbers by name (see :func:`.worker.figures_of`)
     figures: Mapping[str, float] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()  #: what the user should know
+    warnings: tuple[str, ...] = ()  #: warnings for the user
 
 
 def failure(words: str, code: str) -> Outcome:
-    """The outcome of a capture that failed."""
+    """Return the outcome of a capture that failed."""
     return Outcome("failed", words, code)
 
 
@@ -51,7 +51,7 @@ class Ledger:
         self._database = Database(self.path, {"captures": _ROW}, "records")
 
     def write(self, item: Item, key: str, outcome: Outcome) -> None:
-        """Write a row, in place of an older one of that capture, and one more line."""
+        """Write a row, replacing an older one of that capture, and append a line."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         values: dict[str, Any] = {
             "name": item.name, "path": item.path_text, "key": key, **asdict(outcome), "finished": now,
@@ -61,5 +61,5 @@ class Ledger:
             file.write(json.dumps(values, allow_nan=False, ensure_ascii=False) + "\n")
 
     def rows(self) -> dict[str, dict[str, Any]]:
-        """The rows by name."""
+        """Return the rows by name."""
         return {row["name"]: row for row in self._database.rows("captures", "ORDER BY name")}

@@ -1,7 +1,7 @@
-"""How and where many jobs are run: the same for ``sweep``, ``reproduce`` and ``batch``.
+"""How and where many jobs run: the same for ``sweep``, ``reproduce`` and ``batch``.
 
-They run on a local cluster that fits the machine, or on the user's own by its address. Anyone who reaches a Dask scheduler
-can run code in it. The local cluster therefore uses TLS with a temporary key that is kept in memory.
+They run on a local cluster that fits the machine, or on the user's own cluster at an address. Anyone with access to a
+Dask scheduler can run code in it, so the local cluster uses TLS with a temporary key that is kept in memory.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Where jobs run, how long they may take, and whether what failed is run again."""
+    """Where jobs run, how long they may take, and whether failed ones are retried."""
 
     scheduler: str | None = None  #: address of a Dask scheduler; None for a cluster on this machine
-    #: processes of that cluster; None for as many as there are cores and memory for
+    #: processes of that cluster; None for one per core, as far as memory allows
     workers: int | None = None
-    retry_failed: bool = False  #: run again what failed before
-    deadline: float = 3600.0  #: seconds that a job may take; one that takes longer has failed
+    retry_failed: bool = False  #: retry jobs that failed before
+    deadline: float = 3600.0  #: time limit of a job, in seconds; exceeding it is a failure
     wait_for_workers: float = 300.0  #: seconds without any worker after which the run ends
 
     def __post_init__(self) -> None:
@@ -41,7 +41,7 @@ class RunOptions:
 
     @contextmanager
     def connect(self) -> Iterator[Client]:
-        """A client of the cluster; a local one ends with the block."""
+        """Connect to the cluster; a local one ends with the block."""
         import dask
         from distributed import Client, LocalCluster
         from distributed.security import Security
@@ -64,7 +64,7 @@ class RunOptions:
                         n_workers=self.workers or worker_count(),
                         threads_per_worker=1,
                         processes=True,
-                        dashboard_address="127.0.0.1:0",  # not the default, which is a port on every interface
+                        dashboard_address="127.0.0.1:0",  # the default listens on every interface
                         scheduler_kwargs={"dashboard": False},
                         host="127.0.0.1",
                         protocol="tls",
@@ -77,16 +77,16 @@ class RunOptions:
             yield client
 
     def require(self, device: str) -> None:
-        """Raise what is missing before anything is written: Dask, or the device on this machine."""
+        """Raise if Dask, or the device on this machine, is missing, before anything is written."""
         require_extra("distributed", "batch", "Many captures or trials")
         if self.scheduler is None:
             require_extra("cryptography", "batch", "Many captures or trials")
-            from photostereo.runtime.arrays import find_device  # with NumPy, which the help does without
+            from photostereo.runtime.arrays import find_device  # imports NumPy, which the help does not need
 
             find_device(device)
 
 
-#: On this machine, as it suits it.
+#: On this machine, with defaults that suit it.
 HERE = RunOptions()
 
 
@@ -94,7 +94,7 @@ HERE = RunOptions()
 class Progress:
     """Counts of trials (or captures).
 
-    ``failed_earlier`` of the failed ones had failed in an earlier run and were not tried again.
+    ``failed_earlier`` of the failed ones failed in an earlier run and were not retried.
     """
 
     total: int
@@ -105,7 +105,7 @@ class Progress:
     failed_earlier: int = 0
 
     def count(self, status: str) -> None:
-        """One more that has ended."""
+        """Count one more ended job."""
         self.done += status == "done"
         self.failed += status != "done"
 
@@ -115,19 +115,19 @@ class Progress:
 
 
 class RunControl(Control):
-    """A control of a run of many jobs; its stages are plans. This base class displays nothing."""
+    """A control for a run of many jobs; its stages are plans. This base class displays nothing."""
 
     def progress(self, now: Progress) -> None:
-        """Something has changed."""
+        """Called when the counts have changed."""
 
     def end(self) -> None:
-        """It has ended."""
+        """Called when the run has ended."""
 
     def say(self, text: str) -> None:
-        """A line for the user: what is missing, which files were written."""
+        """Receive a line for the user: what is missing, which files were written."""
 
     def table(self, title: str | None, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """A finished table."""
+        """Receive a finished table."""
 
 
 SILENT_RUN = RunControl()
@@ -146,34 +146,34 @@ def as_time(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
-#: Memory that a worker should have for itself: a capture of 96 photographs, its noise, its statistics, the dictionary.
-#: With less a capture is solved in parts, so only the number of workers depends on it.
+#: Memory that each worker should have: for a capture of 96 photographs, its noise, its statistics and the dictionary.
+#: With less, a capture is solved in parts, so only the number of workers depends on it.
 BYTES_PER_WORKER = 1.5e9
 #: BLAS reads these when it is loaded. Numba's threads are set in the worker (:func:`.process.set_threads`): its
-#: variable must not change in a process that has launched them, and Dask sets what it hands to its workers in this
-#: process too.
+#: variable must not change in a process that has launched them, and Dask also sets its workers' variables in this
+#: process.
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 #: Dask's settings for the local cluster.
 _LOCAL_CLUSTER: dict[str, Any] = {
     "distributed.scheduler.allowed-failures": 2,
-    # Bundles are assigned by hand; stealing would make a second worker load the same photographs.
+    # Bundles are assigned explicitly; stealing would make a second worker load the same photographs.
     "distributed.scheduler.work-stealing": False,
     "distributed.worker.daemon": True,
-    # No pages about the run, which anybody on this machine could read.
+    # No dashboard, which any user of this machine could read.
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
     "distributed.comm.timeouts.connect": "30s",
     "distributed.nanny.pre-spawn-environ": dict.fromkeys(_THREAD_VARIABLES, "1"),
     "distributed.admin.log-format": "%(message)s",
-    # Outcomes are in the store; a worker that misses the scheduler while both are closed would print a traceback.
+    # Outcomes are in the store; a worker that loses the scheduler during shutdown would print a traceback.
     "logging.distributed": "critical",
 }
 
 
 def worker_count() -> int:
-    """One process per core, fewer if memory is short: dictionary learning gains more from jobs side by side than from
+    """One process per core, or fewer if memory is short: dictionary learning gains more from parallel jobs than from
     threads within one.
     """
     import psutil  # type: ignore[import-untyped]
@@ -183,7 +183,7 @@ def worker_count() -> int:
 
 @contextmanager
 def _environment_restored() -> Iterator[None]:
-    """Dask leaves the variables that it sets for its workers in the environment of this process."""
+    """Restore the environment: Dask leaves the variables that it sets for its workers in this process."""
     before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
     try:
         yield

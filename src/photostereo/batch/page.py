@@ -1,4 +1,4 @@
-"""The page of a batch: a row with a thumbnail for every capture, failures and outliers first."""
+"""The overview page of a batch: a row with a thumbnail for every capture, failures and outliers first."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from photostereo.report.pictures import jpeg
 
 #: Pixels along the longer side of a thumbnail.
 THUMBNAIL = 128
-#: A figure this number of robust standard deviations from the median of its batch is an outlier. In batches of equal
-#: captures three would mark one in a hundred by chance.
+#: A figure more than this number of robust standard deviations from the median of its batch is an outlier. In batches of
+#: similar captures, three would mark one in a hundred by chance.
 UNUSUAL = 4.0
-#: The headings of the figures of :func:`.worker.figures_of`, and how they are printed.
+#: Headings and formats of the figures of :func:`.worker.figures_of`.
 FIGURES = {
     "expected": ("expected error", "{:.1f}°"),
     "error": ("mean error", "{:.1f}°"),
@@ -40,7 +40,7 @@ FIGURES = {
 
 
 def write_overview(ledger: Ledger, path: Path) -> Path:
-    """Write the page from the ledger and the pictures beside it."""
+    """Write the page from the ledger and the pictures in the folder."""
     rows = order_rows(ledger.rows())
     style = bundle("static", ("base.css",)) + bundle("templates", ("batch.css",))
     script = bundle("templates", ("batch.js",))
@@ -63,10 +63,10 @@ def write_overview(ledger: Ledger, path: Path) -> Path:
 
 
 def order_rows(rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Failed ones first, then by how far their figures lie from those of the others.
+    """Sort rows: failed ones first, then by how far their figures lie from those of the others.
 
     Each row gets ``strangeness`` (the largest distance of a figure from the median, in robust standard deviations) and
-    ``unusual`` (the figures that lie further than :data:`UNUSUAL`).
+    ``unusual`` (the figures further away than :data:`UNUSUAL`).
 
     >>> figures = [{"tilt": t} for t in (30, 31, 32, 33, 70)]
     >>> rows = {str(n): {"name": str(n), "status": "done", "figures": f} for n, f in enumerate(figures)}
@@ -83,9 +83,9 @@ def order_rows(rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def robust_distances(figures: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
-    """How far each figure lies from the median, in robust standard deviations (1.4826 × the median distance).
+    """Return how far each figure lies from the median, in robust standard deviations (1.4826 × the median distance).
 
-    A spread below one per cent of the median counts as that: batches of equal captures have no outliers.
+    A spread below one percent of the median counts as one percent: batches of similar captures have no outliers.
     """
     result: list[dict[str, float]] = [{} for _ in figures]
     for name in FIGURES:
@@ -101,7 +101,7 @@ def robust_distances(figures: Sequence[Mapping[str, float]]) -> list[dict[str, f
 
 
 def _entry(row: Mapping[str, Any], folder: Path, names: Sequence[str]) -> dict[str, Any]:
-    """What the template shows of a row; no path of this machine, so that the folder can be moved."""
+    """Return what the template shows of a row; without local paths, so that the folder can be moved."""
     done, place = row["status"] == "done", folder / row["name"]
     expected, flawed = (row["figures"].get(name) for name in ("expected", "flawed"))
     grade = "" if expected is None else ExpectedError(expected, is_flawed=bool(flawed)).grade
@@ -128,7 +128,7 @@ def _figure(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def thumbnail(path: Path) -> str | None:
-    """A small copy of a picture as a data URL; None if there is none."""
+    """Return a small copy of a picture as a data URL; None if there is no picture."""
     try:
         picture = cv2.imdecode(np.frombuffer(read_bytes(path, "picture"), np.uint8), cv2.IMREAD_COLOR)
     except (PhotostereoError, cv2.error):

@@ -37,10 +37,10 @@ def batch(
 
     Writes to ``out``: a folder of results for each capture, complete or not at all; ``batch.sqlite`` (a row per
     capture) and ``batch.jsonl`` (a line per outcome); ``index.html``, an overview with thumbnails. An interrupted
-    batch continues where it stopped: what was solved from the same files with the same settings is not solved
-    again. Settings that cannot work are an error before anything is written.
+    batch continues where it stopped: captures solved from the same files with the same settings are not solved
+    again. Settings that cannot work raise an error before anything is written.
 
-    With ``watch`` it goes on with captures that appear; each is taken when its files have not changed for
+    With ``watch`` it continues with captures that appear later; each is taken when its files have not changed for
     ``quiet_seconds``. It ends when interrupted, or after ``idle_seconds`` without a change.
     """
     run = _Batch(
@@ -107,19 +107,19 @@ class _Batch:
             except KeyboardInterrupt:
                 if watch is None:
                     raise
-                self.control.say("The watch has ended; unfinished captures are solved next time.")
+                self.control.say("Stopped watching; unfinished captures are solved next time.")
             finally:
                 self.control.end()
 
     def news(self, watch: Watch) -> list[Job] | None:
-        """Jobs of captures that have appeared; None when the watch is over."""
+        """Return jobs for captures that have appeared; None when the watch is over."""
         if self.tally.running:
             watch.stay()
         ready = watch.ready()
         return None if ready is None else self.jobs(ready)
 
     def jobs(self, paths: Sequence[Path]) -> list[Job]:
-        """Jobs for those captures that the ledger does not have; the others are counted."""
+        """Return jobs for captures that are not in the ledger; the others are counted."""
         rows = self.ledger.rows()
         self.names |= {row["path"]: row["name"] for row in rows.values()}
         jobs = []

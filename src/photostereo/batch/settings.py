@@ -1,4 +1,4 @@
-"""The settings of a batch: read from a plan, checked before the first capture, and the key of what they decide."""
+"""The settings of a batch: read from a plan, checked before the first capture, and the key derived from them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from photostereo.io.safe import read_toml
 from photostereo.io.schema import NUMBER, check_facts
 from photostereo.pipeline.settings import FLAT, OutputSettings, Settings, SolveSettings
 
-#: Values of ``mask`` and ``lights`` that are no files.
+#: Values of ``mask`` and ``lights`` that are not files.
 WORDS = ("full", "auto", "bright", "refined", "directions", "estimate")
-#: Settings that make no sense in a plan: parts of others, and what belongs to a single solve or process.
+#: Settings that make no sense in a plan: groups of settings, and those of a single solve or process.
 _NOT_IN_A_PLAN = ("reading", "solving", "output", "workers", "checkpoint", "resume")
-#: What does not change a result and is not part of its key.
+#: Settings that do not change a result and are not part of its key.
 _NOT_IN_A_KEY = ("memory", "checkpoint", "resume")
-#: What a plan holds for a setting of each declared type, and for settings that people write as text.
+#: The type in a plan of each declared type of setting, and of settings that are written as text.
 _KINDS = {
     "bool": bool, "int": int, "float": NUMBER, "str": str, "Sequence[int]": [int], "Sequence[float]": [NUMBER],
     "Sequence[str]": [str],    "Mapping[str, Any]": {str: object}, "Mapping[str, str]": {str: str},
@@ -30,7 +30,7 @@ _AS_TEXT = {"surface": bool, "surface_method": str, "pixel_size": str, "memory":
 
 
 def read_plan(file: Path) -> tuple[list[Path], Settings]:
-    """The captures and settings of a plan of a batch, in TOML; paths are relative to the plan."""
+    """Read the captures and settings of a batch plan in TOML; paths are relative to the plan."""
     document = read_toml(file, "plan")
     check_facts(document, _plan_spec(), lambda problem: _bad_plan(file, problem), closed=True)
     captures = document.pop("captures")
@@ -60,7 +60,7 @@ def _bad_plan(file: Path, problem: str) -> ParameterError:
 
 
 def check_settings(settings: Settings) -> None:
-    """Raise what would be wrong with every capture, before the first is read."""
+    """Raise errors that would affect every capture, before the first is read."""
     from photostereo.pipeline.pipeline import Pipeline
 
     Pipeline("", settings).check()
@@ -71,7 +71,7 @@ def check_settings(settings: Settings) -> None:
 
 
 def key_of(settings: Settings, capture: str) -> str:
-    """Twenty-four digits that depend on a capture's files (their fingerprint) and on what is computed from them."""
+    """Return 24 digits that depend on a capture's files (their fingerprint) and on the settings that affect the results."""
     reading = settings.reading.given()
     for label in NAMED_FILES:
         path = settings.reading.path_of(label)

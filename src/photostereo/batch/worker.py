@@ -1,4 +1,4 @@
-"""What every worker process observes, and what it does with one capture: complete results or none."""
+"""Rules for every worker process, and how it solves one capture: complete results or none."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def run_safely(work: Callable[[], O], fail: Callable[[str, str], O]) -> O:
-    """Run a job; whatever goes wrong with it is an outcome, made by ``fail`` from words and a code."""
+    """Run a job; any error becomes an outcome, made by ``fail`` from a message and a code."""
     with _ONE_AT_A_TIME:
         try:
             set_threads()
@@ -56,7 +56,7 @@ def run_safely(work: Callable[[], O], fail: Callable[[str, str], O]) -> O:
 
 
 def set_threads() -> None:
-    """As many Numba threads as the worker has of its own; NUMBA_NUM_THREADS, if set, has priority."""
+    """Use as many Numba threads as the worker owns; NUMBA_NUM_THREADS, if set, has priority."""
     if "NUMBA_NUM_THREADS" in os.environ:
         return
     try:
@@ -72,10 +72,10 @@ def set_threads() -> None:
 
 @cache
 def warm_up(method: str, device: str = "cpu") -> None:
-    """Compile a method's kernels, or load them from Numba's cache on disk, by a small solve.
+    """Compile a method's kernels, or load them from Numba's cache on disk, by running a small solve.
 
-    A run calls this before it starts its workers: with a cold cache each of them would compile the same kernels.
-    Workers call it before they measure a time.
+    A run calls this before it starts its workers, which would otherwise all compile the same kernels if the cache is cold.
+    Workers call it before they measure times.
     """
     from photostereo.solver.solve import solve
 
@@ -90,23 +90,23 @@ def warm_up(method: str, device: str = "cpu") -> None:
             warnings.simplefilter("ignore")
             values = {name: value for name, value in brief.items() if name in known}
             solve(capture, method, device=entry.device_or_cpu(device), **values)
-    except Exception:  # the job itself will report what is wrong
+    except Exception:  # the job itself will report the error
         return
 
 
 def run_capture(
     path: Path, out: Path, key: str, settings: Settings, command: list[str], share: int = 1
 ) -> Outcome:
-    """Solve one capture; whatever goes wrong with it is an outcome, not an exception.
+    """Solve one capture; any error becomes an outcome, not an exception.
 
-    A folder ``out`` that bears the key (of the capture with these settings) is complete and is not made again. ``share``
+    A folder ``out`` with this key (of the capture with these settings) is complete and is not computed again. ``share``
     workers share the memory of a machine; a capture that does not fit is solved in parts.
     """
     return run_safely(partial(_solve, path, out, key, settings, command, share), failure)
 
 
 def _finished(out: Path, key: str) -> Outcome | None:
-    """The outcome of results that are there already: their worker died before it could report them."""
+    """Return the outcome of existing results whose worker died before it could report them."""
     try:
         facts = read_json(out / "summary.json", "summary", remedy="")["batch"]
         if facts.pop("key") != key:
@@ -118,10 +118,10 @@ def _finished(out: Path, key: str) -> Outcome | None:
 
 def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[str], share: int) -> Outcome:
     if (outcome := _finished(out, key)) is not None:
-        clear_leftovers(out)  # of the worker that died
+        clear_leftovers(out)  # left by the worker that died
         return outcome
     began = time.perf_counter()
-    settings = settings.changed(workers=1)  # to decode: the other workers have the other cores
+    settings = settings.changed(workers=1)  # for decoding: the other workers use the other cores
     if settings.solving.memory is None:
         settings = settings.changed(memory=available_memory() // (2 * share))
     pipeline = Pipeline(path, settings, deal=partial(share_bands, path, settings))
@@ -138,7 +138,7 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
         own = {"key": key, "seconds": outcome.seconds, "figures": outcome.figures}
         return {"batch": {**own, "warnings": outcome.warnings}}
 
-    # By force: results of other settings or of older photographs are replaced, at the very end.
+    # Forced: results of other settings or older photographs are replaced, at the very end.
     with warnings.catch_warnings(), pipeline.writing(out, force=True) as (folder, _):
         warnings.simplefilter("ignore")
         pipeline.fill(folder, command=command, further=facts)
@@ -147,12 +147,12 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
 
 
 def figures_of(pipeline: Pipeline) -> dict[str, float]:
-    """Numbers that show which captures of a batch went wrong.
+    """Return numbers that show which captures of a batch went wrong.
 
-    ``expected`` (expected error, degrees), ``flawed`` (1 if a problem was found: not good then), ``mask_share``,
+    ``expected`` (expected error, degrees), ``flawed`` (1 if a problem was found, so it cannot be good), ``mask_share``,
     ``dark`` and ``saturated`` (shares of the values), ``albedo`` (median), ``tilt`` (mean angle between normals and
-    camera, degrees), ``away`` (share of normals that face away), of photographs in memory also ``residual`` (what a
-    matte surface leaves unexplained) and, if there is truth, ``error`` (mean, degrees).
+    camera, degrees), ``away`` (share of normals that face away); for photographs in memory also ``residual`` (brightness
+    that a matte surface leaves unexplained) and, if there is truth, ``error`` (mean, degrees).
     """
     capture, result, expected = pipeline.at_hand, pipeline.solution, pipeline.expected
     dark = pipeline.diagnosis.dark_count
@@ -174,20 +174,20 @@ def figures_of(pipeline: Pipeline) -> dict[str, float]:
     return {name: float(f"{value:.6g}") for name, value in figures.items() if math.isfinite(value)}
 
 
-# A capture too large for one worker: its bands are tasks of their own, on whichever workers are free. The worker that has
-# the capture learns the dictionary and joins the bands. Each worker opens the capture once and keeps what it decodes on
-# its own disk. The result is that of one worker alone, bit for bit: the bands are the same.
+# The bands of a capture too large for one worker are separate tasks, run by any free workers. The worker that has the
+# capture learns the dictionary and joins the bands. Each worker opens the capture once and keeps the decoded photographs
+# on its own disk. The result is bit for bit that of a single worker, because the bands are the same.
 
-#: The capture whose bands this process has solved last, with what it was opened for.
+#: The capture whose bands this process solved last, and the path and settings with which it was opened.
 _opened: tuple[tuple[Path, Settings], Capture] | None = None
 
 
 def share_bands(
     path: Path, settings: Settings, capture: Capture, bands: Sequence[Band], learned: Learned
 ) -> Iterator[tuple[Band, SolvedBand]]:
-    """Solve the bands of a capture on the workers of the cluster that this process belongs to.
+    """Solve the bands of a capture on the workers of this process's cluster.
 
-    Outside of a cluster, or without a second worker, they are solved here, one after the other.
+    Outside a cluster, or without a second worker, they are solved here, one after the other.
     """
     if len(bands) < 2 or _others() < 1:
         for band in bands:
@@ -195,8 +195,8 @@ def share_bands(
         return
     from distributed import as_completed, worker_client
 
-    with worker_client() as client:  # gives its place up while it waits: a band may take it
-        # To all of them: tasks go where what they need lies already.
+    with worker_client() as client:  # frees its slot for a band while it waits
+        # Broadcast, because tasks go to workers that already have their data.
         taught = client.scatter(learned, broadcast=True, hash=False)
         waiting = {
             client.submit(_solve_there, path, settings, band, taught, pure=False): band for band in bands
@@ -209,7 +209,7 @@ def _solve_there(path: Path, settings: Settings, band: Band, learned: Learned) -
     global _opened
     set_threads()
     if _opened is None or _opened[0] != (path, settings):
-        _opened = None  # its space on disk first
+        _opened = None  # frees its disk space first
         capture = Pipeline(path, settings).capture
         capture.photographs.keep_decoded()
         _opened = ((path, settings), capture)
@@ -225,7 +225,7 @@ def _solve_band(capture: Capture, settings: Settings, band: Band, learned: Learn
 
 
 def _others() -> int:
-    """Workers of this process's cluster beside it; 0 if it is no worker."""
+    """Return the number of other workers in this process's cluster; 0 if it is not a worker."""
     try:
         from distributed import get_worker
 

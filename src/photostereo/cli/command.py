@@ -1,8 +1,8 @@
-"""Declares a command: groups of options as dataclasses, ``--quiet`` and ``--json`` for all that print results.
+"""Declare commands: groups of options are dataclasses; every command that prints results has ``--quiet`` and ``--json``.
 
-Options and arguments are the defaults of parameters, made by :func:`option` and :func:`argument`. A parameter whose type
-is a dataclass stands for its fields, each an option. The command talks to its ``terminal`` and returns facts, which are
-printed as one JSON object if ``--json`` was given.
+Options and arguments are defaults of parameters, made by :func:`option` and :func:`argument`. A parameter whose type
+is a dataclass stands for the fields of the dataclass, each an option. A command prints to its ``terminal`` and returns
+facts, which ``--json`` prints as one JSON object.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from photostereo.cli.terminal import Terminal
 
 Facts = Mapping[str, Any]
 
-#: The default of what has to be given.
+#: The default of a required option or argument.
 REQUIRED = ...
-#: The panels of a command's help, in their order.
+#: The panels of a command's help, in order.
 PANELS = INPUT, LIGHTS, METHOD, OUTPUT, RESOURCES, ADVANCED = (
     "Input",
     "Lights",
@@ -33,7 +33,7 @@ PANELS = INPUT, LIGHTS, METHOD, OUTPUT, RESOURCES, ADVANCED = (
     "Resources",
     "Advanced",
 )
-#: The exit code of a command that went through but for some of its jobs; 2 is an error that stopped it.
+#: The exit code of a command that finished but had failed jobs; 2 is an error that stopped the command.
 SOME_FAILED = 1
 
 
@@ -46,23 +46,23 @@ def option(
     default: Any = None,
     **more: Any,
 ) -> Any:
-    """An option in a panel of the help. Its flag is its name, ``--pixel-size``, unless ``flags`` ("--out -o") are given."""
+    """Declare an option in a panel of the help. Its flag is its name unless ``flags`` ("--out -o") is set."""
     if isinstance(default, bool) or "/" in flags:
         metavar = ""  # a flag takes no value
     return typer.Option(default, *flags.split(), help=help, rich_help_panel=panel, metavar=metavar, **more)
 
 
 def argument(help: str, metavar: str | None = None, *, default: Any = REQUIRED, **more: Any) -> Any:
-    """An argument, which has to be given unless it has a default."""
+    """Declare an argument, which is required unless it has a default."""
     return typer.Argument(default, help=help, metavar=metavar, **more)
 
 
 QUIET = option("Print nothing but errors.", flags="--quiet -q", default=False)
-JSON = option("Print one JSON object and nothing else; errors too.", flags="--json", default=False)
+JSON = option("Print one JSON object and nothing else, even for errors.", flags="--json", default=False)
 
 
 def command(function: Callable[..., Facts | None]) -> Callable[..., None]:
-    """A function as Typer takes it, with its groups of options unfolded.
+    """Convert a function into a Typer command, with its groups of options expanded.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def command(function: Callable[..., Facts | None]) -> Callable[..., None]:
         if facts is not None and facts.get("failed"):
             raise typer.Exit(SOME_FAILED)
 
-    # By name only, as Typer calls it: the order is then free. What few people need comes last in the help.
+    # Typer passes everything by name, so the order is free. Rarely used options come last in the help.
     declared = sorted(
         (option.replace(kind=_BY_NAME, default=_named(option)) for option in declared), key=_place
     )
@@ -121,7 +121,7 @@ def command(function: Callable[..., Facts | None]) -> Callable[..., None]:
 
 
 def _named(option: inspect.Parameter) -> Any:
-    """The description of an option with its flag; Typer's own would have a second one, ``--no-``."""
+    """Return the option's declaration with an explicit flag; Typer's default would add a second one, ``--no-``."""
     info = copy(option.default)
     if isinstance(info, OptionInfo) and not info.param_decls:
         info.param_decls = (f"--{option.name.replace('_', '-')}",)

@@ -25,7 +25,7 @@ from photostereo.cli.terminal import Terminal
 
 
 def complete_methods(incomplete: str) -> list[str]:
-    """What ``--methods <TAB>`` offers after the last comma; a method is not offered twice."""
+    """Complete ``--methods <TAB>`` after the last comma; a method is not offered twice."""
     given, comma, last = incomplete.rpartition(",")
     return [given + comma + name for name in complete_method(last) if name not in given.split(",")]
 
@@ -74,7 +74,7 @@ def compare(
         return compare_results(sources, out, truth, size, force, terminal)
     if truth is not None:
         raise ps.ParameterError(
-            "--truth applies to existing results; a capture brings its own truth.", code="not-for-captures"
+            "--truth applies to existing results; a capture contains its own.", code="not-for-captures"
         )
     of_each = parameters_by_method(parse_parameters(parameters), names(methods))
     surface = SurfaceChoice(pixel_size=size, formats=("ply", "glb") if meshes else ())
@@ -115,7 +115,7 @@ def compare(
 def parameters_by_method(
     parameters: Mapping[str, str], methods: Sequence[str] | None = None
 ) -> dict[str, dict[str, Any]]:
-    """The methods to compare (all by default), each with its own of the parameters ``METHOD.name``, checked.
+    """Return the methods to compare (default: all), each with its checked ``METHOD.name`` parameters.
 
     >>> parameters_by_method({"pls.p": "3"}, ["ls", "pls"])
     {'ls': {}, 'pls': {'p': '3'}}

@@ -30,7 +30,7 @@ def compare_results(
     force: bool,
     terminal: Terminal,
 ) -> dict[str, Any]:
-    """Write a folder with a page, and beside it what the page needs to be served pixel by pixel."""
+    """Write a folder with a page and the data from which the page can be served pixel by pixel."""
     from photostereo.report import write_comparison
 
     for source in sources:
@@ -43,7 +43,7 @@ def compare_results(
     )
     results = [ps.Reconstruction.load(source) for source in sources]
     known = None if truth is None else truth_of(truth)
-    # Page and server cut their tiles around the same pixels: those that all results know.
+    # Page and server cut their tiles around the same pixels: those that are valid in all results.
     mask = basis_of(results, None, known).mask
     results = [replace(result, mask=mask) for result in results]
     sizes = {size_of_result(source) for source in sources}
@@ -91,7 +91,7 @@ def _rows(
     expected: Sequence[dict[str, Any] | None],
     against: FloatArray,
 ) -> list[dict[str, Any]]:
-    """Angles to the truth or to the first result, and expected errors, in degrees; all have one mask."""
+    """Return angles to the truth or to the first result, and expected errors, in degrees; all share one mask."""
     rows = []
     for name, result, expects in zip(names, results, expected, strict=True):
         angle = ps.angular_error(result.normals, against, result.mask)[result.mask]

@@ -11,7 +11,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def comparison_table(rows: Rows) -> Table:
-    """The errors or, without a truth, the brightness that is left unexplained; the lowest is the best."""
+    """Table of errors or, without truth, of unexplained brightness; the lowest value is the best."""
     figures = {"unexplained": "{percent:.1f} %"}
     known = all(row["mean"] is not None for row in rows)
     if known:
@@ -22,7 +22,7 @@ def comparison_table(rows: Rows) -> Table:
 
 
 def results_table(rows: Rows, first: str | None) -> Table:
-    """Angles to the truth, the lowest in bold, or to the ``first`` result; and what each result expects of itself."""
+    """Table of angles to the truth (lowest in bold) or to the ``first`` result, with the expected error of each result."""
     heading = "mean error" if first is None else f"mean angle to {first}"
     angles = {heading: "{mean:.2f}°", "median": "{median:.2f}°", "90 % below": "{p90:.2f}°"}
     columns = {"result": "{name}", "method": "{method}", **angles, **_EXPECTED}
@@ -33,7 +33,7 @@ _EXPECTED = {"expected error": "{expects}"}
 
 
 def _table(title: str, rows: Rows, columns: Mapping[str, str], best: tuple[str, int] | None) -> Table:
-    """``columns`` has the format of a cell by its heading; ``best`` is a value and its column: the lowest is marked."""
+    """``columns`` maps headings to cell formats; ``best`` is a value and its column, where the lowest is marked."""
     lines = []
     for row in rows:
         expects = "" if row["expected"] is None else f"{row['expected']:.1f}°, {row['grade']}"

@@ -1,4 +1,4 @@
-"""``photostereo corrupt``: a capture with noise added, on disk."""
+"""``photostereo corrupt``: write a capture with added noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``photostereo demo``: a synthetic object and noisy photographs, least squares and the default method side by side."""
+"""``photostereo demo``: least squares and the default method on noisy photographs of a synthetic object."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from photostereo.cli.options import FORCE, output
 from photostereo.cli.terminal import Terminal
 
 PHOTOGRAPHS, SIZE = 20, 400
-#: As much noise as signal: what a hand-held light and a short exposure in the dark give.
+#: As much noise as signal, typical of a hand-held light and a short exposure in the dark.
 SNR_DB = 0.0
 #: Least squares, the method of the paper, and the default method.
 METHODS = ("ls", "pdlnv", "dlnet")

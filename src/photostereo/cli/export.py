@@ -1,4 +1,4 @@
-"""``photostereo export``: a result in the formats that other programs open."""
+"""``photostereo export``: write a result in formats that other programs open."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def export(
     to: str = option(f"Comma-separated formats: {', '.join(FORMAT_NAMES)}.", default="glb,tiff,ptm,relight"),
     out: Path | None = option("Folder (default: RESULT-export).", metavar="DIR", flags="--out -o"),
     pixel_size: str | None = PIXEL_SIZE,
-    photographs: Path | None = option("Estimate a material's roughness from these.", metavar="CAPTURE"),
+    photographs: Path | None = option("Estimate roughness from this capture.", metavar="CAPTURE"),
     tileable: bool = option("Make a material that tiles seamlessly.", default=False),
     texels: int | None = TEXELS,
     stretch: bool = option("Scale a material's base color to its full range.", default=False),

@@ -1,4 +1,4 @@
-"""``photostereo info``: what was found in a capture, and what is wrong with it."""
+"""``photostereo info``: what a capture contains, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from photostereo.cli.options import CAPTURE, Reading
 from photostereo.cli.terminal import Terminal
 from photostereo.core.findings import as_finding
 
-#: Bytes that photographs and their diagnosis may take; of larger ones every n-th pixel is diagnosed.
+#: Memory limit, in bytes, for the photographs and their diagnosis; of larger captures every n-th pixel is diagnosed.
 IN_MEMORY = 800_000_000
 
 
@@ -66,7 +66,7 @@ def _say_photographs(terminal: Terminal, facts: Mapping[str, Any]) -> None:
 def _what_there_is(
     capture: Path, options: ReadOptions, problem: ps.CaptureError, terminal: Terminal
 ) -> dict[str, Any]:
-    """What was found in a capture that cannot be solved, without lights and mask; raises if that is nothing."""
+    """Return what can be read of an unsolvable capture without lights and mask; raise if nothing can be read."""
     from photostereo.capture.loading import read_lazily
 
     plain = replace(options, lights=ESTIMATE, ball=None, circle=None, mask="full", edits=False, color=True)

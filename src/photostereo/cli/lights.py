@@ -36,7 +36,7 @@ def lights(
     target = out or capture / "lights.csv"
     place = capture.absolute() if capture.is_symlink() and not capture.exists() else capture.resolve()
     shown = target.with_suffix(".png") if out else place.parent / f"{place.name}-lights.png"
-    with ExitStack() as both:  # what is in the way is reported before the work
+    with ExitStack() as both:  # existing files are reported before the work starts
         table = both.enter_context(replacing_file(target, force=force))
         drawn = both.enter_context(replacing_file(shown, force=force)) if picture else None
         terminal.stage("lights")
@@ -69,7 +69,7 @@ def lights(
 
 
 def lights_table(calibration: Calibration) -> Any:
-    """One row for each photograph; if all have the same source, it is named once, below."""
+    """Table with one row per photograph; if all have the same source, it is stated once, below."""
     sources = tuple(dict.fromkeys(calibration.found_from))
     several = len(sources) > 1
     rows = []

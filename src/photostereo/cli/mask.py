@@ -1,4 +1,4 @@
-"""``photostereo mask``: the mask of the object, to edit."""
+"""``photostereo mask``: write the mask of the object for editing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def mask(
     out: Path | None = output("Picture (default: CAPTURE/mask.png).", "FILE"),
     force: bool = FORCE,
 ) -> dict[str, Any]:
-    """Find the object and write its mask at full size, to edit in any image editor."""
+    """Find the object and write its mask at full size, for editing in any image editor."""
     import numpy as np
 
     from photostereo.capture.loading import read_lazily

@@ -1,4 +1,4 @@
-"""``photostereo mesh``: depth and meshes again, with other options, or from any normal map."""
+"""``photostereo mesh``: rebuild depth and meshes with other options, or from any normal map."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def mesh(
         summary = {"capture": source.stem, "method": "normal map"}
     used = [] if in_place else [source, *([mask] if mask is not None else [])]
     renewed = SURFACE_FILES if in_place else None
-    # The old surface goes only when the new one is complete: everything else is copied beside it.
+    # The old surface is removed only once the new one is complete: everything else is copied next to it.
     with replacing_directory(target, force=force or in_place, keep=used, renew=renewed) as folder:
         if in_place:
             _copy_all_but_surface(source, folder)

@@ -1,7 +1,7 @@
-"""Options that more than one command has, declared once.
+"""Options shared by several commands, declared once.
 
-A group is a dataclass whose fields are the options; its fields have the names of the settings that they fill in (see
-:mod:`photostereo.pipeline.settings`). What few people need is in the panel "Advanced" of the help.
+A group is a dataclass whose fields are options, named after the settings that they fill in (see
+:mod:`photostereo.pipeline.settings`). Rarely used options are in the panel "Advanced" of the help.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from photostereo.results.format_names import LEAST_TEXELS, MOST_TEXELS
 
 
 def complete_method(incomplete: str) -> list[str]:
-    """What ``--method <TAB>`` offers."""
+    """Complete ``--method <TAB>``."""
     from photostereo.solver.choice import WORDS
     from photostereo.solver.methods import method_names
 
@@ -41,7 +41,7 @@ def output(help: str = "Folder for the results.", metavar: str = "OUT", default:
 
 
 CAPTURE = argument("Folder of photographs, .lp or .npz file.", "CAPTURE")
-#: Of commands that go on with what is there.
+#: For commands that continue earlier runs.
 GROWING = "Folder for the results; continues an earlier run."
 FORCE = option("Replace an existing OUT.", OUTPUT, flags="--force -f", default=False)
 PIXEL_SIZE = option("Width of a pixel: 0.1mm, 50um, 0.002in (no unit: mm).", OUTPUT, "SIZE")
@@ -87,7 +87,7 @@ class Reading:
     card: str | None = CARD
     lights_axes: str | None = option("Axes of the light file: x,-y,z if y points down.", ADVANCED, "X,Y,Z")
     reverse_lights: bool = option(
-        "The light file points from the light to the object.", ADVANCED, default=False
+        "Vectors in the light file point from the light to the object.", ADVANCED, default=False
     )
     lights_strengths: str = option(
         "Light strengths: given (in the light file) or unknown (estimate them).", ADVANCED, default="given"
@@ -113,7 +113,7 @@ class Reading:
     )
 
     def options(self) -> ReadOptions:
-        """For the library."""
+        """Convert to the library's options."""
         return read_options(self)
 
 
@@ -129,7 +129,7 @@ class BallReading:
 
 
 def read_options(group: Reading | BallReading) -> ReadOptions:
-    """A group of options for the library; what is not an option of the group has its default."""
+    """Convert a group to the library's options; settings without an option keep their defaults."""
     values = {entry.name: getattr(group, entry.name) for entry in fields(group)}
     values |= {name: values[name] or () for name in ("leave_out", "keep") if name in values}
     for name, count in (("circle", 3), ("card", 4), ("crop", 4)):
@@ -174,7 +174,7 @@ class Making:
     )
 
     def settings(self, given: Collection[str]) -> dict[str, Any]:
-        """The settings, by name, of the options that were given on the command line."""
+        """Return the settings, by name, of the options given on the command line."""
         values = {name: value for name, value in vars(self).items() if name in given}
         if "parameters" in values:
             values["parameters"] = parse_parameters(self.parameters)
@@ -186,7 +186,7 @@ class Making:
 
 
 def seen_from_anywhere(reading: ReadOptions) -> dict[str, Any]:
-    """The options that were given; paths in full, as workers may run in another folder (words such as "full" stay)."""
+    """Return the given options with absolute paths, as workers may run in another folder (words such as "full" stay)."""
     given = reading.given()
     for name in NAMED_FILES:
         if name in given and Path(given[name]).exists():
@@ -195,7 +195,7 @@ def seen_from_anywhere(reading: ReadOptions) -> dict[str, Any]:
 
 
 def parse_parameters(settings: list[str] | None, example: str = "--set mu=0.05") -> dict[str, str]:
-    """Names and values of a repeated option such as ``--set``.
+    """Parse names and values of a repeated option such as ``--set``.
 
     >>> parse_parameters(["mu=0.05", "p = 3"])
     {'mu': '0.05', 'p': '3'}
@@ -210,7 +210,7 @@ def parse_parameters(settings: list[str] | None, example: str = "--set mu=0.05")
 
 
 def names(text: str | None) -> list[str] | None:
-    """Names with commas between them; None if nothing was given.
+    """Split comma-separated names; None if nothing was given.
 
     >>> names("ls, pdlnv,")
     ['ls', 'pdlnv']
@@ -219,7 +219,7 @@ def names(text: str | None) -> list[str] | None:
 
 
 def numbers(text: str | None, count: int, option: str, *, whole: bool = False) -> tuple[float, ...] | None:
-    """``count`` numbers with commas between them; an error that names the option otherwise.
+    """Parse ``count`` comma-separated numbers; an error names the option.
 
     >>> numbers("120,80,30.5", 3, "--circle")
     (120.0, 80.0, 30.5)
@@ -237,10 +237,10 @@ def numbers(text: str | None, count: int, option: str, *, whole: bool = False) -
 
 @dataclass(frozen=True)
 class Running:
-    """Where jobs run, and for how long."""
+    """Where jobs run, and their time limits."""
 
     workers: int | None = option("Processes on this machine (default: one per core).", RESOURCES, min=1)
-    retry_failed: bool = option("Retry what failed earlier.", RESOURCES, default=False)
+    retry_failed: bool = option("Retry jobs that failed earlier.", RESOURCES, default=False)
     scheduler: str | None = option(
         "Dask scheduler, e.g. tcp://host:8786 (default: this machine).", ADVANCED, "ADDRESS"
     )
@@ -258,5 +258,5 @@ class Running:
     )
 
     def options(self) -> RunOptions:
-        """For the library."""
+        """Convert to the library's options."""
         return RunOptions(**vars(self))

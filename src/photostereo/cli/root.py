@@ -22,22 +22,22 @@ from photostereo.io.names import printable
 from photostereo.runtime.signals import ended_by, orderly_signals
 from photostereo.runtime.threads import shorten_spinning
 
-#: In the order in which ``--help`` lists them, under these headings. Each is the function of its name: in the module of
-#: its name, or announced by another package.
+#: Commands under their headings, in the order of ``--help``. Each is a function in the module of the same name, or comes
+#: from another package.
 COMMANDS = {
     "From photographs to results": "app demo info lights mask solve compare methods batch",
     "Working with results": "view mesh export figure",
     "Test data": "scene corrupt",
     "Research": "sweep reproduce train",
 }
-#: Those of them that the package photostereo-lab announces.
+#: Commands provided by the package photostereo-lab.
 OF_THE_LAB = {"figure", "sweep", "reproduce", "train"}
-#: The heading of those that are not in the list.
+#: The heading of commands that are not listed above.
 OTHERS = "From other packages"
 
 
 class Shell(TyperGroup):
-    """The group of all commands; it knows whether the answer, an error included, is to be JSON."""
+    """The group of all commands; knows whether output, including errors, must be JSON."""
 
     as_json = False
 
@@ -64,19 +64,19 @@ app = typer.Typer(
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *place: object) -> None:
-    """Warnings that no command has caught, such as those about plugins, without the line of code."""
+    """Print warnings that no command has caught, such as those about plugins, without the line of code."""
     typer.echo(f"Warning: {printable(str(message))}", err=True)
 
 
 def check_command(function: FunctionType) -> None:
-    """Whether Typer can make a command of it."""
+    """Raise if Typer cannot turn the function into a command."""
     alone = typer.Typer()
     alone.command()(command(function))
     typer.main.get_command(alone)
 
 
 def commands() -> Iterator[tuple[str, FunctionType]]:
-    """All commands with their headings; those of other packages never take a name of ours."""
+    """Yield all commands with their headings; those of other packages never replace a built-in command."""
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning  # type: ignore[assignment]
         functions = announced("photostereo.commands", FunctionType, check_command)
@@ -97,7 +97,7 @@ for heading, function in commands():
 
 
 def main() -> None:
-    """The entry point: errors that the user can fix become one paragraph (or a JSON object) and exit code 2."""
+    """Run the command line: errors that the user can fix become one paragraph (or a JSON object) and exit code 2."""
     with orderly_signals():
         shorten_spinning()  # before NumPy is loaded
         for stream in (sys.stdout, sys.stderr):  # a terminal without × or ° shows question marks
@@ -107,7 +107,7 @@ def main() -> None:
         warnings.showwarning = _show_warning  # type: ignore[assignment]
         try:
             code = app(standalone_mode=False)
-            if ended_by() is not None:  # Typer may have made an ordinary exit of it
+            if ended_by() is not None:  # Typer may have turned it into an ordinary exit
                 code = end_with(None, as_json=Shell.as_json)
         except BaseException as problem:
             if isinstance(problem, SystemExit) and ended_by() is None:

@@ -14,25 +14,25 @@ from photostereo.io.json_text import json_text
 from photostereo.io.names import printable
 from photostereo.runtime.signals import END, ended_by, tell_end
 
-#: If Python itself runs out of memory, the reason is not known.
+#: Used if Python itself runs out of memory: the cause is unknown.
 NO_MEMORY = "There is not enough memory. Use fewer or smaller photographs, or crop them."
 
 
 def print_json(facts: Mapping[str, Any]) -> None:
-    """One line on standard output, in ASCII: it may take no other letters, and file names may hold anything."""
+    """Print one line in ASCII: standard output may not support other characters, and file names may contain any."""
     sys.stdout.write(json_text(facts, indent=None, ascii_only=True) + "\n")
     sys.stdout.flush()
 
 
 def end_with(problem: BaseException | None, *, as_json: bool) -> int:
-    """Report an exception, or a signal that has become none; the exit code. A bug is raised as it is.
+    """Report an exception, or a signal that raised none, and return the exit code. Bugs are raised unchanged.
 
     As JSON an error is ``{"error": {"kind", "code", "message", "file", "values"}}``. Kinds: ``capture``, ``parameter``,
-    ``output``, ``dependency``, ``usage`` (the command line itself), ``memory``, ``system`` (what the operating system
-    refused), ``interrupted``, ``internal`` (a bug; its traceback goes to standard error).
+    ``output``, ``dependency``, ``usage`` (the command line itself), ``memory``, ``system`` (an error of the operating
+    system), ``interrupted``, ``internal`` (a bug; its traceback goes to standard error).
     """
-    # Some versions of Typer bring a Click of their own: its errors are known by what they offer, and Abort, which Click
-    # makes of Ctrl-C, by its name.
+    # Some versions of Typer bundle their own Click: its errors are recognized by their attributes, and Abort, which Click
+    # raises on Ctrl-C, by its name.
     usage = getattr(problem, "format_message", None)
     stopped = isinstance(problem, (Cancelled, KeyboardInterrupt)) or type(problem).__name__ == "Abort"
     if ended_by() is not None or stopped or problem is None:
@@ -40,7 +40,7 @@ def end_with(problem: BaseException | None, *, as_json: bool) -> int:
     if isinstance(problem, PhotostereoError):
         return _fail({"file": None, "values": {}, **problem.as_dict("terminal")}, as_json)
     unloadable = isinstance(problem, ImportError) and "failed to map segment" in str(problem)
-    if isinstance(problem, MemoryError) or unloadable:  # a library did not fit
+    if isinstance(problem, MemoryError) or unloadable:  # a library did not fit into memory
         return _fail(_facts("memory", NO_MEMORY), as_json)
     if usage is not None and as_json:
         return _fail(_facts("usage", usage()), as_json)
@@ -68,7 +68,7 @@ def _end(as_json: bool) -> int:
 
 
 def _fail(facts: Mapping[str, Any], as_json: bool, code: int = 2) -> int:
-    """One paragraph in one piece, so that a path can be copied from it; or an object."""
+    """Print one unwrapped paragraph, so that paths can be copied from it, or a JSON object."""
     if as_json:
         print_json({"error": facts})
         return code

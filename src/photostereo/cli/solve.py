@@ -1,4 +1,4 @@
-"""``photostereo solve``: from a folder of photographs to everything in OUT."""
+"""``photostereo solve``: compute all results from a folder of photographs."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _conclude(terminal: Terminal, pipeline: ps.Pipeline, written: Written, targe
 
 
 def error_words(error: ps.ErrorSummary) -> str:
-    """The angular error in a sentence; if some pixels have no truth, without them first and with them after."""
+    """Describe the angular error; if some pixels have no truth, first without and then with them."""
     with_all = f"mean {error.mean:.2f}°, median {error.median:.2f}°"
     if not error.unknown_truth:
         return f"Angular error: {with_all}"

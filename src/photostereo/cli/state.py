@@ -1,4 +1,4 @@
-"""What a command says about a capture before it works on it: its lights, likely mistakes, and the worst of ``info``."""
+"""Messages about a capture before work starts: its lights, likely mistakes, and the worst findings of ``info``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import photostereo as ps
 from photostereo.cli.terminal import Terminal
 from photostereo.core.findings import as_finding
 
-#: Notes about the source of the lights, which has a line of its own.
+#: Notes about the source of the lights, which is reported on a separate line.
 _SAID_HERE = ("no-lights", "lights-from-ball")
 
 
@@ -18,7 +18,7 @@ def capture_line(capture: ps.Capture, *, in_color: bool = False) -> str:
 
 
 def report_state(terminal: Terminal, pipeline: ps.Pipeline) -> None:
-    """The capture, how it was read, where the lights come from, and problems; minor notes are left to ``info``."""
+    """Report the capture, how it was read, the source of the lights, and problems; minor notes are left to ``info``."""
     if terminal.quiet:
         return
     in_color = getattr(pipeline.capture.photographs, "is_color", False)

@@ -1,4 +1,4 @@
-"""What the command line shows while it works and when it is done: rich in a terminal, plain lines elsewhere."""
+"""Output of the command line, during work and at the end: rich in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from photostereo.runtime.signals import work_begins
 if TYPE_CHECKING:
     from rich.console import Console
 
-#: Without a terminal, one line of progress at most this often, in seconds.
+#: Minimum time between lines of progress without a terminal, in seconds.
 PLAIN_INTERVAL = 5.0
-#: Stages below this share of the whole time are not named at its end, to keep the line short.
+#: Stages that take less than this share of the total time are not listed in the summary, to keep it short.
 NAMED_SHARE = 0.03
-#: Letters of a word in a table that are never broken; paths are longer.
+#: Words in a table up to this number of letters are never broken; paths are longer.
 LONGEST_WORD = 16
 
 
 class Terminal(RunControl):
-    """Messages go to standard output, progress and errors to standard error. A context manager.
+    """A context manager that prints messages to standard output, progress and errors to standard error.
 
-    In a terminal one line shows the present stage, with a bar and the time left; it is taken away before anything else
-    is printed. Elsewhere a line is printed every few seconds.
+    In a terminal, one line shows the current stage with a bar and the time left; it is removed before anything else is
+    printed. Elsewhere, a line is printed every few seconds.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Terminal(RunControl):
 
         work_begins()
         self.quiet = quiet
-        #: Names of the options that stand on the command line.
+        #: Names of the options given on the command line.
         self.given: frozenset[str] = frozenset()
         self.out = out or Console(highlight=False)
         self.err = err or Console(stderr=True, highlight=False)
@@ -48,7 +48,7 @@ class Terminal(RunControl):
         self._total: int | None = None
         self._done = 0
         self._pace = Pace()
-        self._printed = time.monotonic()  # the last line of progress, without a terminal
+        self._printed = time.monotonic()  # time of the last progress line, without a terminal
 
     def __enter__(self) -> Terminal:
         self._announcing = announcing(self._say_compiling)
@@ -65,7 +65,7 @@ class Terminal(RunControl):
     # Messages.
 
     def say(self, text: Any = "") -> None:
-        """A line or a table for the user, unless quiet is set."""
+        """Print a line or a table unless quiet is set."""
         self._print(self.out, text)
 
     def table(self, title: str | None, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -90,7 +90,7 @@ class Terminal(RunControl):
         console.print(text)
 
     def summary(self) -> str:
-        """Where the time went, e.g. ``"Time: photographs 1.2 s, iterations 4.0 s, other 0.3 s"``; ends the last stage."""
+        """Return the time per stage, e.g. ``"Time: photographs 1.2 s, iterations 4.0 s, other 0.3 s"``. Ends the stage."""
         self.finish()
         total = sum(self.seconds.values())
         named = {name: spent for name, spent in self.seconds.items() if spent >= NAMED_SHARE * total}
@@ -115,7 +115,7 @@ class Terminal(RunControl):
         self._note = f"cost {record.cost:.5g}, change {record.change:.1g}{error}"
 
     def progress(self, now: Progress) -> None:
-        """Many jobs: their counts instead of steps."""
+        """Show the counts of many jobs instead of steps."""
         if now.done + now.failed != self._done:
             self._pace.note(now.done + now.failed)
         self._total, self._done = now.total, now.done + now.failed
@@ -151,17 +151,17 @@ class Terminal(RunControl):
         note = self._note if len(self._note) <= room else ""
         (task,) = self._bar.task_ids
         self._bar.update(task, total=self._total, completed=self._done, note=note, **texts)
-        self._bar.start()  # nothing if it is there
+        self._bar.start()  # does nothing if already started
 
     def end(self) -> None:
-        """Take the bar away, so that nothing is printed behind it."""
+        """Remove the bar, so that nothing is printed behind it."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
 
 
 def wrapped(text: str, console: Console) -> str:
-    """Text in lines that break between words; a path stays in one piece. Not wrapped if it is not for a terminal."""
+    """Wrap text between words, keeping paths in one piece; unchanged if the output is not a terminal."""
     if not console.is_terminal:
         return text
     lines = (
@@ -172,7 +172,7 @@ def wrapped(text: str, console: Console) -> str:
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> Any:
-    """A table for the terminal; all columns but the first are aligned to the right if they hold numbers."""
+    """Build a table for the terminal; columns of numbers, except the first column, are right-aligned."""
     from rich.table import Table
     from rich.text import Text
 
@@ -180,7 +180,7 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str 
     for number, name in enumerate(header):
         figures = number > 0 and all(_is_figure(row[number]) for row in rows)
         words = " ".join([name, *(str(row[number]) for row in rows)]).split() or [""]
-        # Lines break between words only; a path or a sentence without blanks may still be cut.
+        # Lines break between words only; a path or a sentence without spaces may still be cut.
         longest = min(max(map(len, words)), LONGEST_WORD)
         table.add_column(Text(printable(name)), justify="right" if figures else "left", min_width=longest)
     for row in rows:

@@ -25,7 +25,7 @@ def view(
     if serve or (serve is None and holds_finer(find_report(out))):
         if serve is None:
             terminal.say(
-                "The result has more detail than fits into the page: serving the rest from its folder."
+                "The result has more detail than fits in the page; the rest is served from its folder."
             )
         serve_report(out, port, tell=terminal.say, browse=serve is None)
     else:

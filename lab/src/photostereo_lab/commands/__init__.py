@@ -1,1 +1,1 @@
-"""The commands that this package adds to photostereo: one file each, announced in its ``pyproject.toml``."""
+"""The commands that this package adds to photostereo, one file each, declared in its ``pyproject.toml``."""

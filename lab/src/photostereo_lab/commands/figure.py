@@ -11,7 +11,7 @@ from photostereo.cli.options import FORCE, names, numbers
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import ParameterError, require_extra
 
-#: Suffixes that a figure can have, and what each calls the date or program that would make two equal figures differ.
+#: Suffixes of figures, and the metadata field of each (date or program) that would make two equal figures differ.
 FORMATS = {".pdf": "CreationDate", ".svg": "Date", ".png": "Software"}
 #: More columns than this are too small to see anything.
 MOST = 12
@@ -43,7 +43,7 @@ def figure(
     from photostereo_lab.paper.figure import draw_figure
     from photostereo_lab.paper.gather import columns_of
 
-    with replacing_file(out, force=force) as partial:  # what is in the way is reported before the work
+    with replacing_file(out, force=force) as partial:  # an existing file is reported before the work starts
         columns, known = [], []
         for source in sources:
             found, reference = columns_of(source, names(methods))
@@ -75,7 +75,7 @@ def figure(
 
 
 def parse_zoom(text: str) -> tuple[slice, slice]:
-    """``x,y,w,h`` in pixels from the top left.
+    """Parse ``x,y,w,h`` in pixels from the top left.
 
     >>> parse_zoom("10,20,30,40")
     (slice(20, 60, None), slice(10, 40, None))
@@ -88,7 +88,7 @@ def parse_zoom(text: str) -> tuple[slice, slice]:
 
 
 def parse_light(text: str) -> tuple[float, ...]:
-    """``x,y,z``, a direction to the light.
+    """Parse ``x,y,z``, a direction to the light.
 
     >>> parse_light("-1,1,1.5")
     (-1.0, 1.0, 1.5)

@@ -20,9 +20,9 @@ def reproduce(
         "Folder with diligent/pmsData and harvard.", metavar="DIR", envvar="PHOTOSTEREO_DATA"
     ),
     out: Path = output(GROWING, default=Path("reproduction")),
-    everything: bool = option("Do all runs.", flags="--all", default=False),
+    everything: bool = option("Run all experiments.", flags="--all", default=False),
     listing: bool = option("List the runs and what the paper reports.", flags="--list", default=False),
-    quick: bool = option("Small grids and few trials: minutes.", default=False),
+    quick: bool = option("Use small grids and few trials (takes minutes).", default=False),
     only_figures: bool = ONLY_FIGURES,
     device: str = DEVICE,
 ) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``photostereo sweep``: an experiment of one's own."""
+"""``photostereo sweep``: run a user's experiment."""
 
 from __future__ import annotations
 

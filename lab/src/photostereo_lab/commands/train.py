@@ -94,7 +94,7 @@ def _task(model: Model, device: str, minutes: float, seed: int) -> Task:
 
 
 def evaluation(folder: Path, weights: Path) -> list[str]:
-    """The mean error of `net` with these weights on every capture with truth under a folder."""
+    """Return the mean error of `net` with these weights on every capture with truth under a folder."""
     from photostereo.capture.loading import recognize
 
     lines = []

@@ -1,6 +1,6 @@
-"""The paper's qualitative claims, each checked on the rows of a store: whether it holds, and by how much.
+"""The paper's qualitative claims, checked on the rows of a store: whether each holds, and by how much.
 
-Only the oracle's figures are compared, as in the paper. A claim whose run is not in the store is left out.
+Only oracle values are compared, as in the paper. A claim whose run is not in the store is skipped.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OURS = ("dlnv", "pdlnv")
 
 
 class Claim(NamedTuple):
-    """A statement, whether it holds here, and the figures that say so."""
+    """A statement, whether it holds here, and the supporting figures."""
 
     run: str
     statement: str
@@ -33,7 +33,7 @@ Found = Iterator[tuple[str, bool, str]]
 
 
 def check_claims(store: Store) -> list[Claim]:
-    """Every claim whose run the store has."""
+    """Check every claim whose run is in the store."""
     found: list[Claim] = []
     for name, check in _CHECKS.items():
         remembered = store.plan(name)
@@ -49,7 +49,7 @@ def claims_table(claims: Sequence[Claim]) -> tuple[list[str], list[list[str]]]:
 
 
 def _mean(out: RunOutputs, label: str, **where: float | str | None) -> float:
-    """Mean of the oracle over the cells that fit: capture, images, level."""
+    """Mean of the oracle over the matching cells: capture, images, level."""
 
     def fits(cell: Cell) -> bool:
         facts = {"capture": cell.capture.name, "images": cell.images, "level": cell.corruption.level}
@@ -63,7 +63,7 @@ def _levels(out: RunOutputs) -> list[float]:
 
 
 def _others(out: RunOutputs, **where: float | str | None) -> dict[str, float]:
-    """The means of the methods that the paper compares with its own."""
+    """Means of the methods that the paper compares with its own."""
     return {m: _mean(out, m, **where) for m in labels_of(out.plan, "oracle") if m not in OURS}
 
 

@@ -1,4 +1,4 @@
-"""The paper's experiments by name: ``runs.toml`` made into plans, on what the data folder has."""
+"""The paper's experiments by name: ``runs.toml`` converted to plans for the objects in the data folder."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from photostereo.core.errors import CaptureError, require_known
 from photostereo.io.safe import read_toml
 from photostereo_lab.sweeps.plan import CLEAN, CaptureSpec, Corruption, MethodPlan, Plan
 
-#: Where a folder may keep DiLiGenT objects, and the Harvard set.
+#: Possible locations of the DiLiGenT objects and of the Harvard set in a folder.
 _DILIGENT = ("diligent/pmsData", "DiLiGenT/pmsData", "pmsData", ".")
 _HARVARD = ("harvard", "Harvard", ".")
 #: The methods of the paper's comparisons, in the order of its tables.
 ALL_METHODS = ("pdlnv", "dlnv", "pls", "cbr", "sbl", "rpca", "ls")
-#: This package's own, which the paper does not have. They choose their strength from the photographs and are tried
-#: once per scene: no best of a grid.
+#: This package's own methods, which are not in the paper. They choose their strength from the photographs and run once
+#: per scene, so they have no best of a grid.
 OUR_METHODS = ("net", "dlnet")
 OURS_NOTE = (
     "net and DLnet are this package's own methods, not the paper's: a reflectance model learned from synthetic "
@@ -45,11 +45,11 @@ class NamedRun:
 
     @property
     def source(self) -> str:
-        """Where it is in the paper, and what the paper finds."""
+        """Where the experiment is in the paper, and what the paper finds."""
         return str(self.facts["source"])
 
     def plan(self, data: str | Path, quick: bool) -> tuple[Plan, list[str]]:
-        """The plan, without trials if its objects are missing, and notes on what differs from the paper."""
+        """Return the plan, without trials if its objects are missing, and notes on differences from the paper."""
         catalog = Catalog(Path(data).expanduser())
         facts = {**self.facts, **(self.facts.get("quick", {}) if quick else {})}
         plan = Plan(
@@ -69,18 +69,18 @@ class NamedRun:
         return plan, notes + catalog.notes()
 
 
-#: Every named run, in the paper's order.
+#: All runs by name, in the paper's order.
 NAMED_RUNS: dict[str, NamedRun] = {name: NamedRun(name, facts) for name, facts in _document()["runs"].items()}
 
 
 def find_run(name: str) -> NamedRun:
-    """The run of that name, or an error that lists the known ones."""
+    """Return the run with that name; otherwise raise an error that lists the known ones."""
     require_known(name, NAMED_RUNS, "run")
     return NAMED_RUNS[name]
 
 
 def uses_of(methods: str | list[dict[str, Any]], grid: str = "") -> tuple[MethodPlan, ...]:
-    """The methods of a run with their grids.
+    """Return the methods of a run with their grids.
 
     >>> [use.title for use in uses_of("pls", "quick")], len(list(uses_of("pls", "quick")[1].points()))
     (['pdlnv', 'pls'], 3)
@@ -96,7 +96,7 @@ def uses_of(methods: str | list[dict[str, Any]], grid: str = "") -> tuple[Method
 
 @dataclass
 class Catalog:
-    """What is in the data folder; remembers what was missing, and what took its place."""
+    """The content of the data folder; records missing objects and their replacements."""
 
     #: contains ``diligent/pmsData/<object>PNG`` and ``harvard/<object>``, or one of the two sets itself
     root: Path

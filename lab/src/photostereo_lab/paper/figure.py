@@ -1,7 +1,7 @@
-"""A figure for a paper: results side by side, as papers of this field print them.
+"""A figure for a paper: results side by side, as is common in this field.
 
 Columns are the reference and the results; rows are normal maps, close-ups, error maps on one color scale with
-one bar, and relit pictures. Text stays text in PDF and SVG, pictures keep their pixels.
+one color bar, and relit pictures. Text stays text in PDF and SVG, and pictures keep their pixels.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Width of a line of text over two columns, in inches (IEEE, CVPR), and sizes in points and inches.
+#: Text width over two columns, in inches (IEEE, CVPR), and sizes in points and inches.
 WIDTH = 7.16
 FONT, SMALL = 8.0, 7.0
 LABEL, BAR, GAP, TITLE, CAPTION = 0.18, 0.42, 0.03, 0.17, 0.15
-#: Side of a close-up as a share of the object's shorter side.
+#: Side of a close-up relative to the object's shorter side.
 CLOSE_UP = 0.28
 #: Colors of the frames of close-ups (Okabe and Ito).
 FRAMES = ("#d55e00", "#0072b2", "#009e73", "#e69f00")
@@ -37,7 +37,7 @@ FRAMES = ("#d55e00", "#0072b2", "#009e73", "#e69f00")
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """What one column shows: a name, normals and, if known, an albedo; a note below its mean error."""
+    """The content of a column: a name, normals and, if known, an albedo; a note below its mean error."""
 
     name: str
     normals: FloatArray
@@ -105,7 +105,7 @@ def _rows(
     lights: Sequence[Sequence[float]],
     top: float,
 ) -> list[tuple[str, Box, Callable[[Axes, Column], None]]]:
-    """The rows of the figure: name, part of the picture, and what draws a column into a panel."""
+    """Return the rows of the figure: name, part of the picture, and a function that draws a column into a panel."""
 
     def normals(panel: Axes, column: Column) -> None:
         _show(panel, picture_of_normals(column.normals, column.mask)[frame])
@@ -185,7 +185,7 @@ def _top_of(errors: dict[str, FloatArray], limit: float | None) -> float:
 
 def _common_mask(columns: Sequence[Column], truth: FloatArray | None, zooms: Sequence[Box]) -> BoolArray:
     if not columns:
-        raise ParameterError("There is no result to draw. Give at least one.", code="no-results")
+        raise ParameterError("There are no results to draw. Give at least one.", code="no-results")
     shape = columns[0].mask.shape
     sizes = {column.name: column.mask.shape for column in columns}
     if truth is not None:
@@ -233,13 +233,13 @@ def picture_of_normals(normals: NDArray[Any], mask: NDArray[Any]) -> NDArray[np.
 
 
 def frame_of(mask: NDArray[Any]) -> Box:
-    """Rows and columns of the smallest rectangle around a mask."""
+    """Return the rows and columns of the smallest rectangle around a mask."""
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
 
 
 def box_of_difference(maps: Sequence[Mapping[str, NDArray[Any]]]) -> Box:
-    """The square in which two error maps differ most in sum, for a close-up that shows why they differ."""
+    """Return the square with the largest summed difference between two error maps, for an informative close-up."""
     from scipy.ndimage import uniform_filter
 
     mask = maps[0]["mask"].astype(bool)
@@ -254,7 +254,7 @@ def box_of_difference(maps: Sequence[Mapping[str, NDArray[Any]]]) -> Box:
 
 
 def draw_surfaces(maps: Maps, *, title: str) -> Figure:
-    """Surfaces integrated from the normals over the rectangle (Simchony et al. 1990), seen from the side."""
+    """Draw surfaces integrated from the normals over the rectangle (Simchony et al. 1990), seen from the side."""
     from matplotlib.colors import LightSource
 
     from photostereo.surface import integrate
@@ -267,7 +267,7 @@ def draw_surfaces(maps: Maps, *, title: str) -> Figure:
     figure = new_figure(2.4 * columns, 2.4 * lines + 0.3)
     part = np.s_[
         :: max(1, mask.shape[0] // 120), :: max(1, mask.shape[1] // 120)
-    ]  # what a small panel can show
+    ]  # as much as a small panel can show
     rows, across = (places[part] for places in np.mgrid[: mask.shape[0], : mask.shape[1]])
     for number, (label, found) in enumerate(everything.items()):
         depth = integrate(found["normals"], mask, method="simchony").depth
@@ -288,7 +288,7 @@ def draw_surfaces(maps: Maps, *, title: str) -> Figure:
 
 
 def draw_atoms(first: NDArray[Any], last: NDArray[Any], *, title: str) -> Figure:
-    """The initial and the learned dictionary."""
+    """Draw the initial and the learned dictionary."""
     from photostereo.report.learning import atom_sheet
 
     figure = new_figure(10, 4.2)

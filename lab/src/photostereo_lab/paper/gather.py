@@ -1,4 +1,4 @@
-"""The results that a figure shows: of solves, of a comparison, or of a sweep that has kept its maps."""
+"""Collect the results for a figure: of solves, of a comparison, or of a sweep that kept its maps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from photostereo_lab.sweeps.store import Store
 
 
 def columns_of(source: Path, methods: Sequence[str] | None) -> tuple[list[Column], FloatArray | None]:
-    """The results in a folder of a solve, of a comparison or of a sweep, and the truth, if it is there too."""
+    """Return the results in a folder of a solve, comparison or sweep, and the truth if it is in the folder."""
     if (source / "results.sqlite").is_file():
         return _of_store(source, methods)
     if (source / "comparison.json").is_file():
@@ -44,7 +44,7 @@ def _of_store(source: Path, methods: Sequence[str] | None) -> tuple[list[Column]
         path = store.arrays_path(key)
         if not path.is_file() or (methods is not None and row["method"] not in methods):
             continue
-        maps = read_npz(path, "maps of a trial", remedy="Remove the file; the run makes it again.")
+        maps = read_npz(path, "maps of a trial", remedy="Remove the file; the run creates it again.")
         if "normals" not in maps:
             continue
         level = "" if row["corruption"] == "none" else f", {row['corruption']} {row['level']:g}"
@@ -54,7 +54,7 @@ def _of_store(source: Path, methods: Sequence[str] | None) -> tuple[list[Column]
         captures.add(row["capture"])
     if not columns:
         raise CaptureError(
-            f"No trial in {source} has kept its maps. Add the line maps = true to the plan and run the sweep again.",
+            f"No trial in {source} kept its maps. Add the line maps = true to the plan and run the sweep again.",
             code="no-maps",
             file=source,
         )

@@ -27,15 +27,15 @@ from photostereo_lab.sweeps.outputs import (
 from photostereo_lab.sweeps.plan import Cell
 from photostereo_lab.sweeps.tables import best_in_rows
 
-#: A cell's place on the axis of a curve.
+#: Position of a cell on the axis of a curve.
 AXES: dict[str, Callable[[Cell], float | None]] = {
     "photographs": lambda cell: cell.images,
     "SNR (dB)": lambda cell: cell.corruption.level,
     "corrupted entries (%)": lambda cell: 100 * cell.corruption.level,
 }
-#: The use of a method in the run "convergence" that tries several μ.
+#: The label, in the run "convergence", of the method that is tried with several μ.
 _SPARSITY_SCAN = "mu scan"
-#: Float32 passes: a rise of the cost below this share is rounding.
+#: In float32, an increase of the cost below this share is rounding.
 ROUNDING = 1e-6
 
 
@@ -48,14 +48,14 @@ def write_report(run: NamedRun, out: RunOutputs) -> None:
 
 
 def shown_rows(run: NamedRun, results: Sequence[CellResult]) -> list[Row]:
-    """The rows whose maps the figures of a run need."""
+    """Return the rows whose maps the figures of a run need."""
     if run.facts["report"] in ("convergence", "atoms"):
         return [r.oracle for r in results if r.oracle is not None and r.cell.label != _SPARSITY_SCAN]
     return [r.shown for r in _in_maps(run, results) if r.shown is not None]
 
 
 def _in_maps(run: NamedRun, results: Sequence[CellResult]) -> list[CellResult]:
-    """The results in a figure of maps: one capture, one noise, the first seed."""
+    """Return the results in a figure of maps: one capture, one noise, the first seed."""
     choice = run.facts.get("maps")
     if choice is None:
         return []
@@ -99,7 +99,7 @@ def _draw_maps(run: NamedRun, out: RunOutputs) -> None:
 
 
 def _curves(facts: Mapping[str, Any], out: RunOutputs) -> None:
-    """A table per protocol, the full table, and a figure of curves."""
+    """Write a table per protocol, the full table, and a figure of curves."""
     axis_name, averaged = facts["axis"], facts.get("averaged", False)
     axis = AXES[axis_name]
     printed = facts.get("printed")
@@ -134,7 +134,7 @@ def _curves(facts: Mapping[str, Any], out: RunOutputs) -> None:
 
 
 def _values(out: RunOutputs, protocol: Protocol, value: str) -> dict[str, list[float]]:
-    """By method, a figure for each object."""
+    """Return the values of a column by method, one for each object."""
     found: dict[tuple[str, str], float] = {}
     for result in out.results:
         row = result.row(protocol)
@@ -214,7 +214,7 @@ def _runtime(facts: Mapping[str, Any], out: RunOutputs) -> None:
         if ratios:
             rates.append(f"{name_of(m)} {min(ratios):.0f}–{max(ratios):.0f}")
     if rates:
-        out.say(f"The paper's seconds divided by ours: {', '.join(rates)} (different machines).")
+        out.say(f"The paper's times divided by ours: {', '.join(rates)} (different machines).")
     figure = draw_bars(
         objects,
         {"defaults": values},
@@ -226,8 +226,8 @@ def _runtime(facts: Mapping[str, Any], out: RunOutputs) -> None:
     )
     out.figure(
         figure,
-        "Seconds from intensities in memory to normals, without loading and compilation, one thread each, as many "
-        "trials at once as the machine has cores.",
+        "Seconds from intensities in memory to normals, without loading and compilation, one thread each, one trial per "
+        "core at a time.",
     )
 
 
@@ -256,7 +256,7 @@ def done_rows(out: RunOutputs, cell: Cell) -> list[Row]:
 
 
 def histories(out: RunOutputs) -> dict[str, tuple[Row, Mapping[str, Any]]]:
-    """Of the run "convergence", the row and the kept history by dictionary size."""
+    """Return the row and the stored history of the run "convergence" by dictionary size."""
     found: dict[str, tuple[Row, Mapping[str, Any]]] = {}
     for result in out.results:
         maps = out.maps(result.oracle)
@@ -266,7 +266,7 @@ def histories(out: RunOutputs) -> dict[str, tuple[Row, Mapping[str, Any]]]:
 
 
 def sparsity_scan(out: RunOutputs) -> list[tuple[float, float, float]]:
-    """Of the run "convergence", share of non-zeros, mean error and μ."""
+    """Return the share of non-zeros, mean error and μ of the run "convergence"."""
     cells = [cell for cell in out.plan.cells if cell.label == _SPARSITY_SCAN]
     return sorted(
         (row["extra"]["nonzeros"], row["mean"], row["parameters"]["mu"])

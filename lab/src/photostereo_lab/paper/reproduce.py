@@ -33,11 +33,11 @@ def reproduce(
     device: str = "cpu",
     control: RunControl = SILENT_RUN,
 ) -> list[Progress]:
-    """Run experiments of the paper, all of them if no ``names`` are given, and write their tables and figures.
+    """Run experiments of the paper (default: all) and write their tables and figures.
 
     ``data`` contains ``diligent/pmsData`` and ``harvard``. ``out`` gets ``results.sqlite`` and a folder per run;
     an interrupted run continues where it stopped. ``quick`` runs small grids and few trials, ``only_figures``
-    draws from the store alone.
+    redraws from the store without computing anything.
     """
     chosen = [find_run(name) for name in names] or list(NAMED_RUNS.values())
     if data is None and not only_figures:
@@ -75,7 +75,7 @@ def _run(
     control.stage(run.name, len(plan.trials))
     try:
         compute(plan.trials, control=control)
-        # Which trials a figure shows is known only when all are done: those few run once more and keep their maps.
+        # The trials shown in a figure are known only when all are done: those few run again and keep their maps.
         rows = store.rows(trial.hash for trial in plan.trials)
         wanted = {row["hash"] for row in shown_rows(run, results_of(plan, rows))}
         if wanted:
@@ -86,7 +86,7 @@ def _run(
 
 
 def _redraw(run: NamedRun, store: Store, control: RunControl) -> Progress:
-    """Tables, figures and the page of a run, from the store."""
+    """Write the tables, figures and page of a run from the store."""
     remembered = store.plan(run.name)
     if remembered is None:
         known = ", ".join(store.plan_names()) or "none"
@@ -112,7 +112,7 @@ def _redraw(run: NamedRun, store: Store, control: RunControl) -> Progress:
 
 
 def _write_index(store: Store, control: RunControl) -> Path:
-    """``index.md``: the claims, then the pages of the runs, in the paper's order."""
+    """Write ``index.md``: the claims, then the pages of the runs, in the paper's order."""
     parts = ["# The paper's experiments\n"]
     if claims := check_claims(store):
         header, rows = claims_table(claims)

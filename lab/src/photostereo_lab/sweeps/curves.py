@@ -1,4 +1,4 @@
-"""Figures of numbers: errors along an axis, bars per object, histories of a solve."""
+"""Plots: errors along an axis, bars per object, histories of a solve."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: A marked point that the paper prints: label → (x, degrees).
+#: A marked value printed in the paper: label → (x, degrees).
 PaperPoints = Mapping[str, tuple[float, float]]
 
 
@@ -35,11 +35,11 @@ def draw_curves(
     log: bool = False,
     panels: Sequence[str] | None = None,
 ) -> Figure:
-    """Mean angular error along an axis, one line per method, error bars over trials; oracle and defaults in
-    separate panels.
+    """Plot the mean angular error along an axis, one line per method, with error bars over trials; oracle and defaults
+    are in separate panels.
 
-    ``axis`` is a cell's place, None if it has none. The captures in ``panels`` have a row of panels each; by
-    default their average has one. Points that the paper prints are crosses in the panel of the oracle.
+    ``axis`` returns a cell's position, or None if it has none. Each capture in ``panels`` has a row of panels; by
+    default, their average has one. Values printed in the paper are crosses in the oracle's panel.
     """
     rows: Sequence[str | None] = panels or [None]
     figure = new_figure(10, 3.6 * len(rows) + 0.4)
@@ -64,7 +64,7 @@ def draw_curves(
 
 
 def _legend_below(figure: Figure, panel: Axes) -> None:
-    """The names in the panel of the defaults, the only one with methods without a grid; below, where they cover nothing."""
+    """Draw the legend from the panel of the defaults, which alone has methods without a grid, below the panels."""
     handles, labels = panel.get_legend_handles_labels()
     figure.legend(handles, labels, fontsize=8, ncols=min(9, max(1, len(labels))), loc="outside lower center")
 
@@ -79,7 +79,7 @@ def _draw_panel(
         points = []
         for place in places:
             there = [result for result in own if axis(result.cell) == place]
-            # Within each seed over the objects first: with one object that changes nothing.
+            # First average over the objects within each seed; with one object, that changes nothing.
             figure = average_over_objects(there, protocol)
             if figure.count:
                 points.append((place, figure.mean, figure.spread))
@@ -120,7 +120,7 @@ def draw_bars(
     beside: Protocol = "oracle",
     log: bool = False,
 ) -> Figure:
-    """Bars per group and method, one panel per protocol; black ticks in the panel ``beside``: the paper's
+    """Plot bars per group and method, one panel per protocol; black ticks in the panel ``beside`` are the paper's
     values.
     """
     figure = new_figure(11, 3.2 * len(values) + 0.4)
@@ -154,7 +154,7 @@ def draw_lines(
     title: str,
     **style: Any,
 ) -> Figure:
-    """Panels of plain lines: each panel is (title, x label, y label, {label: (x, y)})."""
+    """Plot panels of plain lines: each panel is (title, x label, y label, {label: (x, y)})."""
     figure = new_figure(max(5.4, 3.7 * len(panels)), 3.6)
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for panel, (heading, x_label, y_label, lines) in zip(axes, panels, strict=True):
@@ -177,7 +177,7 @@ def _shade(number: int, count: int) -> Any:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure without any global state, so that drawing needs no display and leaves nothing behind."""
+    """Create a figure without global state, so that drawing needs no display and leaves nothing behind."""
     require_extra("matplotlib", "figures", "Figures")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -1,7 +1,7 @@
-"""From rows to figures and tables: the oracle and the defaults of every cell, averaged over trials, never mixed.
+"""Turn rows into figures and tables: oracle and defaults of every cell, averaged over trials and never mixed.
 
-*Oracle*: of a method's grid on one scene, the row with the lowest mean angular error, as in the paper; it
-knows the truth. *Defaults*: the one row without a grid; what a user gets.
+*Oracle*: the row of a method's grid on one scene with the lowest mean angular error, as in the paper; it
+uses the truth. *Defaults*: the one row without a grid, which is what a user gets.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Value = TypeVar("Value")
 Row = Mapping[str, Any]
 Protocol = Literal["oracle", "defaults"]
 
-#: The two columns that every table keeps apart, in words.
+#: Labels of the two protocols, which every table keeps apart.
 PROTOCOLS: dict[Protocol, str] = {"oracle": "best of grid", "defaults": "defaults"}
 
 
@@ -51,13 +51,13 @@ class CellResult:
 
     @property
     def shown(self) -> Row | None:
-        """The row of a figure of maps: the oracle's, or that of a method without a grid."""
+        """The row used in a figure of maps: the oracle's, or that of a method without a grid."""
         return self.oracle if self.cell.grid else self.defaults
 
 
 @dataclass(frozen=True)
 class Average:
-    """A figure over the trials of a group; the spread is the sample standard deviation."""
+    """A value over the trials of a group; the spread is the sample standard deviation."""
 
     mean: float
     spread: float
@@ -76,7 +76,7 @@ def results_of(plan: Plan, rows: Mapping[str, Row]) -> list[CellResult]:
 def _result(cell: Cell, rows: Mapping[str, Row]) -> CellResult:
     tried = [rows[trial.hash] for trial in cell.grid if trial.hash in rows]
     done = [row for row in tried if row["status"] == "done" and row["mean"] is not None]
-    # Of equal errors the first in the grid, so that the choice does not depend on the order of arrival.
+    # Of equal errors, take the first in the grid, so that the choice does not depend on the order of arrival.
     oracle = min(done, key=lambda row: row["mean"], default=None)
     default = rows.get(cell.default.hash) if cell.default else None
     return CellResult(cell, oracle, default if default and default["status"] == "done" else None)
@@ -100,13 +100,13 @@ def average_of(
     value: str = "mean",
     where: Callable[[Cell], bool] = lambda cell: True,
 ) -> Average:
-    """A column of the store averaged over the cells that fit."""
+    """Average a column of the store over the matching cells."""
     rows = (result.row(protocol) for result in results if where(result.cell))
     return average(row[value] for row in rows if row is not None)
 
 
 def average_over_objects(results: Iterable[CellResult], protocol: Protocol) -> Average:
-    """The average over objects within each seed first, as in the paper; so the spread is over trials, not objects."""
+    """Average over objects within each seed first, as in the paper, so that the spread is over trials, not objects."""
     by_seed: dict[int | None, list[float]] = {}
     for result in results:
         row = result.row(protocol)
@@ -116,7 +116,7 @@ def average_over_objects(results: Iterable[CellResult], protocol: Protocol) -> A
 
 
 def labels_of(plan: Plan, protocol: Protocol = "defaults") -> list[str]:
-    """The methods of a plan, in its order; for the oracle those that have a grid to choose from."""
+    """Return the methods of a plan, in order; for the oracle, only those with a grid."""
     return unique(cell.label for cell in plan.cells if cell.grid or protocol == "defaults")
 
 
@@ -129,7 +129,7 @@ def unique(values: Iterable[Value]) -> list[Value]:
 
 
 def choice_of(rows: Sequence[Row], names: Iterable[str]) -> str:
-    """The parameters that were best, most frequent first: ``lam=10 mu=0.1 (3 of 5)``."""
+    """Return the best parameters, most frequent first: ``lam=10 mu=0.1 (3 of 5)``."""
     wanted = list(names)
     if not rows or not wanted:
         return ""
@@ -147,14 +147,14 @@ def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-#: For labels without a color of their own.
+#: For labels without a color.
 _OTHERS = ("#117733", "#332288", "#aa4499", "#999933", "#661100", "#44aa99")
 
 
 def look_of(label: str, number: int = 0) -> Look:
-    """Name, color and marker of a method; for other labels the label, and a color by their number.
+    """Return name, color and marker of a method; other labels keep their text and get a color by number.
 
-    Words in brackets behind a method stay behind its name.
+    Words in brackets after a method stay after its name.
     """
     other = _OTHERS[number % len(_OTHERS)]
     method, bracket, words = label.partition(" (")
@@ -167,12 +167,12 @@ def look_of(label: str, number: int = 0) -> Look:
 
 
 def color_of(method: str, number: int = 0) -> str:
-    """A method's own color; for others one that depends on their number."""
+    """Return a method's color; other labels get one by number."""
     return look_of(method, number).color
 
 
 def name_of(method: str) -> str:
-    """``"sbl"`` → ``"SR (SBL)"``; unknown ones as they are.
+    """``"sbl"`` → ``"SR (SBL)"``; unknown names are unchanged.
 
     >>> name_of("sbl"), name_of("pdlnv p=3"), name_of("dlnet (ours)")
     ('SR (SBL)', 'pdlnv p=3', 'DLnet (ours)')
@@ -182,15 +182,15 @@ def name_of(method: str) -> str:
 
 @dataclass
 class RunOutputs:
-    """What a run's report draws from, and where it puts what it draws."""
+    """The data of a run's report, and where the report is written."""
 
     #: of the run
     name: str
     title: str
-    plan: Plan  #: what was to be computed
+    plan: Plan  #: the planned trials
     store: Store  #: the rows and the maps; nothing else is read
     folder: Path  #: of this run
-    #: what every table and caption must say: quick runs, missing objects, substitutions
+    #: notes for every table and caption: quick runs, missing objects, substitutions
     notes: tuple[str, ...] = ()
     control: RunControl = SILENT_RUN
     page: list[str] = field(default_factory=list)  #: its page in Markdown
@@ -202,14 +202,14 @@ class RunOutputs:
 
     @cached_property
     def results(self) -> list[CellResult]:
-        """Oracle and defaults of every cell."""
+        """The oracle and defaults of every cell."""
         return results_of(self.plan, self.rows)
 
     def maps(self, row: Mapping[str, Any] | None) -> dict[str, NDArray[Any]] | None:
-        """The kept maps of a trial, or None."""
+        """Return the stored maps of a trial, or None."""
         if row is None or not (path := self.store.arrays_path(row["hash"])).exists():
             return None
-        return read_npz(path, "maps of a trial", remedy="Remove the file; the run makes it again.")
+        return read_npz(path, "maps of a trial", remedy="Remove the file; the run creates it again.")
 
     def table(
         self,
@@ -230,7 +230,7 @@ class RunOutputs:
     def figure(self, figure: Figure, caption: str, *, name: str = "figure") -> None:
         """Write a figure as PDF and PNG and put it on the page with its caption and the notes.
 
-        Without dates inside: the same figure gives the same files.
+        The files contain no dates, so the same figure gives the same files.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         for suffix, dpi, date in ((".pdf", 200, "CreationDate"), (".png", 130, "Software")):
@@ -243,7 +243,7 @@ class RunOutputs:
         self.page.append(text + "\n")
 
     def failures(self) -> list[str]:
-        """Failed trials in words, each cause once."""
+        """Describe the failed trials, each cause once."""
         failed = [row for row in self.rows.values() if row["status"] == "failed"]
         causes = Counter(f"{row['method']}: {row['error']}" for row in failed)
         return [f"{count} failed: {cause}" for cause, count in causes.items()]
@@ -253,8 +253,8 @@ Axis = Callable[[Cell], str]
 
 
 def tidy_table(out: RunOutputs, axis: Axis, axis_name: str, paper: Mapping[Any, float] | None = None) -> None:
-    """One row per capture, place on the axis and method: oracle, the paper (its mean error by capture, place and
-    method, if given) and defaults in columns of their own.
+    """Write one row per capture, axis position and method, with separate columns for the oracle, the paper (its mean
+    error by capture, position and method, if given) and the defaults.
     """
     groups: dict[tuple[str, str, str], list[CellResult]] = {}
     for result in out.results:
@@ -263,7 +263,7 @@ def tidy_table(out: RunOutputs, axis: Axis, axis_name: str, paper: Mapping[Any, 
     rows: list[dict[str, str]] = []
     lowest: dict[
         tuple[str, str, int], tuple[float, int]
-    ] = {}  # of a scene and a column: the mean error and its row
+    ] = {}  # by scene and column: the mean error and its row
     for (capture, place, label), group in groups.items():
         facts = {"object": capture, axis_name: place, "method": name_of(label)}
         for column, protocol in enumerate(PROTOCOLS, start=len(facts)):
@@ -286,7 +286,7 @@ def tidy_table(out: RunOutputs, axis: Axis, axis_name: str, paper: Mapping[Any, 
 
 
 def grid_names(group: Sequence[CellResult]) -> list[str]:
-    """Parameters that differ over a grid."""
+    """Return the parameters that vary over a grid."""
     names: dict[str, set[str]] = {}
     for result in group:
         for trial in result.cell.grid:
@@ -303,7 +303,7 @@ def curve_tables(
     *,
     averaged: bool = False,
 ) -> None:
-    """Per protocol a table with places on the axis as rows and methods as columns; the paper's value in brackets."""
+    """Write a table per protocol with axis positions as rows and methods as columns; the paper's value is in brackets."""
     several = len(captures_of(out.plan)) > 1 and not averaged
     printed = paper or {}
 
@@ -340,5 +340,5 @@ def curve_tables(
 
 
 def with_paper(ours: str, protocol: Protocol, printed: float | None) -> str:
-    """The paper's figures are its oracle's: they stand beside ours, never beside our defaults."""
+    """Append the paper's value to ours, for the oracle only: the paper's values are not those of defaults."""
     return f"{ours} ({printed:.2f})" if protocol == "oracle" and printed is not None else ours

@@ -1,12 +1,12 @@
 """A plan: captures × photographs × corruptions × seeds × methods × parameter grids, expanded to trials. Plain data.
 
-A **trial** is one method with one set of parameters on one corrupted subset of one capture. It carries a path and
+A **trial** is one method with one set of parameters on one corrupted subset of one capture. It contains a path and
 parameters, never photographs. Its hash identifies what is computed, not where: the same trial in two plans, on two
 machines or in two runs has the same hash, and is computed once.
 
 A **cell** is one method on one scene (a seeded, corrupted subset of a capture). It holds the trials of the
-method's grid, the lowest mean error of which is the *oracle* (the paper's protocol), and the one trial with
-fixed defaults (what a user gets). The two are kept apart from here to the last table.
+method's grid, of which the one with the lowest mean error is the *oracle* (the paper's protocol), and the one trial
+with fixed defaults (what a user gets). The two are kept apart up to the last table.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from photostereo.batch.fingerprint import canonical_json, fingerprint
 from photostereo.core.errors import plain
 from photostereo.solver.methods import find_method
 
-#: Part of every hash; raised when a trial of the same description begins to mean something else.
+#: Part of every hash; increased when the meaning of an existing description of a trial changes.
 HASH_VERSION = 1
 
 Task = Literal["solve", "represent"]
@@ -32,7 +32,7 @@ Task = Literal["solve", "represent"]
 
 @dataclass(frozen=True)
 class Corruption:
-    """Noise added to the photographs: its kind, and its level (dB, fraction, standard deviation)."""
+    """Noise added to the photographs: its kind and its level (dB, fraction, standard deviation)."""
 
     kind: Literal["none", "poisson", "salt_pepper", "gaussian"] = "none"
     level: float = 0.0
@@ -52,18 +52,18 @@ CLEAN = Corruption()
 
 @dataclass(frozen=True)
 class CaptureSpec:
-    """Where a capture is, and how it is read."""
+    """Where a capture is and how it is read."""
 
     name: str  #: for tables and figures
-    path: str  #: of the folder or file, as every worker sees it; not part of the trial's identity
-    #: names and sizes of the files (or the content of a single file), so that other data is another trial
+    path: str  #: of the folder or file, as seen by every worker; not part of the trial's identity
+    #: names and sizes of the files (or the content of a single file), so that different data give a different trial
     fingerprint: str
     #: ``"truth"`` for the capture's own normals, ``"ls"`` for least squares on its clean photographs
     reference: Literal["truth", "ls"] = "truth"
 
     @classmethod
     def at(cls, path: str | Path, name: str = "", reference: Literal["truth", "ls"] = "truth") -> CaptureSpec:
-        """The capture in a folder or file."""
+        """Describe the capture in a folder or file."""
         place = Path(path).resolve()
         return cls(name or place.stem, str(place), fingerprint(place), reference)
 
@@ -73,19 +73,19 @@ class Trial:
     """One method, one set of parameters, one corrupted subset of one capture."""
 
     capture: CaptureSpec  #: which capture
-    #: what is run on it; parameters that are not given take the method's defaults
+    #: the method to run; parameters that are not given have their defaults
     method: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     images: int | None = None  #: number of randomly chosen photographs; None for all
     corruption: Corruption = CLEAN  #: the noise added to them
-    seed: int | None = None  #: of the choice and of the noise; None if nothing is random
+    seed: int | None = None  #: seed of the choice and of the noise; None if nothing is random
     task: Task = (
         "solve"  #: ``"solve"``, or ``"represent"`` to learn a dictionary on the least-squares normals
     )
 
     @cached_property
     def hash(self) -> str:
-        """Twenty-four hexadecimal digits that depend on nothing but what the trial computes."""
+        """24 hexadecimal digits that depend only on what the trial computes."""
         facts = {**asdict(self), "parameters": self.plain_parameters, "version": HASH_VERSION}
         facts["corruption"]["level"] = float(self.corruption.level)
         del facts["capture"]["path"]
@@ -93,7 +93,7 @@ class Trial:
 
     @property
     def scene(self) -> tuple[CaptureSpec, int | None, Corruption, int | None]:
-        """What the method sees; trials of one scene share loading, noise and statistics."""
+        """Identifies the method's input; trials of one scene share loading, noise and statistics."""
         return (self.capture, self.images, self.corruption, self.seed)
 
     @property
@@ -103,23 +103,23 @@ class Trial:
 
 @dataclass(frozen=True)
 class MethodPlan:
-    """A method and the parameters it is tried with."""
+    """A method and the parameters to try."""
 
     method: str  #: a registered name
     #: distinguishes two uses of one method in a plan (``"pdlnv p=3"``); the method's name if empty
     label: str = ""
-    fixed: Mapping[str, Any] = field(default_factory=dict)  #: parameters that every trial of this use has
-    #: lists of values; the trials are their product. Empty: the fixed parameters only
+    fixed: Mapping[str, Any] = field(default_factory=dict)  #: parameters of every trial of this use
+    #: lists of values; the trials are their product. If empty: the fixed parameters only
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     defaults: bool = True  #: also try the method without its grid, with the fixed parameters only
-    oracle: bool = True  #: try the grid; without it there is no best of grid, only what a user gets
+    oracle: bool = True  #: try the grid; without it there is no best of grid, only the defaults
 
     @property
     def title(self) -> str:
         return self.label or self.method
 
     def points(self) -> Iterator[dict[str, Any]]:
-        """The parameter sets of the grid."""
+        """Yield the parameter sets of the grid."""
         if self.oracle:
             for values in product(*self.grid.values()):
                 yield {**self.fixed, **dict(zip(self.grid, values, strict=True))}
@@ -140,7 +140,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Plan:
-    """A name and what is to be computed; JSON in the store, TOML in files that users write."""
+    """A name and the trials to compute; JSON in the store, TOML in files that users write."""
 
     name: str
     captures: tuple[CaptureSpec, ...]
@@ -169,7 +169,7 @@ class Plan:
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Plan:
-        """The inverse of :meth:`as_dict`."""
+        """Invert :meth:`as_dict`."""
         made = {"captures": CaptureSpec, "methods": MethodPlan, "corruptions": Corruption}
         parts = {name: tuple(kind(**part) for part in facts[name]) for name, kind in made.items()}
         return cls(**{**facts, **parts, "images": tuple(facts["images"]), "seeds": tuple(facts["seeds"])})
@@ -180,7 +180,7 @@ def _cells(plan: Plan) -> Iterator[Cell]:
     for capture, corruption, images, seed in product(
         plan.captures, plan.corruptions, plan.images, plan.seeds
     ):
-        # Without a choice of photographs and without noise nothing depends on the seed: one trial, not one per seed.
+        # Without a choice of photographs and without noise, nothing depends on the seed: one trial, not one per seed.
         settled = None if images is None and corruption.kind == "none" else seed
         if (capture, corruption, images, settled) in seen:
             continue
@@ -204,13 +204,13 @@ def _with_parameters(trial: Trial, given: Mapping[str, Any]) -> Trial:
 
 
 def settle_parameters(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters checked and of their own type, so that ``lam = 1`` and ``lam = 1.0`` are the same trial.
+    """Check parameters and convert them to their types, so that ``lam = 1`` and ``lam = 1.0`` are the same trial.
 
     >>> settle_parameters("pdlnv", {"lam": 1, "p": 2})
     {'lam': 1.0, 'p': 2}
     """
     values = find_method(method).resolve(given)
-    # A dictionary given as a file stays a path: trials carry no arrays.
+    # A dictionary given as a file stays a path: trials contain no arrays.
     return {name: given[name] if hasattr(values[name], "shape") else plain(values[name]) for name in given}
 
 
@@ -219,7 +219,7 @@ Setting = tuple[tuple[str, float], ...]
 
 
 def split_setting(method: str, parameters: Mapping[str, Any]) -> tuple[Setting | None, dict[str, Any]]:
-    """The strengths of the prior, if all of them are given, and the other parameters, which a grid has in common.
+    """Split parameters into the prior's strengths, if all are given, and the others, which are common to a grid.
 
     >>> split_setting("pdlnv", {"lam": 1, "mu": 0.1, "p": 2})
     ((('lam', 1.0), ('mu', 0.1)), {'p': 2})
@@ -235,7 +235,7 @@ def split_setting(method: str, parameters: Mapping[str, Any]) -> tuple[Setting |
 
 
 def grids_of(trials: Iterable[Trial]) -> dict[str, tuple[Setting, ...]]:
-    """By a trial's hash, the settings of all trials that differ from it in strengths alone, its own among them."""
+    """Map each trial's hash to the settings of all trials that differ from it only in strengths, including its own."""
     together: dict[Hashable, dict[str, Setting]] = defaultdict(dict)
     for trial in trials:
         if trial.task == "solve":

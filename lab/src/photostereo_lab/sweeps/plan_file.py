@@ -1,4 +1,4 @@
-"""Plans that users write: TOML in, a checked :class:`Plan` out; ``docs/lab/sweeps.md`` shows one.
+"""Plans written by users: TOML in, a checked :class:`Plan` out; ``docs/lab/sweeps.md`` shows one.
 
 Everything is checked before anything runs: methods, parameters and their ranges, captures (each is opened), counts.
 """
@@ -25,16 +25,16 @@ _SPEC = {
         {"name": str, "label?": str, "fixed?": {str: object}, "grid?": {str: [object]}, "defaults?": bool}
     ],
 }  # fmt: skip
-#: The range of each noise: decibels, share of the values, standard deviation.
+#: The range of each kind of noise: decibels, share of the values, standard deviation.
 _RANGES = {"poisson": (-1e3, 1e3), "salt_pepper": (0.0, 1.0), "gaussian": (0.0, 1e3)}
 #: More seeds than this are a mistake, and their list alone would fill the memory.
 MOST_SEEDS = 100_000
 
 
 def read_plan(path: str | Path, *, data: str | Path | None = None) -> Plan:
-    """Read and check a plan; relative captures are in ``data``, else the plan's ``data``, else beside the plan.
+    """Read and check a plan; relative captures are in ``data``, else the plan's ``data``, else next to the plan.
 
-    What is wrong is a :class:`ParameterError` ``"invalid-plan"``; its ``values["key"]`` says where.
+    Mistakes raise :class:`ParameterError` ``"invalid-plan"``; its ``values["key"]`` is the key of the mistake.
     """
     file = Path(path)
     document = read_toml(file, "plan")
@@ -95,7 +95,7 @@ def _images(value: int | str, fail: Any) -> int | None:
     if value == "all":
         return None
     if isinstance(value, str) or value < 3:
-        raise fail(f'a whole number from 3 up, or "all", not {value!r}', "images")
+        raise fail(f'expected a whole number of at least 3, or "all", not {value!r}', "images")
     return value
 
 
@@ -128,7 +128,7 @@ def _corruptions(value: Any, fail: Any) -> list[Corruption]:
         return [CLEAN]
     if isinstance(value, str) or len(value) != 1:
         raise fail(
-            f'"none" or one of {{ poisson = dB }}, {{ salt_pepper = share }}, {{ gaussian = sigma }}, not {value!r}',
+            f'expected "none", {{ poisson = dB }}, {{ salt_pepper = share }} or {{ gaussian = sigma }}, not {value!r}',
             "corruptions",
         )
     ((kind, levels),) = value.items()
@@ -144,5 +144,5 @@ def _seeds(value: int | list[int], fail: Any) -> tuple[int, ...]:
         raise fail(f"1 to {MOST_SEEDS} seeds, not {value}", "seeds")
     seeds = range(value) if isinstance(value, int) else value
     if not all(0 <= seed < 2**63 for seed in seeds):
-        raise fail("seeds are whole numbers from 0 up, of at most 63 bits", "seeds")
+        raise fail("seeds must be non-negative whole numbers of at most 63 bits", "seeds")
     return tuple(seeds)

@@ -1,4 +1,4 @@
-"""The results: one SQLite file, one row per trial, written as soon as the trial ends."""
+"""The results: one SQLite file with one row per trial, written when the trial ends."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ _PLAN = {"name": str, "plan": dict, "facts": {"notes": [str]}, "started": str}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a worker reports of one trial; plain data."""
+    """What a worker reports about one trial; plain data."""
 
     status: str  #: ``"done"`` or ``"failed"``
-    error: str | None = None  #: what went wrong, in words
+    error: str | None = None  #: error message
     #: the fields of :class:`~photostereo.diagnosis.metrics.ErrorSummary`
     errors: Mapping[str, float] = field(default_factory=dict)
     #: how the solve ended
     outcome: str | None = None
     iterations: int | None = None
-    #: the parameters that the method ran with, defaults and automatic choices included
+    #: the parameters used by the method, including defaults and automatic choices
     settled: Mapping[str, Any] = field(default_factory=dict)
-    #: further figures by name: processor seconds, those of the prior at the end, those of tasks other than
+    #: further values by name: processor seconds, final values of the prior, results of tasks other than
     #: ``solve``
     extra: Mapping[str, float] = field(default_factory=dict)
-    #: wall-clock time of the trial without loading, and by stage
+    #: wall-clock time of the trial without loading, in total and by stage
     seconds: float | None = None
     stages: Mapping[str, float] = field(default_factory=dict)
-    #: of the software and the machine
+    #: versions of the software, and the machine
     versions: Mapping[str, str] = field(default_factory=dict)
     host: Mapping[str, Any] = field(default_factory=dict)
-    arrays: bytes | None = None  #: an ``.npz`` file as bytes, if the trial was to keep its maps
+    arrays: bytes | None = None  #: an ``.npz`` file as bytes, if the trial keeps its maps
 
 
 class Store:
-    """The results database of an output folder, ``results.sqlite``, and the maps beside it, ``arrays/HASH.npz``."""
+    """The results database of an output folder, ``results.sqlite``, and the maps next to it, ``arrays/HASH.npz``."""
 
     def __init__(self, folder: str | Path, *, read_only: bool = False) -> None:
         self.folder = Path(folder)
@@ -62,12 +62,12 @@ class Store:
         self._database = Database(self.path, {"trials": _ROW, "plans": _PLAN}, "results", read_only=read_only)
 
     def finished(self, *, failed_too: bool = True) -> set[str]:
-        """Hashes of the trials that need not run again."""
+        """Return the hashes of trials that need not run again."""
         condition = "" if failed_too else "WHERE status = 'done'"
         return {row["hash"] for row in self._database.rows("trials", condition)}
 
     def write(self, trial: Trial, outcome: Outcome) -> None:
-        """Write a row, in place of an older one; its maps first, so that a row never promises what is not there."""
+        """Write a row, replacing an older one; maps are written first, so that a row never refers to missing maps."""
         if outcome.arrays is not None:
             write_bytes(self.arrays_path(trial.hash), outcome.arrays)
         facts = {**vars(trial.capture), **vars(trial), **vars(outcome), **outcome.errors}
@@ -82,26 +82,26 @@ class Store:
         self._database.put("trials", {(key := name.removesuffix("?")): facts.get(key) for name in _ROW})
 
     def rows(self, hashes: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
-        """Rows by hash; all of them if no hashes are given."""
+        """Return rows by hash; all of them if no hashes are given."""
         found = {row["hash"]: row for row in self._database.rows("trials")}
         return found if hashes is None else {key: found[key] for key in {*hashes} & found.keys()}
 
     def keep_plan(self, plan: Plan, facts: Mapping[str, Any]) -> None:
-        """Keep a plan and what was said about it, so that its figures can be drawn again from the store alone."""
-        # As text: its order of methods and parameters is that of the tables.
+        """Store a plan and the notes about it, so that its figures can be redrawn from the store alone."""
+        # As text, to keep the order of methods and parameters for the tables.
         texts = {"plan": json_text(plan.as_dict()), "facts": json_text(dict(facts))}
         now = datetime.now(UTC).isoformat(timespec="microseconds")
         self._database.put("plans", {"name": plan.name, **texts, "started": now})
 
     def plan(self, name: str) -> tuple[Plan, dict[str, Any]] | None:
-        """A kept plan and its facts."""
+        """Return a stored plan and its facts."""
         rows = self._database.rows("plans", "WHERE name = ?", name)
         return (Plan.from_dict(rows[0]["plan"]), rows[0]["facts"]) if rows else None
 
     def plan_names(self) -> list[str]:
-        """Names of the kept plans."""
+        """Return the names of the stored plans."""
         return [row["name"] for row in self._database.rows("plans", "ORDER BY started")]
 
     def arrays_path(self, key: str) -> Path:
-        """Where the maps of a trial are, if they were kept."""
+        """Return where the maps of a trial are, if they were kept."""
         return self.folder / "arrays" / f"{key}.npz"

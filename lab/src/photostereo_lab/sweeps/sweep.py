@@ -41,11 +41,11 @@ def sweep(
     device: str = "cpu",
     control: RunControl = SILENT_RUN,
 ) -> Progress:
-    """Run a plan written as TOML; see :mod:`.plan_file` for its form. Nothing is written if the plan cannot be
+    """Run a plan written in TOML; see :mod:`.plan_file` for its format. Nothing is written if the plan cannot
     run.
 
-    Writes to ``out``: ``results.sqlite``, ``trials.csv`` (every trial), tables with the best of each grid and the
-    defaults apart, and figures of curves if the plan varies the number of photographs or the level of a noise;
+    Writes to ``out``: ``results.sqlite``, ``trials.csv`` (every trial), separate tables for the best of each grid and
+    the defaults, and figures of curves if the plan varies the number of photographs or the level of a noise;
     with ``maps = true`` in the plan, ``arrays`` with the normals of every trial. An interrupted sweep continues
     where it stopped. With ``device="cuda"`` the settings of a grid over (λ, μ) are solved together.
     """
@@ -67,7 +67,7 @@ def sweep(
 
 
 def report_sweep(plan: Plan, store: Store, control: RunControl = SILENT_RUN) -> Progress:
-    """Tables and figures of a sweep from its store."""
+    """Write the tables and figures of a sweep from its store."""
     outputs = RunOutputs(plan.name, plan.name, plan, store, store.folder, (), control)
     _write_trials(outputs)
     curve_tables(outputs, _scene_of, "scene")
@@ -90,7 +90,7 @@ def _scene_of(cell: Cell) -> str:
 def _axes(
     plan: Plan,
 ) -> Iterator[tuple[str, str, Callable[[Cell], float | None], Callable[[Cell], bool]]]:
-    """What can be drawn as a curve, with its name, label, axis and cells: a noise with several levels at one number of
+    """Find the possible curves, with name, label, axis and cells: a noise with several levels at one number of
     photographs, or several numbers of photographs at one noise.
     """
     images, noises = (
@@ -113,7 +113,7 @@ def _axes(
 
 
 def _write_trials(outputs: RunOutputs) -> None:
-    """Every trial of the plan, one line each, in the plan's order; ``settled`` has what "auto" chose."""
+    """Write every trial of the plan, one line each, in the plan's order; ``settled`` holds the choices of "auto"."""
     columns = (
         "hash", "capture", "images", "corruption", "level", "seed", "method", "parameters", "settled", "status",
         "mean", "median", "p90", "p95", "max", "within_10deg", "iterations", "seconds", "error",
@@ -138,7 +138,7 @@ def run_trials(
     device: str = "cpu",
     control: RunControl = SILENT_RUN,
 ) -> Progress:
-    """Run the trials that the store does not have, and write each result as it comes.
+    """Run the trials that are not in the store, and write each result as it arrives.
 
     Trials whose hashes are in ``keep`` also run if their maps are missing. On a GPU the settings of a grid over (λ, μ) are
     solved together.

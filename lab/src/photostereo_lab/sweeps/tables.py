@@ -42,7 +42,7 @@ class Table(tables.Table):
 
 
 def best_in_rows(values: Sequence[Sequence[float | None]]) -> set[tuple[int, int]]:
-    """Row and column of the lowest value of each row; the names of the rows are column 0.
+    """Return row and column of the lowest value of each row; column 0 holds the names of the rows.
 
     >>> best_in_rows([[3.0, 2.0, None], [None, None, None]])
     {(0, 2)}

@@ -1,8 +1,8 @@
-"""What a worker does: one trial, with everything that trials share kept between them.
+"""Run one trial on a worker, which keeps data that trials share.
 
-A worker keeps the last captures that it loaded, the last corrupted subsets and the last models' statistics, so that a
-grid over (λ, μ) loads, corrupts and reduces the photographs once. Captures lose their truth before they are solved: the
-error at every iteration would cost a tenth of the time, and only trials that keep their history want it.
+A worker keeps the most recently loaded captures, corrupted subsets and statistics of models, so that a grid over
+(λ, μ) loads, corrupts and reduces the photographs once. The truth is removed from captures before they are solved: the
+error at every iteration would take a tenth of the time, and only trials that keep their history need it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Scene:
 
 @dataclass(frozen=True)
 class _Shared:
-    """What trials share, as a key: the parameters they have in common as JSON."""
+    """A key for data that trials share: their common parameters as JSON."""
 
     scene: tuple[CaptureSpec, int | None, Corruption, int | None]
     method: str
@@ -60,10 +60,10 @@ class _Shared:
 
 
 def run_trial(trial: Trial, keep: bool = False, device: str = "cpu", grid: Sequence[Setting] = ()) -> Outcome:
-    """Run one trial; whatever goes wrong with it is an outcome, not an exception.
+    """Run one trial; any error becomes an outcome, not an exception.
 
-    With ``keep`` the outcome has the maps: normals, truth, mask, history, dictionaries. The settings of the prior in
-    ``grid`` are solved together with its own, once; the trials that they belong to find them made.
+    With ``keep``, the outcome includes the maps: normals, truth, mask, history, dictionaries. The settings of the prior
+    in ``grid`` are solved together with the trial's own, once; the other trials then reuse these results.
     """
     if trial.task == "represent":
         return run_safely(partial(_represent, trial), _failure)
@@ -79,7 +79,7 @@ def _solve(trial: Trial, keep: bool, device: str, grid: tuple[Setting, ...]) -> 
     shared = _Shared(trial.scene, trial.method, canonical_json(common), device, grid if together else ())
     scene = shared.load()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # not converged is a column, not a line on a terminal far away
+        warnings.simplefilter("ignore")  # non-convergence is recorded in a column instead
         if setting is not None and together:
             results, spent = _solve_grid(shared)
             result = results[setting]
@@ -102,7 +102,7 @@ def _solve(trial: Trial, keep: bool, device: str, grid: tuple[Setting, ...]) -> 
 
 
 def _solve_one(trial: Trial, shared: _Shared, keep: bool) -> tuple[Reconstruction, float]:
-    """The result and its processor seconds; the statistics are kept for the next one, and count for each."""
+    """Return the result and its processor seconds; the statistics are kept for the next trial, and counted for each."""
     scene = shared.load()
     capture = replace(scene.capture, truth=scene.truth) if keep else scene.capture
     prepared, spent = _prepare(capture, shared) if keep else _prepared(shared)
@@ -113,7 +113,7 @@ def _solve_one(trial: Trial, shared: _Shared, keep: bool) -> tuple[Reconstructio
 
 @lru_cache(maxsize=2)
 def _solve_grid(shared: _Shared) -> tuple[dict[Setting, Reconstruction], float]:
-    """The results by setting, and the processor seconds of one."""
+    """Return the results by setting, and the processor seconds per setting."""
     prepared, spent = _prepared(replace(shared, grid=()))
     settings = [dict(setting) for setting in shared.grid]
     began = time.process_time()
@@ -135,14 +135,14 @@ def _prepared(shared: _Shared) -> tuple[Prepared, float]:
 
 
 def _prepare(capture: Capture, shared: _Shared) -> tuple[Prepared, float]:
-    """The model's statistics and the processor seconds that they took."""
+    """Return the model's statistics and their processor seconds."""
     entry = find_method(shared.method)
     began = time.process_time()
     prepared = prepare(
         capture,
         shared.method,
         device=shared.device,
-        # Published figures of the classical methods are of the photographs as they are.
+        # Published results of the classical methods use the photographs as they are.
         strengths="auto" if "noise" in entry.model.sees else "given",
         **entry.of_model(entry.resolve(json.loads(shared.common))),
     )
@@ -180,7 +180,7 @@ def _represent(trial: Trial) -> Outcome:
 def load_scene(
     capture: CaptureSpec, images: int | None, corruption: Corruption, seed: int | None, *, color: bool = False
 ) -> _Scene:
-    """A capture's seeded subset with its seeded noise."""
+    """Return a capture's seeded subset with its seeded noise."""
     clean = _load(capture, color)
     if clean.truth is None:
         raise CaptureError(f"{capture.path} has no true normals.", code="no-truth", file=capture.path)
@@ -210,7 +210,7 @@ def _corrupted(capture: Capture, corruption: Corruption, seed: int) -> Capture:
 
 
 def _packed(result: Reconstruction, truth: FloatArray) -> bytes:
-    """The maps of a reconstruction as the bytes of an ``.npz`` file."""
+    """Return the maps of a reconstruction as the bytes of an ``.npz`` file."""
     rows = [record.as_dict() for record in result.history]
     arrays: dict[str, Any] = {
         "normals": result.normals,
@@ -236,7 +236,7 @@ def _failure(problem: str, code: str) -> Outcome:
 
 
 def host_facts() -> dict[str, Any]:
-    """The machine, as far as it matters for a time."""
+    """Describe the machine, as far as it affects times."""
     return {
         "machine": platform.machine(),
         "system": platform.system(),

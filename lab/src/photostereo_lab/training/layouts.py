@@ -1,4 +1,4 @@
-"""Where the lights stand and how strong they are: domes, rings, rectangles, one side only, a hand that wanders."""
+"""Positions and strengths of the lights: domes, rings, rectangles, one side only, a light moved by hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch.nn import functional
 from photostereo_lab.training.tensors import uniform
 
 DOME, CONE, RECTANGLE, RING, SIDE, WANDER, GRID, SINGLE = range(8)
-#: How often each is drawn; a light that never moves is rare, so that its uselessness is learned.
+#: How often each layout is drawn; a light that never moves is rare, just enough to learn that it is uninformative.
 SHARES = (0.18, 0.14, 0.24, 0.12, 0.12, 0.11, 0.08, 0.01)
 #: The lowest light: z of its direction.
 LOWEST = 0.06
@@ -56,7 +56,7 @@ def draw_directions(count: int, photographs: int, device: torch.device | str) ->
         chosen = torch.where(kind == number, some, chosen)
     chosen = torch.where(kind == GRID, grid, chosen)
     chosen = torch.where(kind == SINGLE, toward + 0.01 * torch.randn_like(chosen), chosen)
-    # Nobody sets up a rig quite straight.
+    # Real rigs are never exactly straight.
     chosen = functional.normalize(chosen + 0.05 * torch.randn(count, 1, 3, device=device), dim=-1)
     return functional.normalize(torch.cat([chosen[..., :2], chosen[..., 2:].clamp_min(LOWEST)], -1), dim=-1)
 
@@ -72,7 +72,7 @@ def _upright(plane: Tensor) -> Tensor:
 
 
 def draw_strengths(count: int, photographs: int, device: torch.device | str) -> Tensor:
-    """Strengths (S, d): equal in half of the scenes, otherwise log-normal; never the same to the last digit."""
+    """Strengths (S, d): nearly equal in half of the scenes (never exactly), otherwise log-normal."""
     spread = STRENGTH_SPREAD * (torch.rand(count, 1, device=device) < 0.5)
     return torch.exp(torch.randn(count, photographs, device=device) * (spread + 0.01))
 
@@ -84,7 +84,7 @@ def draw_distances(count: int, device: torch.device | str, nearest: float) -> Te
 
 
 def seen_from(lights: Tensor, distance: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
-    """Directions (S, P, d, 3) and fall-off (S, P, d) of lights (S, d, 3) at distances (S,), from places (S, P, 3)."""
+    """Directions (S, P, d, 3) and falloff (S, P, d) of lights (S, d, 3) at distances (S,), from places (S, P, 3)."""
     far = distance[:, None, None, None]
     ray = lights[:, None] * far - places[:, :, None]
     squared = ray.square().sum(-1)
@@ -94,10 +94,10 @@ def seen_from(lights: Tensor, distance: Tensor, places: Tensor) -> tuple[Tensor,
 def miscalibrated(
     lights: Tensor, degrees: float = 1.5, strength: float = 0.05, spoiled: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """Directions off by up to about ``degrees``, and strengths (S, d) off by ``strength``, as calibration leaves them.
+    """Directions off by up to about ``degrees``, and strengths (S, d) off by ``strength``, as after a calibration.
 
     In a share ``spoiled`` of the captures they are grossly wrong: all lights tilted, some of them displaced, or strengths
-    that change in the course of the series.
+    that drift during the series.
     """
     count, photographs = lights.shape[:2]
     u = uniform(count, lights.device, 2)

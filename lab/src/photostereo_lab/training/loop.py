@@ -1,4 +1,4 @@
-"""The training of any network: AdamW, a rate that falls at the end, averaged weights, checkpoints, a learning curve."""
+"""Train any network: AdamW, a rate that falls at the end, averaged weights, checkpoints, a learning curve."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WARM_UP = 300  # steps
 
 @dataclass(frozen=True)
 class Settings:
-    """What defines a training; kept in the checkpoint."""
+    """The settings that define a training; stored in the checkpoint."""
 
     minutes: float = 10.0
     seed: int = 0
@@ -39,16 +39,16 @@ class Settings:
     falling: float = 0.5  # share of the time in which the rate falls to zero
     decay: float = 2e-3  # of the weights
     average: float = 0.999
-    validation: float = 1.0  # size of the validation set
+    validation: float = 1.0  # relative size of the validation set
     compiled: bool = False
     scenes: int = 96  # in a pool
-    reuse: int = 16  # times a pool is shown
+    reuse: int = 16  # number of times a pool is shown
 
 
 class Task(ABC):
-    """A network and what it learns from: batches without end, a loss, and a fixed validation set with a score."""
+    """A network and its training: endless batches, a loss, and a fixed validation set with a score."""
 
-    #: What stands before the names of arrays in torch, but not in an archive.
+    #: Prefix of the names of arrays in torch that archives omit.
     prefix: ClassVar[str] = ""
     #: Numbers of photographs, each with the share of batches drawn with it.
     counts: ClassVar[Mapping[int, float]]
@@ -62,23 +62,23 @@ class Task(ABC):
 
     @abstractmethod
     def network(self) -> nn.Module:
-        """A fresh network."""
+        """Return a fresh network."""
 
     @abstractmethod
     def batches(self) -> Iterator[Any]:
-        """Endless batches."""
+        """Yield endless batches."""
 
     @abstractmethod
     def loss(self, forward: Callable[..., Any], batch: Any) -> Tensor:
-        """Of one batch; ``forward`` is the network."""
+        """Return the loss of one batch; ``forward`` is the network."""
 
     @abstractmethod
     def draw_validation(self) -> Any:
-        """The fixed validation set."""
+        """Return the fixed validation set."""
 
     @abstractmethod
     def evaluate(self, network: nn.Module, fixed: Any) -> dict[str, float]:
-        """Figures of the fixed validation set; ``score`` is what variants are compared by, the lower the better."""
+        """Evaluate on the fixed validation set; variants are compared by ``score``, the lower the better."""
 
     @cached_property
     def _fixed(self) -> Any:
@@ -89,7 +89,7 @@ class Task(ABC):
             return self.evaluate(network, self._fixed)
 
     def pools(self) -> Iterator[tuple[Pool, int]]:
-        """Scenes without end, each pool several times, and how many photographs are taken of them."""
+        """Yield scenes endlessly, each pool several times, and the number of photographs to take of them."""
         counts, shares = list(self.counts), torch.tensor(list(self.counts.values()))
         while True:
             pool = draw_pool(self.settings.scenes, self.device, self.side, self.solids)
@@ -98,13 +98,13 @@ class Task(ABC):
 
 
 def rate_at(settings: Settings, step: int, share: float) -> float:
-    """The learning rate after a share of the time."""
+    """Return the learning rate after a share of the time."""
     falling = min(1.0, (1 - share) / settings.falling)
     return settings.rate * min(1.0, (step + 1) / WARM_UP) * max(falling, 0.0)
 
 
 def archive_of(network: nn.Module, prefix: str = "") -> bytes:
-    """The bytes of a weights archive: float16 arrays under torch's names, and their digest."""
+    """Return the bytes of a weights archive: float16 arrays under torch's names, and their digest."""
     arrays = {
         name.removeprefix(prefix): values.detach().cpu().numpy().astype(np.float16)
         for name, values in network.state_dict().items()
@@ -125,7 +125,7 @@ def train(
     say: Callable[[str], None] | None = None,
     every: float = 45.0,
 ) -> nn.Module:
-    """Train for the settings' minutes of wall clock, counted over all runs; returns the averaged network.
+    """Train for the settings' minutes of wall-clock time, counted over all runs; return the averaged network.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def _train(
     network = task.network().to(device).to(memory_format=torch.channels_last)
     on_gpu = not device.startswith("cpu")
     if on_gpu:
-        torch._dynamo.config.suppress_errors = True  # what cannot be fused runs as it is
+        torch._dynamo.config.suppress_errors = True  # code that cannot be fused runs unfused
     optimizer = torch.optim.AdamW(
         network.parameters(), lr=settings.rate, weight_decay=settings.decay, betas=(0.9, 0.99), fused=on_gpu
     )
@@ -181,7 +181,7 @@ def _train(
             "spent": spent,
             "settings": asdict(settings),
         }
-        # Replaced at once: an interruption leaves the last one whole.
+        # Replaced atomically: an interruption leaves the last checkpoint intact.
         for name, content in (("checkpoint", state), ("optimizer", {"optimizer": optimizer.state_dict()})):
             file = io.BytesIO()
             torch.save(content, file)
@@ -223,7 +223,7 @@ def _train(
             last = time.perf_counter()
     if step == 0:
         raise ParameterError(
-            f"No step was made in {settings.minutes:g} minutes: making the first batch takes longer. Train for longer.",
+            f"No step was made in {settings.minutes:g} minutes: generating the first batch takes longer. Train for longer.",
             code="no-training-step",
             minutes=settings.minutes,
         )
@@ -235,7 +235,7 @@ def _train(
 def _restore(
     out: Path, network: nn.Module, average: nn.Module, optimizer: torch.optim.Optimizer, device: str
 ) -> tuple[int, float]:
-    """Continue from the files of a training: steps and seconds so far. What does not fit or is not finite is refused."""
+    """Continue from the files of a training; return steps and seconds so far. Misfits and non-finite values are rejected."""
     path = out / "checkpoint.pt"
     with _explained(path):
         state = torch.load(path, map_location=device, weights_only=True)
@@ -248,12 +248,12 @@ def _restore(
         moments = (value for values in optimizer.state.values() for value in values.values())
         held = [*network.state_dict().values(), *average.state_dict().values(), *moments]
         if not (step >= 0 and 0 <= spent < float("inf") and all(torch.isfinite(v).all() for v in held)):
-            raise ValueError("it holds values that are not finite")
+            raise ValueError("it contains non-finite values")
     return step, spent
 
 
 def load_archive(network: nn.Module, path: Path, prefix: str = "") -> None:
-    """Numbers of a weights archive into a network."""
+    """Load the numbers of a weights archive into a network."""
     stored = read_npz(path, "network weights", remedy="Use weights that a training wrote.")
     with _explained(path):
         arrays = {
@@ -263,18 +263,18 @@ def load_archive(network: nn.Module, path: Path, prefix: str = "") -> None:
         }
         network.load_state_dict(arrays)
         if not all(torch.isfinite(values).all() for values in arrays.values()):
-            raise ValueError("it holds values that are not finite")
+            raise ValueError("it contains non-finite values")
 
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """torch raises whatever the bytes of a file lead to."""
+    """Turn errors of torch, which raises any exception for a damaged file, into :class:`ParameterError`."""
     try:
         yield
     except Exception as problem:
         words = (str(problem).splitlines() or [""])[0][:200] or type(problem).__name__
         raise ParameterError(
-            f"{path} does not fit this training, or is damaged ({words}). Give the settings it was made with, or start "
+            f"{path} does not fit this training, or is damaged ({words}). Use the settings with which it was made, or start "
             "anew.",
             code="bad-checkpoint",
             file=path,

@@ -1,13 +1,13 @@
-"""How surfaces reflect, in torch, for many pixels at once, each with a material of its own; and materials over a surface.
+"""How surfaces reflect, in torch, for many pixels at once, each with its own material; and materials over a surface.
 
-The radiance towards the camera, times π over the irradiance of a light that faces the pixel, is
+The radiance toward the camera, times π over the irradiance of a light that faces the pixel, is
 
     base · diffuse(l) · (1 − F(n·l)) (1 − F(n·v)) · shade(n·l) + specular(l) · max(0, n·l)
 
 with the GGX coat of :class:`photostereo.scenes.Ggx` (here also brushed: α differs along the two tangents), and
 a diffuse part that is Lambert, Oren–Nayar (:class:`photostereo.scenes.OrenNayar`), Disney, or a power of n·l. A
-translucent material lets light round the edge: shade = max(0, (n·l + w)/(1 + w)). A clear coat and a sheen lie
-on top. No formula is the truth: both parts may stray from theirs by a smooth factor exp(a sin(k·(n·l, n·h, l·h) + φ)).
+translucent material lets light around the edge: shade = max(0, (n·l + w)/(1 + w)). A clear coat and a sheen lie
+on top. No formula is exact: both parts may deviate from theirs by a smooth factor exp(a sin(k·(n·l, n·h, l·h) + φ)).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LAMBERT, OREN_NAYAR, DISNEY, POWER = range(4)
 
 @dataclass
 class Materials:
-    """Parameters of B materials; every field is (B, 1) where nothing else is said, ``base`` (B, 3)."""
+    """Parameters of B materials; every field is (B, 1) unless noted, ``base`` is (B, 3)."""
 
     base: Tensor
     kind: Tensor  # one of LAMBERT ... POWER
@@ -41,14 +41,14 @@ class Materials:
     coat: Tensor
     coat_alpha: Tensor
     sheen: Tensor
-    ripple: Tensor  # (B, 2) how far the diffuse and the specular part stray from their formulas
-    wave: Tensor  # (B, 8) along which cosines, and the phases
+    ripple: Tensor  # (B, 2) how far the diffuse and the specular part deviate from their formulas
+    wave: Tensor  # (B, 8) weights of the cosines, and phases
 
     def __getitem__(self, index: Tensor | slice) -> Materials:
         return Materials(**{f.name: getattr(self, f.name)[index] for f in fields(self)})
 
     def blended(self, other: Materials, share: Tensor) -> Materials:
-        """Parameters between two materials (worn, patchy surfaces); the kinds are not blended but chosen."""
+        """Blend the parameters of two materials (worn, patchy surfaces); the kinds are chosen, not blended."""
         values = {}
         for f in fields(self):
             mine, others = getattr(self, f.name), getattr(other, f.name)
@@ -60,7 +60,7 @@ class Materials:
         return Materials(**values)
 
     def diffuse_albedo(self) -> Tensor:
-        """Roughly what the surface gives back of light from all sides, (B, 3)."""
+        """The approximate reflectance of the surface for light from all sides, (B, 3)."""
         return self.base * (1 - self.metallic) + 0.6 * self.metallic * self.base
 
 
@@ -87,7 +87,7 @@ def draw_materials(count: int, device: torch.device | str) -> Materials:
         power=u(0.6, 1.7),
         wrap=u(0.05, 0.5) * when(0.15),
         metallic=metallic,
-        # A fifth is perfectly matte: no coat at all.
+        # A fifth are perfectly matte: no coat at all.
         reflectance=u(0.01, 0.09) * when(0.8),
         alpha=(alpha * ratio).clamp(0.03, 1.0),
         alpha_across=(alpha / ratio).clamp(0.03, 1.0),
@@ -101,7 +101,7 @@ def draw_materials(count: int, device: torch.device | str) -> Materials:
 
 
 def frames(normals: Tensor, brush: Tensor) -> tuple[Tensor, Tensor]:
-    """Two tangents (B, 3) of each normal, turned by the angle of the brush."""
+    """Return two tangents (B, 3) of each normal, rotated by the angle of the brush."""
     helper = torch.zeros_like(normals)
     steep = normals[:, 2].abs() < 0.7
     helper[:, 2] = steep.float()
@@ -117,7 +117,7 @@ def schlick(f0: Tensor, cosine: Tensor) -> Tensor:
 
 
 def reflect(m: Materials, normals: Tensor, lights: Tensor) -> Tensor:
-    """Intensity (B, d, 3) of unit lights (B, d, 3) on pixels with normals (B, 3), no shadows but attached ones."""
+    """Intensity (B, d, 3) of unit lights (B, d, 3) on pixels with normals (B, 3), with attached shadows only."""
     return _reflect(normals, lights, *(getattr(m, f.name) for f in fields(m)))
 
 

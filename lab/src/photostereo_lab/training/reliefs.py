@@ -1,4 +1,4 @@
-"""Flat things as height fields: coins, carvings, folds, boards, whole frames, heaps seen from above; many nearly plane.
+"""Flat objects as height fields: coins, carvings, folds, boards, whole frames, heaps seen from above; many nearly flat.
 
 Heights z(x, y) over [−1, 1]² are (S, G, G) tensors.
 """
@@ -19,7 +19,7 @@ def smooth_noise(sets: int, size: int, cells: int, device: torch.device | str) -
 
 
 def fractal(sets: int, size: int, device: torch.device | str, finest: int = 32) -> Tensor:
-    """Smooth noise of several scales, each set with a roughness of its own."""
+    """Smooth noise of several scales, each set with its own roughness."""
     rough = 0.3 + 0.55 * torch.rand(sets, 1, 1, device=device)
     total, weight, cells = torch.zeros(sets, size, size, device=device), torch.ones_like(rough), 2
     while cells <= finest:
@@ -100,7 +100,7 @@ def draw_reliefs(count: int, size: int, device: torch.device | str) -> tuple[Ten
     u = uniform(count, device, 2)
     axis = torch.linspace(-1, 1, size, device=device)
     y, x = torch.meshgrid(axis, axis, indexing="ij")
-    # Plateaus with soft edges, as struck or carved: letters, figures.
+    # Plateaus with soft edges, like struck or carved letters and figures.
     plateau = torch.tanh(u(1, 8) * (smooth_noise(count, size, 5, device) + u(-0.5, 0.5)))
     letters = torch.tanh(u(2, 8) * (smooth_noise(count, size, 20, device) - u(0.2, 1.0)))
     figure = smooth_noise(count, size, 3, device).clamp_min(0) * 2
@@ -117,7 +117,7 @@ def draw_reliefs(count: int, size: int, device: torch.device | str) -> tuple[Ten
     piled = piled.clamp_min(-0.8 * 4) * torch.exp(u(-1.2, 0.0)) / 4
     heights = torch.where(kind > 0.84, piled, shape * depth)
     heights = heights + fractal(count, size, device) * torch.exp(u(-7.5, -3.6))
-    # Nothing is quite plane or quite square to the camera.
+    # Nothing is exactly flat or exactly parallel to the image plane.
     bulge = u(-0.15, 0.3) * (u(0, 1) < 0.4)
     heights = heights + (x * u(-1, 1) + y * u(-1, 1)) * 0.1 * (u(0, 1) < 0.6) - bulge * (x * x + y * y)
     mask, rim = _outlines(count, x, y, device)
@@ -128,7 +128,7 @@ def draw_reliefs(count: int, size: int, device: torch.device | str) -> tuple[Ten
 
 
 def _outlines(count: int, x: Tensor, y: Tensor, device: torch.device | str) -> tuple[Tensor, Tensor]:
-    """Masks that fill the frame but for the margin, and the raised rim along them."""
+    """Masks that fill the frame except for the margin, and the raised rim along them."""
     u = uniform(count, device, 2)
     reach = 1 / (1.05 + 0.12 * torch.rand(count, 1, 1, device=device))
     aspect = torch.where(u(0, 1) < 0.4, torch.ones_like(reach), u(0.5, 1.0))
@@ -140,5 +140,5 @@ def _outlines(count: int, x: Tensor, y: Tensor, device: torch.device | str) -> t
     pick = u(0, 1)
     level = torch.where(pick < 0.45, box, torch.where(pick < 0.72, disc, worn / 0.85))
     rim = torch.exp(-(((level - 0.93) / 0.05) ** 2))
-    # Never nothing: a small disc is always part of it.
+    # Never empty: a small disc is always included.
     return (level < 1) | (disc < 0.3), rim

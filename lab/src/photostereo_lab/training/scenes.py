@@ -1,8 +1,8 @@
-"""Scenes and their photographs: the one generator of all trainings.
+"""Scenes and their photographs: the generator for all trainings.
 
 Geometry is drawn in pools and shown several times, each time with other lights, materials and cameras. Light comes from
-the lights, cast shadows included, from the surface itself in several bounces, from a table or a wall, and a little from
-everywhere.
+the lights, with cast shadows, from the surface itself in several bounces, from a table or a wall, and a little from all
+directions.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from photostereo_lab.training.transport import (
     visibility,
 )
 
-#: What is reflected of surroundings given in few directions is at least this blurred (GGX's α).
+#: Reflections of surroundings sampled in few directions are blurred at least this much (GGX's α).
 LEAST_ALPHA = 0.3
-#: A scene has an object on this share of the frame or more.
+#: The object of a scene covers at least this share of the frame.
 LEAST_AREA = 0.04
 
 
@@ -54,7 +54,7 @@ class Pool:
 
 
 def places_of(heights: Tensor, mask: Tensor) -> Tensor:
-    """Points (S, G · G, 3) of surfaces around their middles."""
+    """Points (S, G · G, 3) of surfaces relative to their centers."""
     count, size = heights.shape[:2]
     axis = torch.linspace(-1, 1, size, device=heights.device)
     rows, columns = torch.meshgrid(axis, axis, indexing="ij")
@@ -66,7 +66,7 @@ def places_of(heights: Tensor, mask: Tensor) -> Tensor:
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
 def draw_pool(count: int, device: torch.device | str, size: int, solids: float) -> Pool:
-    """Random geometry, in random order; ``solids`` is the share of those with an outline, the others are reliefs."""
+    """Random geometry, in random order; ``solids`` is the share of scenes with an outline, the others are reliefs."""
     outlined = round(count * solids)
     parts = []
     if outlined:
@@ -75,7 +75,7 @@ def draw_pool(count: int, device: torch.device | str, size: int, solids: float) 
         parts.append(draw_reliefs(count - outlined, size, device))
     heights, normals, mask = (torch.cat(values) for values in zip(*parts, strict=True))
     relief = torch.arange(count, device=device) >= outlined
-    # What is hardly there (cut away to nothing) is replaced by another scene of the pool.
+    # Scenes with almost no object (cut away to nothing) are replaced by other scenes of the pool.
     good = mask.sum((1, 2)) > LEAST_AREA * size * size
     usable = torch.nonzero(good)[:, 0]
     other = usable[torch.randint(0, len(usable), (count,), device=device)]
@@ -88,9 +88,9 @@ def draw_pool(count: int, device: torch.device | str, size: int, solids: float) 
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
 def photograph(pool: Pool, lights: Tensor, distance: Tensor, cells: Tensor | None = None) -> Tensor:
-    """What reaches a perfect camera under lights (S, d, 3) at distances (S,): (S, d, 3, G, G).
+    """Light that reaches a perfect camera under lights (S, d, 3) at distances (S,): (S, d, 3, G, G).
 
-    With ``cells`` (S, P), the numbers of some pixels, only those: (S, d, 3, P, 1).
+    With ``cells`` (S, P), the indices of some pixels, only those: (S, d, 3, P, 1).
     """
     count, size = pool.heights.shape[:2]
     photographs, device = lights.shape[1], lights.device
@@ -121,9 +121,9 @@ def photograph(pool: Pool, lights: Tensor, distance: Tensor, cells: Tensor | Non
 def _indirect(
     pool: Pool, places: Tensor, materials: Materials, given: Tensor, lights: Tensor, cells: Tensor | None
 ) -> Tensor:
-    """What is not from the lights: (S, d, 3, G, G) or, with ``cells``, (S, d, 3, P, 1).
+    """Light that does not come directly from the lights: (S, d, 3, G, G) or, with ``cells``, (S, d, 3, P, 1).
 
-    Patches of the surface give off ``given`` (S, d, 3, Q); all pixels are interpolated between every second one.
+    Surface patches emit ``given`` (S, d, 3, Q). Without ``cells``, values between every second pixel are interpolated.
     """
     count, size = pool.heights.shape[:2]
     device, every = lights.device, cells
@@ -165,19 +165,19 @@ def _some(
 
 
 def _maps_at(maps: Tensor, cells: Tensor) -> Tensor:
-    """Maps (S, ..., G, G) at some pixels: (S, ..., P, 1)."""
+    """Sample maps (S, ..., G, G) at some pixels: (S, ..., P, 1)."""
     flat = maps.flatten(-2)
     index = cells.reshape(len(cells), *[1] * (flat.ndim - 2), -1).expand(*flat.shape[:-1], -1)
     return torch.gather(flat, -1, index)[..., None]
 
 
 def mirrored(maps: Tensor, turns: int, flip: bool) -> Tensor:
-    """Maps (..., G, G) turned counterclockwise by right angles, and perhaps mirrored left to right first."""
+    """Rotate maps (..., G, G) counterclockwise by right angles, optionally after mirroring left to right."""
     return torch.rot90(maps.flip(-1) if flip else maps, turns, (-2, -1))
 
 
 def symmetry(turns: int, flip: bool, device: torch.device | str = "cpu") -> Tensor:
-    """What a symmetry of the square makes of a vector, x right and y up: a 3 × 3 matrix."""
+    """Return the 3 × 3 matrix by which a symmetry of the square acts on vectors, x right and y up."""
     turn = torch.tensor([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], device=device)
     matrix = torch.diag(torch.tensor([-1.0 if flip else 1.0, 1.0, 1.0], device=device))
     for _ in range(turns % 4):

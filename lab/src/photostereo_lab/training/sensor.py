@@ -1,4 +1,4 @@
-"""What camera and mask make of a scene: shake, blur, haze, clipping, noise down to 3 dB, 8 bits, gray, damage."""
+"""Effects of camera and mask: shake, blur, haze, clipping, noise down to 3 dB, 8 bits, gray, damage."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Uniform = Callable[..., Tensor]
 def expose(
     clean: Tensor, mask: Tensor, *, strong: float = 0.38, damage: float = 0.16
 ) -> tuple[Tensor, Tensor]:
-    """Photographs of clean ones (S, d, 3, H, W), and the variance of their noise in gray, (S, H, W).
+    """Degrade clean photographs (S, d, 3, H, W); also return the variance of their noise in gray, (S, H, W).
 
-    A column of pixels, W = 1, is some pixels of a capture; a single one stands anywhere between the darkest and
-    the brightest of its own. ``strong`` is the share of the captures with a signal-to-noise ratio between 3 and 25
-    dB, ``damage`` that with lost or false values, and that with photographs that are wrong as a whole.
+    A column of pixels, W = 1, is a sample of a capture's pixels; a single pixel lies anywhere between the darkest and
+    the brightest of its capture. ``strong`` is the share of captures with a signal-to-noise ratio between 3 and 25
+    dB, ``damage`` both the share with lost or false values and the share with photographs that are wrong as a whole.
     """
     count, photographs = clean.shape[:2]
     device = clean.device
@@ -54,7 +54,7 @@ def expose(
         else mean * u(2.0, 8.0) * torch.exp(-2 * u() * (u() < 0.15))
     )
     image = torch.where(u() < 0.3, torch.minimum(image, top), image)
-    # A tone curve that was not quite undone.
+    # A tone curve that was not undone exactly.
     curve = torch.exp(0.12 * torch.randn_like(mean) * (u() < 0.2))
     image = mean * (image / mean).clamp_min(1e-5) ** curve
 
@@ -81,7 +81,7 @@ def expose(
 
 
 def _shaken(image: Tensor, u: Uniform) -> Tensor:
-    """Photographs (S, d, 3, H, W), some captures from a camera that moved between them, or during some of them."""
+    """Photographs (S, d, 3, H, W); in some captures the camera moved between or during them."""
     count, photographs = image.shape[:2]
     reach = torch.exp(u(-2.0, 1.2))[..., 0] * 2 / image.shape[-1]  # 0.13 to 3.3 pixels
     move = torch.randn(count, photographs, 1, 2, device=image.device)
@@ -98,7 +98,7 @@ def _shaken(image: Tensor, u: Uniform) -> Tensor:
 
 
 def _blurred(image: Tensor, inside: Tensor, u: Uniform) -> Tensor:
-    """Strong highlights bleed, and small pictures average: a blur of a pixel in half of the captures."""
+    """Strong highlights bleed, and small pictures are averages: blur by a pixel in half of the captures."""
     blurred = functional.avg_pool2d((image * inside).flatten(0, 1), 3, 1, 1).reshape(image.shape)
     cover = functional.avg_pool2d(inside[:, 0], 3, 1, 1)[:, None].clamp_min(0.1)
     return torch.lerp(image, torch.where(inside > 0, blurred / cover, image), u(0, 1) * (u() < 0.5))
@@ -133,5 +133,5 @@ def imperfect(mask: Tensor) -> Tensor:
     radius = torch.rand(count, 1, 1, device=device) * 0.35
     bite = (axis[None, None] - where[:, 0]) ** 2 + (axis[None, :, None] - where[:, 1]) ** 2 < radius**2
     found = found & ~((torch.rand(count, 1, 1, device=device) < 0.06) & bite)
-    # Never nothing.
+    # Never empty.
     return torch.where(found.sum((1, 2), keepdim=True) < 40, mask, found)

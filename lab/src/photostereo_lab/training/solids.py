@@ -1,4 +1,4 @@
-"""Random solids as implicit fields f(p) < 0, and their surface as the camera sees it.
+"""Random solids as implicit fields f(p) < 0, and their surface seen by the camera.
 
 Five families: constructive solids (superquadrics and rings, merged or cut out), solids of revolution (half of them
 hollow: bowls, goblets, vases), convex polyhedra, ellipsoids, and lumps. All of them may be twisted or draped in folds,
@@ -21,10 +21,10 @@ PLANES = 14  # faces of a polyhedron
 OCTAVES = (2.5, 5.0, 10.0, 20.0, 40.0, 80.0)  # wave numbers of the relief
 WAVES = 3  # waves per octave
 CONSTRUCTED, TURNED, FACETED, ELLIPSOID, LUMP = range(5)
-SHARES = (0.44, 0.22, 0.1, 0.11, 0.13)  # of the families
-#: Levels of depth that are searched for the surface, and steps that refine it.
+SHARES = (0.44, 0.22, 0.1, 0.11, 0.13)  # frequencies of the families
+#: Depth levels in the search for the surface, and refinement steps.
 LEVELS, REFINEMENTS = 40, 4
-#: Levels that are looked at together.
+#: Levels that are evaluated together.
 TOGETHER = 8
 
 
@@ -39,8 +39,8 @@ class Solids:
     frame: Tensor  # (S, K, 3, 3)
     exponent: Tensor  # (S, K) 2 for ellipsoids, large for boxes
     ring: Tensor  # (S, K) whether a part is a ring
-    added: Tensor  # (S, K) whether a part is there and merged
-    cut: Tensor  # (S, K) whether a part is there and cut out
+    added: Tensor  # (S, K) whether a part exists and is merged
+    cut: Tensor  # (S, K) whether a part exists and is cut out
     blend: Tensor  # (S, 1) sharpness of the merge
     profile: Tensor  # (S, 13) radius, four amplitudes, four wave numbers, four phases
     height: Tensor  # (S, 1) half the height of a turned solid
@@ -54,9 +54,9 @@ class Solids:
     phase: Tensor  # (S, N)
     warp: Tensor  # (S, N)
     amplitude: Tensor  # (S, N)
-    sharp: Tensor  # (S, 1) from grooves, -1, over rounded waves, 0, to crests, 1
+    sharp: Tensor  # (S, 1) -1 for grooves, 0 for rounded waves, 1 for crests
 
-    counts: tuple[int, ...]  # how many of each family, in the order of the families
+    counts: tuple[int, ...]  # number of each family, in the order of the families
 
     def __getitem__(self, index: slice) -> Solids:
         tensors = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -75,7 +75,7 @@ def rotations(shape: tuple[int, ...], device: torch.device | str) -> Tensor:
 
 
 def tilts(count: int, device: torch.device | str, most: float = 0.9) -> Tensor:
-    """Rotations (S, 3, 3) of upright things: about the upright axis, tipped by up to ``most``, turned in the picture."""
+    """Rotations (S, 3, 3) of upright objects: about the vertical axis, tipped by up to ``most``, rotated in the picture."""
     tip, roll = ((2 * torch.rand(count, device=device) - 1) * most for _ in range(2))
     roll = torch.where(torch.rand(count, device=device) < 0.3, roll * 3.5, roll * 0.3)
     one, zero = torch.ones_like(tip), torch.zeros_like(tip)
@@ -94,10 +94,10 @@ def draw_solids(count: int, device: torch.device | str) -> Solids:
     ]
     turned = (family == TURNED)[..., None]
     center = u(-0.55, 0.55, PARTS, 3) * (1 - torch.eye(PARTS, 1, device=device))
-    # Half of the solids are made of many small parts, limbs and heads, the others of few large ones.
+    # Half of the solids consist of many small parts, limbs and heads, the others of few large ones.
     many = u(0, 1, 1, 1) < 0.5
     radius = u(0.12, 0.55, PARTS, 3) * torch.where(many, 0.6, 1.0)
-    # Thin rods and plates, and a body of some size first.
+    # Thin rods and plates; the first part is a body of some size.
     thin = torch.where(u(0, 1, PARTS, 3) < 0.12, torch.full_like(radius, 0.3), torch.ones_like(radius))
     radius = radius * thin
     radius[:, 0] = u(0.35, 0.8, 3) * torch.where(many[:, 0], 0.75, 1.0)
@@ -125,7 +125,7 @@ def draw_solids(count: int, device: torch.device | str) -> Solids:
     amplitude = fine * rough ** (number / number[0]).log2() / (number / number[0]) ** 0.8
     amplitude = amplitude * torch.exp(0.5 * torch.randn(count, waves, device=device))
     amplitude[:, :WAVES] += lump
-    # Cloth: a few deep folds that run alike.
+    # Cloth: a few deep folds in similar directions.
     draped = (u(0, 1) < 0.14).float()
     amplitude[:, WAVES] += draped[:, 0] * u(0.03, 0.1)[:, 0]
     amplitude[:, 2 * WAVES] += draped[:, 0] * u(0.01, 0.04)[:, 0]
@@ -159,7 +159,7 @@ def draw_solids(count: int, device: torch.device | str) -> Solids:
 
 
 def field(s: Solids, points: Tensor) -> Tensor:
-    """f (S, P) at points (S, P, 3) of the camera's frame; about a distance near the surface."""
+    """f (S, P) at points (S, P, 3) of the camera's frame; approximately a distance near the surface."""
     p = _turn(points, s.turn, s.twist)
     shapes, first = [], 0
     for family, count in enumerate(s.counts):
@@ -315,7 +315,7 @@ def _window(middle: Tensor, half: Tensor, size: int) -> tuple[Tensor, Tensor]:
 def _march(
     s: Solids, x: Tensor, y: Tensor, levels: int, top: Tensor | None = None, bottom: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The first crossing from above: depth (S, G, G), −9 if there is none, and the mask."""
+    """Find the first crossing from above: depth (S, G, G), −9 if there is none, and the mask."""
     shape = x.shape
     flat = [v.reshape(shape[0], -1) for v in (x, y)]
     high = torch.full_like(flat[0][:, :1], 1.5) if top is None else top[:, None].clamp(-1.5, 1.6)

@@ -1,4 +1,4 @@
-"""Random numbers for many scenes at once, angles, and many small operations of a GPU as one."""
+"""Random numbers for many scenes at once, angles, and fused GPU kernels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Uniform = Callable[..., Tensor]
 
 
 def uniform(count: int, device: torch.device | str, axes: int = 1) -> Uniform:
-    """Draws ``u(low, high, *shape)``: numbers between two bounds, ``count`` times a shape, by default a one per axis."""
+    """Return a function ``u(low, high, *shape)`` that draws uniform numbers, ``count`` times a shape (default: ones)."""
 
     def draw(low: float = 0.0, high: float = 1.0, *shape: int) -> Tensor:
         return low + (high - low) * torch.rand(count, *(shape or (1,) * axes), device=device)
@@ -22,20 +22,20 @@ def uniform(count: int, device: torch.device | str, axes: int = 1) -> Uniform:
 
 
 def angles(a: Tensor, b: Tensor) -> Tensor:
-    """Angle in radians between unit vectors, well behaved at 0."""
+    """Angle in radians between unit vectors, numerically stable at 0."""
     return 2.0 * torch.atan2((a - b).norm(dim=-1).clamp_min(1e-7), (a + b).norm(dim=-1).clamp_min(1e-7))
 
 
 @contextmanager
 def seeded(seed: int, device: torch.device | str) -> Iterator[None]:
-    """The same random numbers whenever the block is entered; those outside go on as if it had not been."""
+    """Use the same random numbers whenever the block is entered; the stream outside is not affected."""
     with torch.random.fork_rng(devices=[device] if str(device).startswith("cuda") else []):
         torch.manual_seed(seed)
         yield
 
 
 def fused(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """On a GPU, a function of tensors in one kernel instead of some dozen: they would cost more than the network."""
+    """On a GPU, fuse a function of tensors into one kernel instead of dozens, which would cost more than the network."""
     compiled = cache(lambda: torch.compile(function, dynamic=True))
 
     @wraps(function)

@@ -1,4 +1,4 @@
-"""How light reaches a pixel: past what stands in its way, from other parts of the object, from a table, a wall, the room."""
+"""How light reaches a pixel: past occluders, from other parts of the object, from a table, a wall, the room."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from photostereo_lab.training.tensors import fused, uniform
 
 AZIMUTHS = 32
 STEPS = 20
-#: Where an object ends, nothing rises: such heights are below this.
+#: Heights below this are outside the object, where nothing rises.
 NOWHERE = -5.0
 
 
@@ -40,7 +40,7 @@ def find_horizons(heights: Tensor) -> Tensor:
 
 @fused
 def _risen(rise: Tensor, heights: Tensor, x: Tensor, y: Tensor, distance: Tensor) -> Tensor:
-    """The larger of ``rise`` and the slope to the places (G, G) at a distance."""
+    """Return the larger of ``rise`` and the slope to the places (G, G) at a distance."""
     there = functional.grid_sample(
         heights[:, None],
         torch.stack([x, y], -1).expand(len(heights), -1, -1, -1),
@@ -65,8 +65,8 @@ def visibility(horizons: Tensor, lights: Tensor, elevation: Tensor, soft: Tensor
 
 
 PATCHES = 16  # along a side
-MARCH = 6  # samples between two patches, to see whether something stands between
-BOUNCES = 4  # between patches; what is left after them in a white hollow is a few percent
+MARCH = 6  # samples between two patches, to test for occluders
+BOUNCES = 4  # between patches; in a white hollow a few percent of the light is left after them
 
 
 @dataclass
@@ -75,17 +75,17 @@ class Patches:
 
     points: Tensor  # (S, Q, 3)
     facing: Tensor  # (S, Q, 3) unit normals
-    area: Tensor  # (S, Q), 0 if nothing is there
-    free: Tensor  # (S, Q, Q) whether nothing stands between two of them
-    factors: Tensor  # (S, Q, Q) how much of what the second gives off meets the first
+    area: Tensor  # (S, Q), 0 if empty
+    free: Tensor  # (S, Q, Q) whether two of them see each other
+    factors: Tensor  # (S, Q, Q) share of the second's light that reaches the first
 
     def __getitem__(self, index: Tensor | slice) -> Patches:
         return Patches(*(getattr(self, f.name)[index] for f in fields(self)))
 
     def seen_from(self, points: Tensor, normals: Tensor, cells: Tensor, size: int) -> tuple[Tensor, Tensor]:
-        """Directions (S, P, Q, 3) from pixels to the patches, and how much a matte pixel that faces a patch gets of it.
+        """Directions (S, P, Q, 3) from pixels to patches, and the share of a patch's light on a matte pixel that faces it.
 
-        ``cells`` (S, P) are the numbers of the pixels in a frame of ``size`` pixels.
+        ``cells`` (S, P) are the indices of the pixels in a frame of ``size`` pixels.
         """
         apart = self.points[:, None] - points[:, :, None]
         squared = apart.square().sum(-1) + 1e-6
@@ -131,7 +131,7 @@ def exchange(heights: Tensor, normals: Tensor, mask: Tensor, places: Tensor) -> 
 
 
 def radiosity(patches: Patches, direct: Tensor, albedo: Tensor) -> Tensor:
-    """What the patches give off (S, d, 3, Q), from direct irradiance (S, d, G, G) and albedo (S, 3, G, G), zero outside."""
+    """Light from the patches (S, d, 3, Q), from direct irradiance (S, d, G, G) and albedo (S, 3, G, G), zero outside."""
     cell = direct.shape[-1] // PATCHES
     cover = functional.avg_pool2d((albedo.amax(1, keepdim=True) > 0).float(), cell).flatten(2).clamp_min(1e-3)
     arriving = functional.avg_pool2d(direct, cell).flatten(2) / cover  # (S, d, Q)
@@ -143,14 +143,14 @@ def radiosity(patches: Patches, direct: Tensor, albedo: Tensor) -> Tensor:
     return total
 
 
-#: Directions that stand for all.
+#: Number of directions that represent all.
 DIRECTIONS = 32
-#: Shares of scenes with a table, a wall, a little light from everywhere, much of it.
+#: Shares of scenes with a table, a wall, a little light from all directions, and much of it.
 TABLE, WALL, AMBIENT, ROOM_LIGHT = 0.5, 0.2, 0.4, 0.04
 
 
 def sphere(device: torch.device | str) -> Tensor:
-    """Directions (E, 3) that cover the sphere evenly, turned at random about the line of sight."""
+    """Directions (E, 3) that cover the sphere evenly, rotated at random about the line of sight."""
     number = torch.arange(DIRECTIONS, device=device) + 0.5
     z = 1 - 2 * number / DIRECTIONS
     azimuth = number * math.pi * (1 + 5**0.5) + 6.2832 * torch.rand((), device=device)
@@ -159,10 +159,10 @@ def sphere(device: torch.device | str) -> Tensor:
 
 
 def radiance(lights: Tensor, directions: Tensor) -> Tensor:
-    """What comes from each direction (S, d, 3, E) under lights (S, d, 3): 1 is a white surface that faces the light."""
+    """Light from each direction (S, d, 3, E) under lights (S, d, 3): 1 is a white surface that faces the light."""
     count, device = len(lights), lights.device
     u = uniform(count, device)
-    # Tables lie below the object, or behind it if the camera looks down; some pictures are turned.
+    # Tables are below the object, or behind it if the camera looks down; some pictures are rotated.
     azimuth = math.pi / 2 + torch.where(u() < 0.7, 0.3 * torch.randn_like(u()), u(0, 6.2832))
     tilt = u(0, math.pi / 2)
     table = torch.cat(

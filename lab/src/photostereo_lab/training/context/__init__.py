@@ -1,1 +1,1 @@
-"""The network that sees whole objects: :mod:`photostereo.reflectance.learned.context` in torch, and how it learns."""
+"""The network that sees whole objects: :mod:`photostereo.reflectance.learned.context` in torch, and its training."""

@@ -1,6 +1,6 @@
-"""What the context network learns from: whole objects as the pixels' own witnesses see them, and the truth.
+"""Training data of the context network: whole objects with per-pixel estimates, and the truth.
 
-Objects under the same lights stand beside each other in one mask and go through the very code of the product.
+Objects under the same lights are placed side by side in one mask and processed by the code of the package itself.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from photostereo_lab.training.sensor import LUMA, expose
 #: Pixels along a side of a cell, and of a scene.
 FINE = 2
 SIZE = FINE * SIDE
-#: Lights stand at 8 half frames or farther; directions and strengths are off by up to this much.
+#: Lights are at least 8 half frames away; directions and strengths are off by up to these values.
 NEAREST, DEGREES, STRENGTH = 8.0, 2.5, 0.06
-#: Logarithm of a variance that stands for infinity.
+#: Logarithm of a variance that represents infinity.
 MOST_LOG = 12.0
 
 
 @dataclass
 class Examples:
-    """Maps of S objects and, in fine pixels, what their witnesses say; half precision."""
+    """Maps of S objects and, at full resolution, the per-pixel estimates; half precision."""
 
     maps: Tensor  # (S, CHANNELS, SIDE, SIDE)
     network: Tensor  # (S, 4, SIZE, SIZE) normal and logarithm of the variance
@@ -46,7 +46,7 @@ class Examples:
         return Examples(self.maps[index], self.network[index], self.matte[index], self.truth[index])
 
     def turned(self, turns: int, flip: bool) -> Examples:
-        """Turned counterclockwise by right angles, and perhaps mirrored left to right first."""
+        """Rotate counterclockwise by right angles, optionally after mirroring left to right."""
         matrix = symmetry(turns, flip, self.maps.device)[:2, :2].to(self.maps.dtype)
 
         def of(maps: Tensor, vectors: tuple[int, ...]) -> Tensor:
@@ -70,7 +70,7 @@ def draw_examples(
     damage: float = 0.05,
     spoiled: float = 0.1,
 ) -> Examples:
-    """Photograph the scenes of a pool, all under the same lights, and ask the witnesses of their pixels."""
+    """Photograph the scenes of a pool, all under the same lights, and compute the per-pixel estimates."""
     scenes, device = len(pool.heights), pool.heights.device
     lights = draw_directions(1, photographs, device)
     true, strength = miscalibrated(lights.expand(scenes, -1, -1), DEGREES, STRENGTH, spoiled)
@@ -81,7 +81,7 @@ def draw_examples(
 
 @in_full_precision
 def examples_of(images: Tensor, noise: Tensor, pool: Pool, lights: Tensor, weights: Weights) -> Examples:
-    """Of photographs (S, d, 3, SIZE, SIZE) with noise of variance (S, SIZE, SIZE) under lights (d, 3)."""
+    """Examples from photographs (S, d, 3, SIZE, SIZE) with noise of variance (S, SIZE, SIZE) under lights (d, 3)."""
     mask = pool.mask.cpu().numpy()
     inside = pool.mask
     columns = images.permute(0, 3, 4, 1, 2)[inside].contiguous()  # (N, d, 3), scene by scene
@@ -98,7 +98,7 @@ def examples_of(images: Tensor, noise: Tensor, pool: Pool, lights: Tensor, weigh
     )
 
     def picture(values: Tensor) -> Tensor:
-        """Values (N, K) of the pixels as maps (S, K, SIZE, SIZE)."""
+        """Arrange values (N, K) of the pixels as maps (S, K, SIZE, SIZE)."""
         maps = values.new_zeros(*inside.shape, values.shape[1])
         maps[inside] = values
         return maps.permute(0, 3, 1, 2)

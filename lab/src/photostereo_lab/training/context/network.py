@@ -1,5 +1,5 @@
-"""The context network in torch, and the correction that it makes; their forms for a solve are in
-:mod:`photostereo.reflectance.learned.context`."""
+"""The context network in torch and its correction; :mod:`photostereo.reflectance.learned.context` has the versions
+that a solve uses."""
 
 from __future__ import annotations
 

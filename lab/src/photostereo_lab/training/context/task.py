@@ -1,8 +1,8 @@
-"""How the context network learns: examples are kept for a while and seen in all symmetries of the square.
+"""Training of the context network: examples are kept for a while and shown in all symmetries of the square.
 
-The fixed validation set has whole objects that no training sees, as the same witnesses see them: solids and reliefs, half
-of each finely carved, with 6, 10, 20 and 96 photographs, clean, noisy and with grossly wrong lights. Nothing real is in it.
-The score is the mean over the groups of the error with the correction over that without.
+The fixed validation set has whole objects that are never trained on, with the same per-pixel estimates: solids and
+reliefs, half of each finely carved, with 6, 10, 20 and 96 photographs, clean, noisy and with grossly wrong lights. It
+has no real data. The score is the mean over the groups of the ratio of the errors with and without the correction.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from photostereo_lab.training.scenes import draw_pool
 from photostereo_lab.training.tensors import angles, seeded
 
 SEED = 20261117
-#: name: scenes, photographs, shares of solids, of noisy captures, of spoiled ones
+#: name: scenes, photographs, shares of solids, of noisy captures, of captures with grossly wrong lights
 GROUPS = {
     "6": (24, 6, 1.0, 0.0, 0.0),
     "10": (24, 10, 1.0, 0.0, 0.0),
@@ -37,7 +37,7 @@ GROUPS = {
 
 
 def _figures(network: nn.Module, part: Examples) -> Tensor:
-    """Per scene, in degrees: error before and after, expected error, how far pixels that the matte fit settles move."""
+    """Per scene, in degrees: error before and after, expected error, change of pixels that the matte fit determines."""
     kind = part.maps.device.type
     with torch.autocast(kind, dtype=torch.bfloat16, enabled=kind != "cpu"):
         answer = network(part.maps.float().contiguous(memory_format=torch.channels_last)).float()
@@ -63,7 +63,7 @@ def _figures(network: nn.Module, part: Examples) -> Tensor:
 
 @dataclass(frozen=True)
 class ContextSettings(Settings):
-    """Of this training."""
+    """Settings of this training."""
 
     rate: float = 1e-3
     falling: float = 0.7
@@ -74,11 +74,11 @@ class ContextSettings(Settings):
     batch: int = 64
     steps: int = 4  # with every new group of examples
     likelihood: float = 0.2  # weight of the expected error's likelihood
-    weights: str = ""  # of the set network; the package's own by default
+    weights: str = ""  # of the set network; default: the package's
 
 
 class ContextTask(Task):
-    """Corrections of normals from what is seen around them."""
+    """Learns corrections of normals from their surroundings."""
 
     settings: ContextSettings
     counts: ClassVar = {
@@ -94,7 +94,7 @@ class ContextTask(Task):
         return set_network(self.settings.weights or None)
 
     def draw_validation(self) -> dict[str, list[Examples]]:
-        """The set by group, in parts of a few scenes under lights of their own."""
+        """Draw the validation set by group, in parts of a few scenes, each part with its own lights."""
         few, found = 4, {}
         with seeded(SEED, self.device):
             for name, (scenes, photographs, solids, strong, spoiled) in GROUPS.items():
@@ -156,7 +156,7 @@ class ContextTask(Task):
             error = angles(normals.permute(0, 2, 3, 1), batch.truth.float().permute(0, 2, 3, 1))
             spread = error * torch.exp(-log_error) + log_error
             total = (error + self.settings.likelihood * spread) * inside
-            # Every object counts alike, whatever its size.
+            # Every object has the same weight, whatever its size.
             return (total.sum((1, 2)) / inside.sum((1, 2)).clamp_min(1)).mean()
 
 

@@ -1,1 +1,1 @@
-"""The network that estimates unknown lights: :mod:`photostereo.lights.unknown.network` in torch, and how it learns."""
+"""The network that estimates unknown lights: :mod:`photostereo.lights.unknown.network` in torch, and its training."""

@@ -1,4 +1,4 @@
-"""The network in torch, for training; :mod:`photostereo.lights.unknown.network` is its twin in NumPy."""
+"""The network in torch, for training; :mod:`photostereo.lights.unknown.network` is the same network in NumPy."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SECOND = Look(SECOND_STRIDE, SECOND_INPUTS, 32, 64, 96, 96)
 
 @dataclass
 class Answer:
-    """What the network makes of S scenes of d photographs."""
+    """The network's output for S scenes of d photographs."""
 
     first_lights: Tensor  # (S, d, 3)
     first_strengths: Tensor  # (S, d) logarithms, mean 0
@@ -81,7 +81,7 @@ class Block(nn.Module):  # type: ignore[misc]
 
 
 class Encoder(nn.Module):  # type: ignore[misc]
-    """From pictures (S · d, channels, h, w) to tokens and the maps they are made of."""
+    """Converts pictures (S · d, channels, h, w) to tokens and the maps from which they are computed."""
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -103,18 +103,18 @@ class Encoder(nn.Module):  # type: ignore[misc]
         maps = x
         x = self.middle_block(functional.relu(self.middle(x)))
         x = self.kept(functional.relu(self.last(functional.relu(x))))
-        # Channels last, as NumPy's twin keeps them.
+        # Channels last, as in the NumPy version.
         return self.token(functional.relu(x).permute(0, 2, 3, 1).flatten(1)), maps
 
 
 def pooled(x: Tensor, photographs: int) -> Tensor:
-    """Mean and maximum over the photographs: (S · d, C, h, w) to (S, 2 C, h, w)."""
+    """Pool mean and maximum over the photographs: (S · d, C, h, w) to (S, 2 C, h, w)."""
     sets = x.unflatten(0, (-1, photographs))
     return torch.cat([sets.mean(1), sets.amax(1)], 1).contiguous(memory_format=torch.channels_last)
 
 
 class Attention(nn.Module):  # type: ignore[misc]
-    """A transformer layer over the photographs, without an order."""
+    """A transformer layer over the unordered photographs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -135,7 +135,7 @@ class Attention(nn.Module):  # type: ignore[misc]
 
 
 class NormalNetwork(nn.Module):  # type: ignore[misc]
-    """Normals (S, 3, C, C) from pooled maps, the matte fit's normals and the mask."""
+    """Estimates normals (S, 3, C, C) from pooled maps, the matte fit's normals and the mask."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -160,14 +160,14 @@ class NormalNetwork(nn.Module):  # type: ignore[misc]
 
 
 def upper(raw: Tensor) -> Tensor:
-    """Unit vectors with z > 0 of any three numbers."""
+    """Map any three numbers to unit vectors with z > 0."""
     return functional.normalize(
         torch.cat([raw[..., :2], functional.softplus(raw[..., 2:]) + 0.02], -1), dim=-1
     )
 
 
 class LightNetwork(nn.Module):  # type: ignore[misc]
-    """Photographs (S, d, 3, SIDE, SIDE) and masks (S, SIDE, SIDE) to lights."""
+    """Estimates lights from photographs (S, d, 3, SIDE, SIDE) and masks (S, SIDE, SIDE)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -184,7 +184,7 @@ class LightNetwork(nn.Module):  # type: ignore[misc]
                 head.weight.mul_(0.1)
 
     def forward(self, images: Tensor, mask: Tensor, known: Tensor | None = None) -> Answer:
-        """``known`` (S, d, 4): directions that are given, and 1 where one is; zero where none is."""
+        """``known`` (S, d, 4): given directions followed by 1; zeros if not given."""
         scenes, photographs = images.shape[:2]
         given = torch.zeros(scenes, photographs, 4, device=images.device) if known is None else known
         flag = given[..., 3:]
@@ -232,6 +232,6 @@ class LightNetwork(nn.Module):  # type: ignore[misc]
 
 
 def _pictures(channels: Tensor) -> Tensor:
-    """(S, d, h, w, C) as (S · d, C, h, w), channels last in memory; a GPU has half the numbers' length for them."""
+    """Reshape (S, d, h, w, C) to (S · d, C, h, w), channels last in memory; in half precision on a GPU."""
     kind = torch.bfloat16 if channels.is_cuda else torch.float32
     return channels.flatten(0, 1).permute(0, 3, 1, 2).to(kind)

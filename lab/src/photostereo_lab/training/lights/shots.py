@@ -1,4 +1,4 @@
-"""Photographs under lights that are to be estimated, and the truth."""
+"""Photographs under lights to be estimated, and the truth."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from photostereo_lab.training.scenes import Pool, mirrored, photograph, symmetry
 from photostereo_lab.training.sensor import expose, imperfect
 from photostereo_lab.training.tensors import uniform
 
-#: Lights stand at 3 half frames or farther.
+#: Lights are at least 3 half frames away.
 NEAREST = 3.0
-#: Of captures with a strong bend of the tone curve, or light that falls off towards the corners, as unknown cameras have.
+#: Share of captures with a strongly bent tone curve, or with falloff toward the corners, as in unknown cameras.
 STRANGE_CAMERAS = 0.2
 
 
@@ -30,7 +30,7 @@ class Shot:
     relief: Tensor  # (S,)
 
     def turned(self, turns: int, flip: bool) -> Shot:
-        """The same photographs turned counterclockwise by right angles, and perhaps mirrored left to right first."""
+        """Rotate the photographs counterclockwise by right angles, optionally after mirroring left to right."""
         matrix = symmetry(turns, flip, self.lights.device)
         images, mask, normals = (
             mirrored(maps, turns, flip) for maps in (self.images, self.mask, self.normals)
@@ -49,7 +49,7 @@ def show(pool: Pool, photographs: int) -> Shot:
     background = clean.mean((1, 2, 3, 4), keepdim=True) * torch.rand(count, 1, 1, 1, 1, device=device)
     clean = torch.where(pool.mask[:, None, None], clean, background)
     mask = imperfect(pool.mask)
-    # Pixels of a thumbnail are averages: little noise, and lost values do not show.
+    # Pixels of a thumbnail are averages: there is little noise, and lost values are invisible.
     images, _ = expose(_strange(clean), mask, strong=0.05, damage=0.0)
     logs = torch.log(strengths)
     normals = pool.normals.permute(0, 3, 1, 2)
@@ -57,7 +57,7 @@ def show(pool: Pool, photographs: int) -> Shot:
 
 
 def _strange(clean: Tensor) -> Tensor:
-    """Photographs (S, d, 3, G, G) of cameras that nobody has measured."""
+    """Photographs (S, d, 3, G, G) from uncalibrated cameras."""
     count, device, size = len(clean), clean.device, clean.shape[-1]
     u = uniform(count, device, 4)
     strange = u(0, 1) < STRANGE_CAMERAS

@@ -1,7 +1,7 @@
-"""How the network of unknown lights learns.
+"""Training of the network for unknown lights.
 
 The fixed validation set is the same for every variant, on every machine of one kind: solids and reliefs under 16 lights,
-and a mixture under 64. Nothing real is in it. The score is the mean angle of the solids plus half that of the reliefs, in
+and a mixture under 64. It has no real data. The score is the mean angle of the solids plus half that of the reliefs, in
 degrees.
 """
 
@@ -26,12 +26,12 @@ from photostereo_lab.training.tensors import angles, seeded
 SEED = 20261116
 #: name: scenes, photographs, share of solids
 GROUPS = {"solids": (192, 16, 1.0), "reliefs": (96, 16, 0.0), "many": (32, 64, 0.72)}
-#: Scenes that are looked at together.
+#: Scenes that are processed together.
 CHUNK = 32
 
 
 def figures(answer: Answer, shot: Shot) -> tuple[Tensor, ...]:
-    """Per scene: angles of the first look, the second and their mean, strength error, expected angle, error of normals."""
+    """Per scene: angles of the first pass, the second and their mean, strength error, expected angle, error of normals."""
     to_degrees = 180 / math.pi
     truth, known = coarse_normals(shot)
     cosine = (answer.normals * truth).sum(1).clamp(-1, 1)
@@ -48,7 +48,7 @@ def figures(answer: Answer, shot: Shot) -> tuple[Tensor, ...]:
 
 
 def coarse_normals(shot: Shot) -> tuple[Tensor, Tensor]:
-    """True normals (S, 3, C, C) of the cells, and which of them are known well enough to count."""
+    """Return true normals (S, 3, C, C) of the cells, and which of them are known well enough to count."""
     truth = functional.avg_pool2d(shot.normals * shot.mask[:, None], SIDE // COARSE)
     cover = functional.avg_pool2d(shot.mask[:, None].float(), SIDE // COARSE)
     size = truth.norm(dim=1)
@@ -64,7 +64,7 @@ TEN_DEGREES = 0.1745
 
 @dataclass(frozen=True)
 class LightSettings(Settings):
-    """Of this training."""
+    """Settings of this training."""
 
     photographs: int = 2048  # per step, at most
     scenes: int = 160
@@ -73,7 +73,7 @@ class LightSettings(Settings):
 
 
 class LightTask(Task):
-    """Lights from photographs."""
+    """Learns lights from photographs."""
 
     settings: LightSettings
     counts: ClassVar = {
@@ -86,7 +86,7 @@ class LightTask(Task):
         return LightNetwork()
 
     def draw_validation(self) -> dict[str, list[Shot]]:
-        """The set by group, in chunks."""
+        """Draw the validation set by group, in chunks."""
         found: dict[str, list[Shot]] = {}
         with seeded(SEED, self.device):
             for name, (scenes, photographs, solids) in GROUPS.items():
@@ -98,7 +98,7 @@ class LightTask(Task):
         return found
 
     def evaluate(self, network: nn.Module, fixed: dict[str, list[Shot]]) -> dict[str, float]:
-        """Mean angles of both looks, strength errors (relative), error of normals, expected over true error, the score."""
+        """Mean angles of both passes, strength errors (relative), error of normals, expected over true error, the score."""
         report: dict[str, float] = {}
         for name, shots in fixed.items():
             rows = [figures(self._answer(network, shot), shot) for shot in shots]
@@ -122,14 +122,14 @@ class LightTask(Task):
         return answer
 
     def batches(self) -> Iterator[tuple[Shot, Tensor]]:
-        """Photographs of scenes, and the directions that are given."""
+        """Generate photographs of scenes, and the given directions."""
         settings = self.settings
         for pool, count in self.pools():
             scenes = max(2, min(settings.scenes, settings.photographs // count))
             some = torch.randperm(settings.scenes, device=self.device)[:scenes]
             shot = with_strangers(show(pool[some], count))
             first = int(torch.randint(0, 4, ()))
-            for turns, flip in ((0, False), (first, True), (1 + first % 3, False)):  # never the same again
+            for turns, flip in ((0, False), (first, True), (1 + first % 3, False)):  # never the same twice
                 turned = shot.turned(turns, flip)
                 yield turned, partly_known(turned)
 
@@ -141,7 +141,7 @@ class LightTask(Task):
 
 
 def loss_of(answer: Answer, shot: Shot, free: Tensor, likelihood: float) -> Tensor:
-    """Angles of both looks, the Laplace likelihood of the second, strengths, and normals."""
+    """Angles of both passes, the Laplace likelihood of the second, strengths, and normals."""
     count = free.sum().clamp_min(1)
     first = angles(answer.first_lights, shot.lights)
     second = angles(answer.lights, shot.lights)
@@ -161,7 +161,7 @@ def loss_of(answer: Answer, shot: Shot, free: Tensor, likelihood: float) -> Tens
 
 
 def with_strangers(shot: Shot) -> Shot:
-    """In a few scenes the first half of the photographs is another scene's."""
+    """In a few scenes, replace the first half of the photographs with those of another scene."""
     picked = torch.rand(len(shot.mask), device=shot.mask.device) < STRANGERS
     half = shot.images.shape[1] // 2
     images, lights = shot.images, shot.lights
@@ -174,7 +174,7 @@ def with_strangers(shot: Shot) -> Shot:
 
 
 def partly_known(shot: Shot) -> Tensor:
-    """Given directions (S, d, 4) with their flags, mostly none."""
+    """Given directions (S, d, 4) with their flags; mostly none."""
     scenes, photographs = shot.lights.shape[:2]
     device = shot.lights.device
     share = torch.rand(scenes, 1, device=device) * (torch.rand(scenes, 1, device=device) < PARTLY_KNOWN)

@@ -1,1 +1,1 @@
-"""The set network of :mod:`photostereo.reflectance.learned`: single pixels and pixels of scenes, and how it learns."""
+"""The set network of :mod:`photostereo.reflectance.learned`: single pixels, pixels of scenes, and its training."""

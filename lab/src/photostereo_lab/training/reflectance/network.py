@@ -1,4 +1,4 @@
-"""The set network of :mod:`photostereo.reflectance.learned.constants` in torch, with gradients: what is trained."""
+"""The set network of :mod:`photostereo.reflectance.learned.constants` in torch, with gradients, for training."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RmsLinear(nn.Module):  # type: ignore[misc]
 
 
 class Stage(nn.Module):  # type: ignore[misc]
-    """One look at the set."""
+    """One pass over the set."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -49,8 +49,8 @@ class Stage(nn.Module):  # type: ignore[misc]
 
 
 class SetNetwork(nn.Module):  # type: ignore[misc]
-    """Intensities (B, d, 3) and lights (B, d, 3) or (d, 3) to unit normals and the logarithm of the expected
-    error, which ``stages`` of ``width`` numbers per token refine.
+    """Map intensities (B, d, 3) and lights (B, d, 3) or (d, 3) to unit normals and the logarithm of the expected
+    error, refined in ``stages`` with ``width`` numbers per token.
     """
 
     def __init__(self, width: int = 96, stages: int = 2) -> None:
@@ -59,7 +59,7 @@ class SetNetwork(nn.Module):  # type: ignore[misc]
         self.stages = nn.ModuleList(Stage(width) for _ in range(stages))
 
     def forward(self, colors: Tensor, lights: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """(normals, log of the expected angle in radians) after every stage."""
+        """Return (normals, log of the expected angle in radians) after every stage."""
         gray, colors = normalized(colors)
         normal, log_error = begin(gray, lights)
         answers = []
@@ -70,5 +70,5 @@ class SetNetwork(nn.Module):  # type: ignore[misc]
 
 
 def pooled(x: Tensor) -> Tensor:
-    """Mean and maximum over the photographs: (B, d, W) to (B, 2W)."""
+    """Pool mean and maximum over the photographs: (B, d, W) to (B, 2W)."""
     return torch.cat([x.mean(1), x.amax(1)], -1)

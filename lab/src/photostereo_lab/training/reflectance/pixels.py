@@ -1,7 +1,7 @@
-"""Single pixels: a normal, a material, lights, and what may surround it, without a scene.
+"""Single pixels without a scene: a normal, a material, lights, and possible surroundings.
 
-Up to three caps hide parts of the sky, never the camera, and throw colored light back; ground below, haze and
-ambient light reach what the light does not.
+Up to three caps hide parts of the sky, never the camera, and reflect colored light; ground below, haze and
+ambient light also reach pixels in shadow.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from photostereo_lab.training.materials import draw_materials, reflect
 from photostereo_lab.training.scenes import Pool, photograph
 from photostereo_lab.training.tensors import uniform
 
-#: Lights whose nearness is not known stand at 8 half frames or farther.
+#: Lights at unknown distances are at least 8 half frames away.
 NEAREST = 8.0
 #: A batch: colors (B, d, 3), lights (B, d, 3), true normals (B, 3).
 Batch = tuple[Tensor, Tensor, Tensor]
 
 
 def draw_normals(count: int, device: torch.device | str) -> Tensor:
-    """By projected area over the disc; one in four towards grazing."""
+    """Normals by projected area over the disc; one in four toward grazing."""
     radius = torch.sqrt(torch.rand(count, device=device))
     steep = 0.02 + 0.55 * torch.rand(count, device=device)
     radius = torch.where(torch.rand(count, device=device) < 0.25, torch.sqrt(1 - steep**2), radius).clamp_max(
@@ -35,7 +35,7 @@ def draw_normals(count: int, device: torch.device | str) -> Tensor:
 
 
 def draw_pixels(count: int, photographs: int, device: torch.device | str) -> Batch:
-    """Noise-free intensities of ``count`` unrelated pixels; the sensor comes after."""
+    """Noise-free intensities of ``count`` unrelated pixels; the sensor is applied later."""
     normals = draw_normals(count, device)
     lights = draw_directions(count, photographs, device)
     true, strength = miscalibrated(lights)
@@ -66,14 +66,14 @@ def draw_pixels(count: int, photographs: int, device: torch.device | str) -> Bat
 def _surroundings(
     count: int, normals: Tensor, lights: Tensor, device: torch.device | str
 ) -> tuple[Tensor, Tensor]:
-    """Share of each light that arrives (B, d), and light from elsewhere (B, d, 3) over a white pixel."""
+    """Share of each light that arrives (B, d), and light from elsewhere (B, d, 3), relative to a white pixel."""
     u = uniform(count, device)
     visible = torch.ones_like(lights[..., 0])
     bounce = torch.zeros_like(lights)
     crowded = (u() < 0.55).float()
     for number in range(3):
         present = crowded * (u() < (1.0, 0.5, 0.3)[number]).float()
-        # Where a wall is likely: beside the pixel, more often on the side it does not face.
+        # Walls are likely to be beside the pixel, more often on the side it does not face.
         azimuth = torch.atan2(normals[:, 1:2], normals[:, :1]) + 3.1416 * torch.randn(count, 1, device=device)
         tilt = u(0.35, 1.75)
         center = torch.cat(
@@ -102,7 +102,7 @@ def _surroundings(
 def pixels_of_scenes(pool: Pool, pixels: int, photographs: int) -> Batch:
     """Noise-free colors (S, P, d, 3) of some pixels of every scene, lights (S, d, 3) and normals (S, P, 3).
 
-    Steep and hollow places are taken more often than their area says.
+    Steep and hollow places are sampled more often than in proportion to their area.
     """
     scenes, device = len(pool.heights), pool.heights.device
     filled = torch.where(pool.mask, pool.heights, torch.zeros_like(pool.heights))[:, None]

@@ -1,9 +1,9 @@
-"""How the set network learns: half of the pixels stand alone, half belong to rendered objects.
+"""Training of the set network: half of the pixels are single ones, half belong to rendered objects.
 
-The fixed validation set is drawn once from both sources, half each, in conditions that mirror what is asked of the model:
-96 photographs nearly clean, 20 at 15 dB, 20 at 5 dB, 10 and 6 nearly clean. Nothing real is in it. The score is the mean
+The fixed validation set is drawn once, half from each source, in conditions that mirror the use of the model: 96
+photographs nearly clean, 20 at 15 dB, 20 at 5 dB, 10 and 6 nearly clean. It has no real data. The score is the mean
 over the conditions of the mean angle, each divided by a reference, so that no condition outweighs the others. Steep
-(n_z < 0.3) pixels are also reported alone.
+(n_z < 0.3) pixels are also reported separately.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CONDITIONS = {
 
 
 def _poisson(clean: Tensor, decibels: float) -> Tensor:
-    """Shot noise on pixels (B, d, 3), gray in every channel of every second one."""
+    """Add shot noise to pixels (B, d, 3), gray in every channel of every second one."""
     gray = (clean * torch.tensor(LUMA, device=clean.device)).sum(-1, keepdim=True)
     mean = gray.mean((1, 2), keepdim=True).clamp_min(1e-8)
     photons = 10 ** (decibels / 10) * mean / gray.square().mean((1, 2), keepdim=True).clamp_min(1e-16)
@@ -45,7 +45,7 @@ def _poisson(clean: Tensor, decibels: float) -> Tensor:
 
 @dataclass(frozen=True)
 class ReflectanceSettings(Settings):
-    """Of this training."""
+    """Settings of this training."""
 
     rate: float = 2e-3
     falling: float = 1.0
@@ -59,7 +59,7 @@ class ReflectanceSettings(Settings):
 
 
 class ReflectanceTask(Task):
-    """Normals from single pixels."""
+    """Learns normals from single pixels."""
 
     settings: ReflectanceSettings
     prefix = "stages."
@@ -72,7 +72,7 @@ class ReflectanceTask(Task):
         return SetNetwork(self.settings.width, self.settings.stages)
 
     def draw_validation(self) -> dict[str, Batch]:
-        """The set, by condition; the first half of each are single pixels."""
+        """Draw the validation set by condition; the first half of each is single pixels."""
         sets, found = max(64, round(4096 * self.settings.validation)), {}
         with seeded(SEED, self.device):
             pool = draw_pool(max(2, sets // 64), self.device, 128, 0.7)
@@ -85,7 +85,7 @@ class ReflectanceTask(Task):
         return found
 
     def evaluate(self, network: nn.Module, fixed: dict[str, Batch]) -> dict[str, float]:
-        """Mean angles in degrees by condition, of single, rendered and steep pixels, of the predicted error, and the
+        """Mean angles in degrees by condition, of single, rendered and steep pixels and of the predicted error, and the
         score.
         """
         report: dict[str, float] = {}
@@ -107,7 +107,7 @@ class ReflectanceTask(Task):
         return report
 
     def batches(self) -> Iterator[Batch]:
-        """Batches of about ``settings.tokens`` tokens."""
+        """Yield batches of about ``settings.tokens`` tokens."""
         settings, device = self.settings, self.device
         for pool, count in self.pools():
             half = max(4, settings.tokens // count // 2)
