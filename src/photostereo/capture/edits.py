@@ -105,7 +105,7 @@ class Edits:
 
         check_facts(facts, _SCHEMA, fail)
         if facts["photostereo-edits"] != _VERSION:
-            raise fail(f"this version of photostereo does not support their version {facts['photostereo-edits']}")
+            raise fail(f"their format version {facts['photostereo-edits']} is not supported")
         for name in ("mask", "lights"):
             if not _stays_inside(facts.get(name) or ""):
                 raise fail(f"{name} is not a file in the folder of the capture")
