@@ -86,7 +86,7 @@ def _entry(line: str, number: int, path: Path) -> tuple[str, tuple[float, float,
         return base_name(words[0].strip().rstrip(",;")), (x, y, z)
     except ValueError as error:
         raise CaptureError(
-            f"Line {number} of {path} cannot be parsed: {line!r}. Expected: filename x y z.",
+            f"Line {number} of {path} cannot be understood: {line!r}. Expected: filename x y z.",
             code="light-file-line",
             file=path,
             line=number,
