@@ -57,7 +57,7 @@ class Origin:
     calibration: Calibration | None = None  #: the calibration from a ball, or None
     #: comparison of the light file with a ball, or None
     ball_check: BallCheck | None = field(default=None, compare=False)
-    #: how far the camera moved between the photographs, if that was estimated
+    #: camera movement between the photographs, if estimated
     alignment: Alignment | None = field(default=None, compare=False)
     faults: tuple[Fault, ...] = ()  #: photographs left out, with reasons
     #: framing, full_frame: the part of the photographs that is used, and their height and width
@@ -86,7 +86,7 @@ class Capture(Displayed):
     truth : (H, W, 3) array, optional
         True unit normals; the zero vector where the truth is unknown.
     truth_depth, truth_albedo : arrays, optional
-        True depth (H, W), in pixels towards the camera, and albedo (H, W) or (H, W, 3).
+        True depth (H, W), in pixels toward the camera, and albedo (H, W) or (H, W, 3).
     origin : Origin, optional
         The layout it was read from, its bit depth, and notes.
 
@@ -367,7 +367,7 @@ def _part(value: Any, dtype: Any, shapes: Sequence[tuple[int, ...]], words: str,
         expected = " or ".join(" × ".join(map(str, shape)) for shape in shapes)
         raise CaptureError(
             f"{name}: the photographs need {words} of {expected} (rows × columns), not "
-            f"{' × '.join(map(str, array.shape))}. Scale or crop one of them so that they agree.",
+            f"{' × '.join(map(str, array.shape))}. Scale or crop one of them so that they match.",
             code="frame-mismatch",
             part=words,
             found=array.shape,
@@ -377,7 +377,7 @@ def _part(value: Any, dtype: Any, shapes: Sequence[tuple[int, ...]], words: str,
 
 
 def gray_of(photograph: NDArray[Any], index: NDArray[Any]) -> NDArray[np.float32]:
-    """Gray values of pixels (flat numbers) of one photograph."""
+    """Gray values of the pixels of one photograph at these flat indices."""
     if photograph.ndim == 3:
         return np.asarray(gray_from_rgb(photograph.reshape(-1, 3)[index]), np.float32)
     return np.take(photograph, index, mode="clip")  # avoids the extra copy of mode="raise"

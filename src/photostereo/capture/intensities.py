@@ -47,7 +47,7 @@ def intensities(capture: Capture, device: Device = CPU, *, colors: bool = False)
         gray = r * values[..., 0] + g * values[..., 1] + b * values[..., 2]
     pixels = contiguous(gray.T)
     scale = max(float(quantiles(pixels[:: capture.scale_step], [SCALE_SHARE])[0]), 0.0) or 1.0
-    divisor = like(np.asarray(scale, np.float32), pixels)  # by an array: torch multiplies by 1/number
+    divisor = like(np.asarray(scale, np.float32), pixels)  # as a scalar, torch would multiply by 1/scale
     pixels /= divisor
     if not in_color:
         return Intensities(pixels, scale)

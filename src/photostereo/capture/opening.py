@@ -49,7 +49,7 @@ class Found:
     files: Sequence[Path]  #: the photographs, in the order of the lights
     #: the light file, in the order of the photographs; None if there is none
     lights: LightTable | None = None
-    #: a folder with photographs of a ball under the same lights, if the user named one
+    #: a folder with photographs of a ball under the same lights, if the user gave one
     ball: Path | None = None
     mask_file: Path | None = None  #: the mask picture, or None
     mask_default: str = "full"  #: ``"full"``, ``"auto"`` or ``"bright"``, if there is no mask picture
@@ -187,7 +187,7 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
             if len(found.files) <= FEWEST_LEFT or options.strict or error.file != found.files[0]:
                 raise
             found = found.without({0: error.code})
-    with photographs.held():  # they are read again for the lights and the solution
+    with photographs.held():  # read again for the lights and by the solver
         seen = survey(photographs.in_color(False), control)
     if seen.errors:
         if options.strict or len(seen.pictures) < FEWEST_LEFT:

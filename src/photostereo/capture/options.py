@@ -26,7 +26,7 @@ NAMED_FILES = ("mask", "lights", "ambient", "flat", "ball")
 #: The value of ``lights`` that ignores light files and balls.
 ESTIMATE = "estimate"
 
-#: Whether the movement of the camera is undone.
+#: Values of ``align``: whether camera movement is undone.
 ALIGNMENTS = ("auto", "off")
 
 
@@ -67,7 +67,7 @@ class ReadOptions:
         ``circle`` a light file in the folder is ignored.
     align : str
         ``"auto"`` to estimate how far the camera moved between photographs and undo it if that is certain and matters;
-        ``"off"`` to use them as they are.
+        ``"off"`` to use them unchanged.
     strict : bool
         Raise an error if a photograph cannot be used (damaged, of another size, a duplicate, dark, blurred), instead of
         leaving it out.
@@ -157,7 +157,7 @@ class ReadOptions:
         """The part of the frame to use, and its scale."""
         from photostereo.photographs.framing import Framing
 
-        return Framing(self.crop, self.scale)  # type: ignore[arg-type]  # its length is checked there
+        return Framing(self.crop, self.scale)  # type: ignore[arg-type]  # Framing checks its length
 
     def path_of(self, name: str) -> Path | None:
         """Return an option as a path (see :data:`NAMED_FILES`), or None."""

@@ -177,13 +177,13 @@ class Noise:
             filled.append(len(inside) > 0)  # some are empty if blocks are few
             if filled[-1]:
                 medians.append(row_quantiles(inside.reshape(1, -1), 0.5)[0, 0])
-        found = (MAD_TO_SIGMA * to_numpy(namespace(detail).stack(medians))) ** 2  # copied from a GPU once
+        found = (MAD_TO_SIGMA * to_numpy(namespace(detail).stack(medians))) ** 2  # one copy from the GPU
         return np.asarray(middle[filled], np.float64), np.maximum(found, self.step**2 / 12.0)
 
 
 @dataclass(frozen=True, eq=False)
 class NoiseByBrightness:
-    """The noise of pixels by their brightness: read noise, photons, steps and blocks in one table each."""
+    """Noise of pixels by brightness: read noise, photons, steps and blocks in one table each."""
 
     #: noise between neighboring pixels; None if it cannot be measured
     fine: NoiseTable | None = None
@@ -265,7 +265,7 @@ def step_of_levels(sample: Array) -> float:
     count, photographs = sample.shape
     for number, values in enumerate(sample.T):
         if 2 * (len(steps) + photographs - number) <= photographs:
-            return 0.0  # most have many levels, whatever the others have
+            return 0.0  # most photographs have many levels
         # A subset rules out most photographs with many levels; sorting all values is slow.
         if VALUES_PER_LEVEL * len(np.unique(values[::4])) > count:
             continue

@@ -22,7 +22,7 @@ SIDE, DETAIL = 384, 1.5
 # 30 % less and more of DETAIL, SHARP, MANY and EXPLAINED changes the findings on 1 and 2, 1 and 1, 1 and 1, 4 and 2 of 72
 # rendered captures, twelve of them blurred, twelve with falling exposure.
 #: A photograph with less than this share of the detail of the sharpest tenth is not sharp. Half of the photographs blurred
-#: by 2 pixels have 0.1 or less, glossy reliefs 0.38 and more.
+#: by 2 pixels have at most 0.1, glossy reliefs at least 0.38.
 SHARP = 0.25
 #: One or two blurred photographs are detected while reading; this share of all spoils the detail of the rest.
 MANY = 0.2

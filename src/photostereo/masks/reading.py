@@ -64,7 +64,7 @@ def mask_from_values(
     top = values.max()
     if not top > 0:
         raise CaptureError(
-            f"{label} is completely black. Paint the object white.",
+            f"{label} is empty (completely black). Paint the object white.",
             code="empty-mask",
             remedy="whole-frame",
         )

@@ -37,7 +37,7 @@ class Plan:
     budget: int  #: bytes that may be used
     writing: int  #: bytes for surface, meshes and page
     loads: bool  #: whether the photographs are held in memory
-    overlaps: bool  #: whether pictures and page may be made while the surface is integrated
+    overlaps: bool  #: whether to make pictures and page while integrating the surface
     solving: int | None  #: bytes left for the solver; None on a GPU, which has its own memory
 
 

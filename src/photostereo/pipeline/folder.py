@@ -44,7 +44,7 @@ def fill_results(
     """Write all files of a result into an empty folder, which the caller moves into place; return the content of
     ``summary.json``.
 
-    ``integrate`` returns the surface, if the caller keeps one. ``made`` is what is needed to repeat the result
+    ``integrate`` returns the surface, if the caller keeps one. ``made`` records how to repeat the result
     (:func:`.provenance.provenance`); ``further`` returns more facts for the summary once everything else is written. With
     ``overlap`` (needs memory), everything that does not depend on the surface is made in the meantime.
     """
@@ -160,7 +160,7 @@ def make_surface(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Write depth and meshes of a result, and ``normals.png`` if requested.
 
-    Returns the facts for the summary, and what a page shows of the surface: depth and tears.
+    Returns the facts for the summary and the surface data for a page: depth and tears.
     """
     from photostereo.results.surface_files import write_surface
 
@@ -185,7 +185,7 @@ def make_surface(
 
 
 def shown_on_page(surface: Surface) -> dict[str, Any]:
-    """Data that a page shows of a surface: depth and tears."""
+    """Surface data for a page: depth and tears."""
     tears = surface.torn_right | surface.torn_down if surface.tears else None
     return {"depth": surface.depth.astype(np.float32), "tears": tears}
 

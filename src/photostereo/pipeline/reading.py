@@ -1,4 +1,4 @@
-"""The stages of a pipeline that read: files, lights, mask, photographs."""
+"""The reading stages of a pipeline: files, lights, mask, photographs."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def cast_shadow(depth: Array, mask: BoolArray, light: NDArray[Any], *, bias: flo
     Attached shadows (n·l ≤ 0) are not included. The ray passes ``bias`` pixels above its true path, so that a
     surface does not shadow itself through interpolation error; this shortens a shadow by bias / tan(elevation).
 
-    Under a light at 45 degrees from the right, a wall 5 pixels high hides what is less than 5 pixels away:
+    Under a light at 45 degrees from the right, a wall 5 pixels high hides everything less than 5 pixels away:
 
     >>> depth = np.zeros((4, 20))
     >>> depth[:, 10:] = 5.0
@@ -58,5 +58,5 @@ def oriented(
     heights = np.concatenate([heights, np.full((len(heights), 1), NOTHING)], axis=1)
     inside = np.ascontiguousarray(inside)
     if abs(down) < 1e-9 * max(up, 1e-300):
-        return heights, inside, transposed, 1, 0.0, None  # the light stands over the camera's axis
+        return heights, inside, transposed, 1, 0.0, None  # the light is on the camera's axis
     return heights, inside, transposed, int(np.sign(down)), across / abs(down), up / abs(down)
