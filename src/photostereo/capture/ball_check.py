@@ -45,7 +45,7 @@ class BallCheck:
     """Lights from a file compared with those from a ball."""
 
     apart: FloatArray  #: (d,) degrees between the two directions; NaN if the ball shows no highlight
-    limit: FloatArray  #: (d,) largest difference, in degrees, that counts as agreement
+    limit: FloatArray  #: (d,) largest difference in agreement, in degrees, from the errors stated by both
     files: tuple[str, ...]  #: names of the photographs
 
     @property
@@ -65,7 +65,7 @@ class BallCheck:
         return self.usual <= float(np.nanmedian(self.limit))
 
     def errors(self, claimed: FloatArray) -> FloatArray:
-        """Fill in missing (NaN) expected errors of the file's lights from the differences to the ball."""
+        """Fill in missing (NaN) expected errors of the file's lights from the differences from the ball."""
         known = np.where(np.isin(np.arange(len(self.apart)), self.suspects), self.apart, self.usual)
         return np.where(np.isfinite(claimed), claimed, known)
 

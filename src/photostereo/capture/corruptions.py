@@ -26,7 +26,7 @@ SNR_LIMIT = 120.0
 
 
 def photographs_of_seed(seed: int) -> np.random.Generator:
-    """Random generator for choosing photographs: a seed gives the same ones in a solve, in ``corrupt`` and in a sweep."""
+    """Random generator for choosing photographs: the same for a solve, ``corrupt`` and a sweep, whatever the noise."""
     return np.random.default_rng([seed, 1])
 
 

@@ -29,7 +29,7 @@ class Intensities:
 
 
 def intensities(capture: Capture, device: Device = CPU, *, colors: bool = False) -> Intensities:
-    """Move the intensities of a capture to a device; with ``colors`` also in color, if it has any.
+    """Return the intensities of a capture on a device; with ``colors`` also in color, if it has any.
 
     >>> from photostereo.scenes import render_scene
     >>> seen = intensities(render_scene("sphere", size=20, color=True), colors=True)

@@ -143,7 +143,7 @@ class _Search:
         """Find balls beside the object."""
         alignment = self.opened.alignment
         calibration = self._calibrated(self.scene, self.opened.found.files, mask=self.mask)
-        # A ball that moves by a share of its radius turns the light direction by twice that angle (law of reflection).
+        # If a ball moves by a share of its radius, the light turns by twice that share in radians (law of reflection).
         moved = np.where(alignment.uncertain, alignment.farthest, 0.0)
         turned = np.degrees(2 * moved / max(ball.circle.radius for ball in calibration.balls))
         return replace(calibration, residual=np.hypot(calibration.residual, turned), in_frame=True)

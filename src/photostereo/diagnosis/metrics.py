@@ -18,7 +18,7 @@ from photostereo.runtime.order import quantiles
 def angle_between(a: Array, b: Array) -> Array:
     """Angle in degrees between vectors in the last axis; 90 where either is the zero vector.
 
-    ``atan2(|a × b|, a · b)`` is accurate at all angles; the arc cosine is not near 0 and 180 degrees.
+    ``atan2(|a × b|, a · b)`` is accurate at all angles; the arc cosine is inaccurate near 0 and 180 degrees.
 
     >>> angle_between(np.array([0.0, 0.0, 2.0]), np.array([[0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]))
     array([45., 90.])

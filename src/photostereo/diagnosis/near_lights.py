@@ -6,7 +6,7 @@ To first order in x / D, a light at distance D in direction l gives a surface po
 
 Per pixel, most of the second term looks like another normal, which bends the surface. The rest is a pattern over lights
 and positions that has no other cause. Its strength 1 / D is fitted to the residuals of a matte fit with robust weights,
-together with powers of the shading, which follow gloss, and its mean, which follows the room light.
+together with powers of the shading, which model gloss, and its mean, which models the room light.
 """
 
 from __future__ import annotations

@@ -169,7 +169,7 @@ def _difference(known: Clues) -> FloatArray:
 
 
 def _odds(known: Clues, found: BoolArray, ground: BoolArray) -> FloatArray:
-    """Log-likelihood ratio of each pixel's clues on the ground and on the object, as found so far."""
+    """Log-likelihood ratio of each pixel's clues, ground over object, from the object as found so far."""
     odds = _likelier(_cells(known.level), _cells(known.strangeness), found, ground)
     if known.color is not None:
         red, blue = _cells(known.color[..., 0]), _cells(known.color[..., 1])

@@ -52,7 +52,7 @@ from photostereo.solver.tiles import OF_THE_PROGRAM
 from photostereo.surface import Surface, integrate
 from photostereo.surface.integration import check_method
 
-#: Modules that every solve needs and that are slow to import.
+#: Modules that a solve needs at some point and that are slow to import.
 NEEDED = ("photostereo.runtime.loops", "scipy.special", "scipy.ndimage", "photostereo.report.page")
 
 
@@ -135,7 +135,7 @@ class Pipeline(ReadingStages):
         Raises
         ------
         ParameterError
-            If neither the settings nor the method have that name, or a value is out of range.
+            If neither the settings nor the method has that name, or a value is out of range.
         """
         self.settings = self.settings.changed(**self._with_parameters(changes))
         self.forget_stale()
@@ -182,7 +182,7 @@ class Pipeline(ReadingStages):
 
     @stage(after=("capture",))
     def diagnosis(self) -> Diagnosis:
-        """Strengths and weaknesses of the capture, from all pixels or, if there are too many, from a sample."""
+        """Diagnosis of the capture, from all pixels or, if there are too many, from a sample."""
         capture = self.at_hand
         whole = capture.in_memory and is_diagnosed_whole(capture, self._plan.budget)
         capture = capture if whole else glance(capture, self.control)

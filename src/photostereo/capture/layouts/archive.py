@@ -37,7 +37,7 @@ from photostereo.photographs.source import Photographs, PhotographsInMemory, bad
 LAYOUT = "npz"
 EXPECTS = "NumPy: an .npz file with the arrays images (d, H, W) or (d, H, W, 3) and lights (d, 3)"
 
-#: Characters allowed in a capture's name.
+#: Largest number of characters to keep of a capture's name.
 NAME_LETTERS = 200
 
 _TRUTHS = ("truth", "truth_depth", "truth_albedo")
