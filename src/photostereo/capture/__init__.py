@@ -1,4 +1,4 @@
-"""Photographs with their lights: the :class:`Capture`, reading and writing it, and noise to try methods on."""
+"""Photographs with their lights: the :class:`Capture`, readers and writers, and synthetic noise for experiments."""
 
 import lazy_loader as _lazy
 

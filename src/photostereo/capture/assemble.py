@@ -1,4 +1,4 @@
-"""From what a layout found to a :class:`Capture`: photographs, lights, mask, and what is known of the truth."""
+"""Assemble a :class:`Capture` from the files that a layout found: photographs, lights, mask and ground truth."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from photostereo.photographs.files import PhotographFiles
 from photostereo.photographs.framing import Framing
 from photostereo.photographs.survey import bit_depth, notes_on
 
-#: A light whose direction changes by more than this from the middle of the frame to its edge is near. Below it the
-#: error of assuming a distant light is smaller than that of most calibrations; half or twice as much changes results of
+#: A light is near if its direction changes by more than this from the middle of the frame to its edge. Below it, assuming a
+#: distant light causes a smaller error than most calibrations; half or twice this value changes the results of
 #: such lights by half a degree at the edge of the frame.
 NEAR_DEGREES = 1.0
 
@@ -40,9 +40,9 @@ def put_together(
     estimate: bool = True,
     control: Control = SILENT,
 ) -> Capture:
-    """A capture from opened photographs and their lights: the mask, the truth, and where near lights are.
+    """Build a capture from opened photographs and their lights: add mask and truth, and place near lights.
 
-    The photographs stay on disk. With ``estimate`` lights are estimated if there is neither a light file nor a ball.
+    The photographs stay on disk. With ``estimate``, lights are estimated if there is neither a light file nor a ball.
     """
     found, alignment, photographs = opened.found, opened.alignment, opened.photographs.in_color(options.color)
     full, framing = photographs.full_frame, options.framing
@@ -52,7 +52,7 @@ def put_together(
     framed = photographs.framed(framing)
     balls = None if lighting.balls is None else framing.mask(lighting.balls)
     default = found.mask_default if balls is None and lighting.calibration is None else "auto"
-    with framed.held():  # they are read again for the solution
+    with framed.held():  # the solver reads them again
         mask, mask_notes = choose_mask(
             framed, full, options, found.mask_file or default, found.name, balls, control
         )
@@ -93,7 +93,7 @@ def put_together(
     ]
     if bit_depth(photographs) < found.expected_bits:
         notes.append(Finding("few-bits", bits=bit_depth(photographs), expected=found.expected_bits))
-    if "truth" in truths and truths["truth"].ndim == 3:  # another shape is refused below
+    if "truth" in truths and truths["truth"].ndim == 3:  # other shapes are rejected below
         unknown = int((~truths["truth"][mask].any(axis=1)).sum())
         if unknown:
             notes.append(Finding("truth-unknown", count=unknown))
@@ -102,7 +102,7 @@ def put_together(
         layout=found.layout,
         bit_depth=bit_depth(photographs),
         files=tuple(file.name for file in found.files),
-        notes=tuple(dict.fromkeys(notes)),  # a capture that photostereo wrote brings its notes along
+        notes=tuple(dict.fromkeys(notes)),  # captures written by photostereo include notes
         calibration=lighting.calibration,
         ball_check=check,
         alignment=alignment,
@@ -120,7 +120,7 @@ def put_together(
 def _room_light(
     opened: Opened, lights: Lights, options: ReadOptions, mask: NDArray[np.bool_]
 ) -> RoomLight | None:
-    """Light of the room in the small photographs, inside the mask."""
+    """Estimate the room light from the small photographs, inside the mask."""
     rows, columns = options.framing.box(opened.photographs.full_frame)
     factor = opened.small.shape[1] / opened.photographs.full_frame[0]
     top, bottom, left, right = (
@@ -131,13 +131,13 @@ def _room_light(
         return None
     inside = cv2.resize(mask.astype(np.uint8), part.shape[:0:-1], interpolation=cv2.INTER_NEAREST) > 0
     strengths = lights.strengths.reshape(len(lights), -1).mean(axis=1)
-    if opened.found.lights is not None:  # those of a light file are divided out already
+    if opened.found.lights is not None:  # strengths from a light file are already divided out
         part = part * strengths[:, None, None]
     return estimate_room_light(part, lights.directions, np.asarray(inside), strengths)
 
 
 def _ambient_picture(photographs: PhotographFiles, share: float, control: Control) -> NDArray[np.float32]:
-    """That share of the mean photograph, nowhere more than the darkest one has."""
+    """Return this share of the mean photograph, limited at each pixel to its darkest value."""
     total = darkest = None
     control.stage("photographs", len(photographs.files))
     with photographs.held():
@@ -150,7 +150,7 @@ def _ambient_picture(photographs: PhotographFiles, share: float, control: Contro
 
 
 def _near_lights(lights: Lights, frame: tuple[int, ...], notes: list[Finding]) -> Lights:
-    """The lights, with a note; distant ones if they are so far that it makes no difference."""
+    """Return the lights and add a note; return distant lights if they are so far away that it makes no difference."""
     turn = lights.turn_over(frame)
     if turn <= NEAR_DEGREES:
         return lights.as_distant()
@@ -162,7 +162,7 @@ def _near_lights(lights: Lights, frame: tuple[int, ...], notes: list[Finding]) -
 def framed_truths(
     truths: Mapping[str, tuple[Path, NDArray[Any]]], framing: Framing, full: tuple[int, int]
 ) -> dict[str, NDArray[Any]]:
-    """The part of each truth that is used; raises a :class:`CaptureError` ``"truth-size"``."""
+    """Crop each truth to the part that is used; raise a :class:`CaptureError` ``"truth-size"`` if the sizes differ."""
     parts = {}
     for label, (file, truth) in truths.items():
         if truth.shape[:2] != tuple(full):
@@ -176,7 +176,7 @@ def framed_truths(
 
 
 def build(path: Path, **parts: Any) -> Capture:
-    """A Capture; an error says where it was read from."""
+    """Build a Capture; errors name the path it was read from."""
     try:
         return Capture(**parts)
     except CaptureError as error:

@@ -1,7 +1,7 @@
-"""A light file beside a ball that the photographs show: do they agree about where the lights were?
+"""Check a light file against a ball in the photographs: do they agree on the light directions?
 
-The ball is searched in small copies. It counts only if it lies beside the object, and if its directions explain the
-object's shading as well as those of the file do: what merely glitters does not.
+The search uses small copies. A ball counts only if it lies beside the object and its directions explain the object's
+shading as well as those of the file do; this rules out other shiny things.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from photostereo.lights.ball.search import ball_at, scene_misfit
 from photostereo.lights.geometry import angles_between
 from photostereo.lights.lights import Lights
 
-#: Beside an object on ground darker than this share of it nothing is searched.
+#: Do not search for a ball if the background is darker than this share of the object's brightness.
 BLACK = 0.02
-#: A ball beside the object lies outside its mask but for this share, and has at most this share of the frame.
+#: Largest share of a ball that may lie inside the mask; largest share of the frame if the mask is the full frame.
 INSIDE, LARGEST = 0.1, 0.15
-#: The ball's directions may leave this many times what the file's leave of the object unexplained. Those of something
-#: round that is no ball leave twice as much and more.
+#: The ball's directions may leave at most this many times as much of the object's shading unexplained as the file's.
+#: Round things that are not balls leave at least twice as much.
 AS_GOOD = 1.3
-#: Degrees to which a light file is taken to be accurate that does not say, and the factor beyond which it is doubted:
-#: measured files are within 3° of a ball, files with other axes or a turned rig differ by 15° and more.
+#: Assumed accuracy, in degrees, of a light file that does not state one, and the factor beyond which it is doubted:
+#: measured files are within 3° of a ball; files with other axes or a rotated rig differ by at least 15°.
 USUAL, BEYOND = 2.0, 3.0
-#: A single light is doubted if it differs this many times more than the others.
+#: A single light is doubted if its difference is this many times that of the others.
 UNUSUAL = 4.0
-#: Focal lengths, in widths of the frame, that are tried if it is not known: a ball at the side is seen under an angle.
+#: Focal lengths, in frame widths, to try if it is unknown: a ball at the side is seen at an angle.
 FOCALS = (0.8, 1.2, 2.0)
-#: Lights that are named.
+#: Largest number of lights to name in a message.
 NAMED = 4
 
 
 @dataclass(frozen=True, eq=False)
 class BallCheck:
-    """Lights of a file beside those of a ball."""
+    """Lights from a file compared with those from a ball."""
 
-    apart: FloatArray  #: (d,) degrees between both; NaN if the ball shows no highlight
-    limit: FloatArray  #: (d,) degrees up to which they agree, from what both claim
+    apart: FloatArray  #: (d,) degrees between the two directions; NaN if the ball shows no highlight
+    limit: FloatArray  #: (d,) largest difference in agreement, in degrees, from the errors stated by both
     files: tuple[str, ...]  #: names of the photographs
 
     @property
@@ -55,23 +55,23 @@ class BallCheck:
 
     @property
     def suspects(self) -> tuple[int, ...]:
-        """Lights that differ much more than the others."""
+        """Lights that differ much more than the rest."""
         unlike = self.apart > np.maximum(self.limit, UNUSUAL * self.usual)
         return tuple(np.flatnonzero(unlike).tolist())
 
     @property
     def agrees(self) -> bool:
-        """Whether most lights do."""
+        """Whether most lights agree."""
         return self.usual <= float(np.nanmedian(self.limit))
 
     def errors(self, claimed: FloatArray) -> FloatArray:
-        """Expected error of each light of a file that says nothing of it (NaN): as far as the ball confirms it."""
+        """Fill in missing (NaN) expected errors of the file's lights from the differences from the ball."""
         known = np.where(np.isin(np.arange(len(self.apart)), self.suspects), self.apart, self.usual)
         return np.where(np.isfinite(claimed), claimed, known)
 
     @property
     def finding(self) -> Finding:
-        """What it means."""
+        """The result as a finding."""
         if self.agrees and not self.suspects:
             return Finding("ball-confirms-lights", degrees=max(self.usual, 0.1))
         return Finding(
@@ -87,7 +87,7 @@ class BallCheck:
 def check_lights(
     opened: Opened, lights: Lights, options: ReadOptions, mask: BoolArray, control: Control = SILENT
 ) -> BallCheck | None:
-    """Compare lights of a file with a ball in the photographs; None if there is none.
+    """Compare the lights of a file with a ball in the photographs; return None if there is no ball.
 
     Positions and mask are in pixels of the whole frame.
     """
@@ -115,7 +115,7 @@ def check_lights(
         if not beside or its > AS_GOOD * own:
             continue
         given = lights.directions
-        if lights.positions is not None and lights.position_unit == "pixels":  # as they are where the ball is
+        if lights.positions is not None and lights.position_unit == "pixels":  # directions at the ball
             x, y = ball.circle.x / factor - 0.5 * mask.shape[1], 0.5 * mask.shape[0] - ball.circle.y / factor
             given = np.asarray(lights.at([[x, y]])[0])
         checks = [

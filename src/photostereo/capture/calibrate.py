@@ -1,4 +1,4 @@
-"""``calibrate``: the lights of a folder of photographs, from a ball or from the photographs alone."""
+"""``calibrate``: estimate the lights of a folder of photographs, from a ball or from the photographs alone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def calibrate(
     workers: int | None = None,
     control: Control = SILENT,
 ) -> Calibration:
-    """Find the lights of a folder of photographs from a ball.
+    """Estimate the lights of a folder of photographs from a ball.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def calibrate(
         A folder of photographs of the ball under the same lights. By default a folder such as ``chrome/`` or
         ``LightProbe-1/`` in or beside ``path`` is used, then the photographs themselves.
     circle : sequence of 3 float, optional
-        Center (x, y) and radius of the ball in pixels; by default it is found.
+        Center (x, y) and radius of the ball in pixels; detected by default.
     focal : float, optional
         Focal length in pixels, for the perspective of a ball away from the center.
     card : sequence of 4 int, optional
@@ -52,12 +52,12 @@ def calibrate(
     Returns
     -------
     Calibration
-        Directions, strengths, their expected errors, warnings and a picture to check them.
+        Directions, strengths, their expected errors, warnings and a picture for checking them.
 
     Raises
     ------
     CaptureError
-        ``"no-ball"`` if there is none, ``"no-highlight"`` if a photograph shows no highlight on it, and others.
+        For example ``"no-ball"`` if there is none, or ``"no-highlight"`` if a photograph shows no highlight on it.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def calibrate(
 def calibrate_folder(
     path: str | os.PathLike[str], options: ReadOptions, control: Control = SILENT
 ) -> Calibration:
-    """As :func:`calibrate`, with a :class:`ReadOptions`."""
+    """Like :func:`calibrate`, with a :class:`ReadOptions`."""
     place = Path(path).expanduser()
     if not place.is_dir():
         raise CaptureError(code="not-a-folder", file=place)
@@ -87,9 +87,7 @@ def calibrate_folder(
 def estimate_folder(
     path: str | os.PathLike[str], options: ReadOptions, control: Control = SILENT
 ) -> Calibration:
-    """The lights of a folder of photographs, estimated from them and the object's mask; light files and balls are
-    ignored.
-    """
+    """Estimate the lights of a folder from its photographs and the object's mask; ignore light files and balls."""
     from photostereo.capture.loading import read_lazily
 
     capture = read_lazily(path, replace(options, lights=ESTIMATE), control)

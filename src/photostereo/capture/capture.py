@@ -1,7 +1,7 @@
 """A capture: photographs of one object from one viewpoint under known distant lights.
 
-Everything that any method needs to know about the input is in one frozen, validated object. Whatever is
-wrong with the input is found here or in the readers of :mod:`photostereo.capture`, never later inside a method.
+One frozen, validated object holds all the input that a method needs. Problems with the input are detected here or in the
+readers of :mod:`photostereo.capture`, never later inside a method.
 """
 
 from __future__ import annotations
@@ -39,37 +39,37 @@ if TYPE_CHECKING:
     from photostereo.photographs.faults import Fault
     from photostereo.photographs.framing import Framing
 
-#: The brightness scale is taken from about this many mask pixels, evenly spread; more change its fourth digit.
+#: The brightness scale is computed from about this many evenly spread mask pixels; more change its fourth digit.
 SAMPLED_PIXELS = 5_000
-#: It is this quantile of the intensities: robust to highlights.
+#: The scale is this quantile of the intensities, which is robust to highlights.
 SCALE_SHARE = 0.99
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a capture came from; for reports only, no method looks at it."""
+    """Where a capture came from; for reports only, no method uses it."""
 
     path: Path  #: the folder or file it was read from
     layout: str  #: the name of the format, e.g. ``"DiLiGenT"``
     bit_depth: int = 0  #: bits per channel of the photographs on disk, 0 if not applicable
     files: tuple[str, ...] = ()  #: names of the photographs, in the order of the lights
-    notes: tuple[Finding, ...] = ()  #: anything the reader noticed that the user should know
-    calibration: Calibration | None = None  #: how the lights were found from a ball, or None
-    #: how far the lights of a file agree with a ball, or None
+    notes: tuple[Finding, ...] = ()  #: notes of the reader for the user
+    calibration: Calibration | None = None  #: the calibration from a ball, or None
+    #: comparison of the light file with a ball, or None
     ball_check: BallCheck | None = field(default=None, compare=False)
-    #: how far the camera moved between the photographs, if that was estimated
+    #: camera movement between the photographs, if estimated
     alignment: Alignment | None = field(default=None, compare=False)
-    faults: tuple[Fault, ...] = ()  #: photographs that were left out, and why
+    faults: tuple[Fault, ...] = ()  #: photographs left out, with reasons
     #: framing, full_frame: the part of the photographs that is used, and their height and width
     framing: Framing | None = field(default=None, compare=False)
     full_frame: tuple[int, int] | None = field(default=None, compare=False)
-    axes: str = ""  #: how the light file was read, e.g. ``"x,-y,z"``, if the user said so
+    axes: str = ""  #: axes set by the user, e.g. ``"x,-y,z"``
     straightened: bool = False  #: whether a tone curve was undone
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Capture(Displayed):
-    """Photographs, lights, mask and perhaps the truth; validated, frozen, arrays read-only.
+    """Photographs, lights, mask and, if known, the truth; validated, frozen, with read-only arrays.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Capture(Displayed):
         Linear intensities with the lights' strengths divided out. Kept as float32.
     lights : Lights or (d, 3) array, optional
         Directions from the object to the lights (x right, y up, z toward the camera). Their strengths are divided
-        out of the photographs. None if they are not known yet: whatever needs them then raises a
+        out of the photographs. None if they are not known yet: any use of them then raises a
         :class:`CaptureError` with the code ``"no-lights"``.
     mask : (H, W) array of bool, optional
         True on the object; by default the whole frame.
@@ -86,7 +86,7 @@ class Capture(Displayed):
     truth : (H, W, 3) array, optional
         True unit normals; the zero vector where the truth is unknown.
     truth_depth, truth_albedo : arrays, optional
-        True depth (H, W), in pixels towards the camera, and albedo (H, W) or (H, W, 3).
+        True depth (H, W), in pixels toward the camera, and albedo (H, W) or (H, W, 3).
     origin : Origin, optional
         The layout it was read from, its bit depth, and notes.
 
@@ -124,7 +124,7 @@ class Capture(Displayed):
         truth_albedo: ArrayLike | None = None,
         origin: Origin | None = None,
         *,
-        photographs: Photographs | None = None,  # those of another capture, from dataclasses.replace
+        photographs: Photographs | None = None,  # set by dataclasses.replace
     ) -> None:
         source = as_source(photographs if images is None else images, name)
         count, *frame = source.shape[:3]
@@ -147,7 +147,7 @@ class Capture(Displayed):
 
     @property
     def whole_mask(self) -> BoolArray:
-        """The mask in the size of the photographs on disk, of which a part may be used; the mask itself otherwise."""
+        """The mask at the full size of the photographs on disk; the mask itself if they are used whole."""
         origin = self.origin
         if origin is None or origin.framing is None or origin.full_frame is None:
             return self.mask
@@ -181,25 +181,25 @@ class Capture(Displayed):
 
     @property
     def in_memory(self) -> bool:
-        """Whether the whole stack is there already; otherwise every look at the photographs decodes them."""
+        """Whether the whole stack is in memory; otherwise every access decodes the photographs."""
         return isinstance(self.photographs, PhotographsInMemory)
 
     @property
     def stack_bytes(self) -> int:
-        """What the whole stack takes in memory."""
+        """Size of the whole stack in memory, in bytes."""
         return 4 * math.prod(self.photographs.shape)
 
     @cached_property
     def images(self) -> NDArray[np.float32]:
-        """The whole stack, (d, H, W) or (d, H, W, 3); of photographs on disk it is decoded now, and kept."""
+        """The whole stack, (d, H, W) or (d, H, W, 3); photographs on disk are decoded on first access and kept."""
         images = self.photographs.all()
         images.flags.writeable = False
         return images
 
     def loaded(self, control: Control = SILENT, images: NDArray[np.float32] | None = None) -> Capture:
-        """The same capture in memory; what was noticed while its photographs were decoded joins the notes.
+        """Return the capture with its photographs in memory; findings from decoding are added to the notes.
 
-        ``images`` are the photographs if they have been decoded.
+        ``images`` are the photographs, if they are already decoded.
         """
         if self.in_memory:
             return self
@@ -214,12 +214,12 @@ class Capture(Displayed):
         return replace(self, photographs=PhotographsInMemory(images), origin=origin)
 
     def lights_at(self, index: NDArray[Any]) -> PixelLights:
-        """The lights as pixels see them, by their numbers in the frame, row by row."""
+        """Lights at the given pixels (row-major indices into the frame)."""
         near = index if self.lights.is_near else index[:0]  # distant lights are the same everywhere
         return self.lights.over(*np.divmod(near, self.frame[1]), self.frame)
 
     def evened(self) -> Capture:
-        """The same capture without the fall-off of near lights, in memory; itself if its lights are distant."""
+        """Return the capture in memory with the fall-off of near lights removed; itself if the lights are distant."""
         if not self.lights.is_near:
             return self
         fall_off = self.lights_at(np.arange(self.mask.size)).fall_off
@@ -234,11 +234,11 @@ class Capture(Displayed):
 
     @cached_property
     def digest(self) -> str:
-        """Sixteen hexadecimal digits that identify photographs, lights and mask (not the name or the
+        """Sixteen hexadecimal digits that identify photographs, lights and mask, not the name or the
         truth)."""
         directions = self.lights.directions if self.lights.known else np.empty((0, 3))
         hashes: Iterable[bytes] = map(hash_of, self.photographs.frames())
-        if self.in_memory:  # in threads: in one go the photographs take as long as least squares
+        if self.in_memory:  # in threads: else as slow as least squares
             hashes = in_turn(lambda number: hash_of(self.images[number]), len(self), processors())
         return digest_of(self.photographs.shape, hashes, directions, self.mask)
 
@@ -249,19 +249,19 @@ class Capture(Displayed):
         images = np.empty(self.images.shape[:3], dtype=np.float32)
         for target, rgb in zip(images, self.images, strict=True):
             target[:] = gray_from_rgb(rgb)
-        return replace(self, photographs=PhotographsInMemory(images))  # of what was validated already
+        return replace(self, photographs=PhotographsInMemory(images))  # already validated
 
     def with_images(self, images: ArrayLike | Photographs) -> Capture:
-        """Other photographs of the same object under the same lights."""
+        """Return a capture with other photographs of the same object under the same lights."""
         return replace(self, photographs=as_source(images, self.name))
 
     def pixels(self, scale: float = 1.0) -> NDArray[np.float32]:
-        """Gray intensities of the mask pixels divided by ``scale``: an (N, d) array, pixels in row-major
+        """Gray intensities of the mask pixels divided by ``scale``: an (N, d) array with pixels in row-major
         order."""
         result = np.empty((self.pixel_count, len(self)), dtype=np.float32)
         index = np.flatnonzero(self.mask)
         flat = self.images.reshape(len(self), self.mask.size, *self.images.shape[3:])
-        # Blocks keep the transposing copy inside the cache. Rows of 2ⁿ bytes would all meet in a few places of it.
+        # Blocks keep the transposing copy inside the cache. Rows of 2ⁿ bytes would map to the same few cache lines.
         block = 1000
         for first in range(0, len(index), block):
             values = np.take(flat, index[first : first + block], axis=1, mode="clip")
@@ -272,7 +272,7 @@ class Capture(Displayed):
     def colors(self, scale: float = 1.0) -> NDArray[np.float32]:
         """Intensities of the mask pixels in color, divided by ``scale``: an (N, d, 3) array.
 
-        A gray capture has three equal channels, and they are not copied.
+        A gray capture has three equal channels, which are not copied.
         """
         if not self.is_color:
             gray = self.pixels(scale)
@@ -285,30 +285,30 @@ class Capture(Displayed):
     def intensity_scale(self) -> float:
         """One brightness for the whole capture: the 99th percentile of the gray intensities inside the mask.
 
-        Robust to highlights, which the maximum is not. Dividing by it makes λ and μ mean the same on every
-        capture. Large captures are sampled evenly over the pixels (all photographs of each), which changes
-        nothing that matters.
+        Unlike the maximum, it is robust to highlights. Dividing by it makes λ and μ mean the same on every
+        capture. Large captures are sampled evenly over the pixels (all photographs of each), which has no
+        noticeable effect.
         """
-        index = np.flatnonzero(self.mask)[:: self.scale_step].copy()  # a view would keep all of them
+        index = np.flatnonzero(self.mask)[:: self.scale_step].copy()  # a view would keep the full array alive
         values = np.stack([gray_of(photograph, index) for photograph in self.photographs.frames()])
         scale = float(np.quantile(values, SCALE_SHARE))
         return scale if scale > 0 else 1.0
 
     def require_light(self) -> None:
         """Raise a :class:`CaptureError` ``"black-photographs"`` if all photographs are black inside the mask."""
-        # The first photograph that is not black ends the search.
+        # Stops at the first photograph that is not black.
         if not any((image[self.mask] > 0).any() for image in self.photographs.frames()):
             raise CaptureError(code="black-photographs", photographs=len(self), name=self.name)
 
     @property
     def scale_step(self) -> int:
-        """The brightness scale is taken from every n-th mask pixel."""
+        """Step n: the brightness scale uses every n-th mask pixel."""
         return max(1, self.pixel_count // SAMPLED_PIXELS)
 
     def take(
         self, which: int | Sequence[int] | NDArray[Any], rng: np.random.Generator | int | None = None
     ) -> Capture:
-        """A subset of the photographs: N chosen at random (in their original order), or those listed.
+        """Return a subset of the photographs: N chosen at random (in their original order), or those listed.
 
         >>> lights = np.array([[0, 0, 1], [0.5, 0, 1], [0, 0.5, 1], [-0.5, 0, 1]])
         >>> capture = Capture(images=np.ones((4, 2, 2)), lights=lights, name="wall")
@@ -332,7 +332,7 @@ class Capture(Displayed):
 
 
 def as_source(images: ArrayLike | Photographs | None, name: str) -> Photographs:
-    """Photographs as a source: a stack of at least three with finite values, or what is a source already."""
+    """Return a source of photographs: from a stack of at least three with finite values, or the source itself."""
     if isinstance(images, Photographs):
         return images
     stack = np.ascontiguousarray(() if images is None else images, dtype=np.float32)
@@ -358,7 +358,7 @@ def require_count(count: int, name: str, file: Path | None = None) -> None:
 
 
 def _part(value: Any, dtype: Any, shapes: Sequence[tuple[int, ...]], words: str, name: str) -> Any:
-    """A read-only array of one of these shapes, copied only if needed; None if there is none."""
+    """Return a read-only array of one of these shapes, copied only if needed; None for None."""
     if value is None:
         return None
     array = np.ascontiguousarray(value, dtype=dtype).view()  # the caller's array stays writable
@@ -367,7 +367,7 @@ def _part(value: Any, dtype: Any, shapes: Sequence[tuple[int, ...]], words: str,
         expected = " or ".join(" × ".join(map(str, shape)) for shape in shapes)
         raise CaptureError(
             f"{name}: the photographs need {words} of {expected} (rows × columns), not "
-            f"{' × '.join(map(str, array.shape))}. Scale or crop one of them so that they agree.",
+            f"{' × '.join(map(str, array.shape))}. Scale or crop one of them so that they match.",
             code="frame-mismatch",
             part=words,
             found=array.shape,
@@ -377,7 +377,7 @@ def _part(value: Any, dtype: Any, shapes: Sequence[tuple[int, ...]], words: str,
 
 
 def gray_of(photograph: NDArray[Any], index: NDArray[Any]) -> NDArray[np.float32]:
-    """Gray values of pixels (flat numbers) of one photograph."""
+    """Gray values of the pixels of one photograph at these flat indices."""
     if photograph.ndim == 3:
         return np.asarray(gray_from_rgb(photograph.reshape(-1, 3)[index]), np.float32)
-    return np.take(photograph, index, mode="clip")  # NumPy copies once more if it may raise
+    return np.take(photograph, index, mode="clip")  # avoids the extra copy of mode="raise"

@@ -1,7 +1,7 @@
 """Noise for experiments: Poisson at a signal-to-noise ratio, salt and pepper, Gaussian.
 
-Each function returns a new capture and leaves the given one alone. The background (outside the mask) is set
-to zero first and stays zero: it carries no signal, but would count in the ratio. Nothing is clipped or
+Each function returns a new capture and does not modify the input. The background (outside the mask) is set
+to zero first and stays zero: it carries no signal but would count in the ratio. Nothing is clipped or
 rescaled afterwards. The same seed gives the same noise.
 """
 
@@ -21,22 +21,22 @@ from photostereo.photographs.source import LARGEST_INTENSITY
 Rng = np.random.Generator | int | None
 
 
-#: Decibels beyond which neither noise nor signal is left.
+#: Limit in decibels, beyond which only noise or only signal is left.
 SNR_LIMIT = 120.0
 
 
 def photographs_of_seed(seed: int) -> np.random.Generator:
-    """Draws the photographs of a seed: the same ones in a solve, in ``corrupt`` and in a sweep, whatever the noise."""
+    """Random generator for choosing photographs: the same for a solve, ``corrupt`` and a sweep, whatever the noise."""
     return np.random.default_rng([seed, 1])
 
 
 def noise_of_seed(seed: int) -> np.random.Generator:
-    """Draws the noise of a seed: a stream of its own, so that curves over its level compare like with like."""
+    """Random generator for noise: a separate stream, so that curves over the noise level compare like with like."""
     return np.random.default_rng([seed, 2])
 
 
 def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
-    """Photon noise of a camera with so little light that the signal-to-noise ratio is ``snr_db``.
+    """Add photon noise: that of a camera with so little light that the signal-to-noise ratio is ``snr_db``.
 
     With all intensities I of the mask pixels, over all photographs (and channels),
 
@@ -50,7 +50,7 @@ def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
     capture : Capture
         The clean capture; its intensities must not be negative.
     snr_db : float
-        Signal-to-noise ratio in decibels; 5 is very noisy, 40 hardly.
+        Signal-to-noise ratio in decibels; 5 is very noisy, 40 nearly noise-free.
     rng : Generator, int or None
         A generator or a seed; None for different noise each time.
 
@@ -82,31 +82,31 @@ def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
         total += float(values.sum())
         squares += float(values @ values) if values.ndim == 1 else float((values * values).sum())
     if squares == 0:
-        words = f"{capture.name} is black inside its mask: no ratio of signal to noise can be reached."
+        words = f"{capture.name} is black inside its mask: no signal-to-noise ratio can be reached."
         raise CaptureError(words, code="black-photographs")
     photons = 10 ** (snr_db / 10) * total / squares
     generator = np.random.default_rng(rng)
 
     def expose(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        # The generator counts up to 2^63; long before that a count has no noise that float32 would show.
+        # The generator counts up to 2^63; counts far below that already have less noise than float32 resolves.
         return generator.poisson(np.minimum(photons * values, 1e18)) / photons
 
     return _changed(capture, expose, f"Poisson noise at {snr_db:g} dB")
 
 
 def add_salt_and_pepper(capture: Capture, fraction: float, rng: Rng = None, *, salt: float = 1.0) -> Capture:
-    """A fraction of the (pixel, photograph) entries is lost: half of them 0, half ``salt``, independently.
+    """Replace a fraction of the (pixel, photograph) entries: half of them by 0, half by ``salt``, independently.
 
     Parameters
     ----------
     capture : Capture
         The clean capture.
     fraction : float
-        Probability, from 0 to 1, that an entry inside the mask is lost, with all its channels.
+        Probability, from 0 to 1, that an entry inside the mask is replaced, in all its channels.
     rng : Generator, int or None
         A generator or a seed; None for different noise each time.
     salt : float
-        The bright value; 1 is the top of the scale of intensities.
+        The bright value; 1 is the top of the intensity scale.
 
     Returns
     -------
@@ -135,14 +135,14 @@ def add_salt_and_pepper(capture: Capture, fraction: float, rng: Rng = None, *, s
 def add_gaussian(capture: Capture, sigma: float, rng: Rng = None) -> Capture:
     """Add independent Gaussian noise of standard deviation ``sigma``: Î = I + σ g.
 
-    Values may become negative, like those of a sensor after its black level was subtracted.
+    Values may become negative, like those of a sensor after black-level subtraction.
 
     Parameters
     ----------
     capture : Capture
         The clean capture.
     sigma : float
-        Standard deviation in units of intensity.
+        Standard deviation in intensity units.
     rng : Generator, int or None
         A generator or a seed; None for different noise each time.
 
@@ -178,7 +178,7 @@ def signal_to_noise(clean: Capture, noisy: Capture) -> float:
 
 
 def _changed(capture: Capture, change: Any, words: str) -> Capture:
-    """The capture with ``change`` applied to each photograph's mask pixels in turn, zero outside the mask."""
+    """Apply ``change`` to the mask pixels of each photograph in turn; set the rest to zero."""
     images = np.zeros_like(capture.images)
     for target, image in zip(images, capture.images, strict=True):
         target[capture.mask] = change(image[capture.mask].astype(np.float64))
@@ -189,6 +189,6 @@ def _changed(capture: Capture, change: Any, words: str) -> Capture:
 
 
 def _require_within(value: float, words: str, low: float, high: float) -> None:
-    # Written so that NaN does not pass.
+    # Written so that NaN fails.
     if not isinstance(value, (int, float, np.integer, np.floating)) or not low <= value <= high:
         raise ParameterError(code="bad-noise", words=words, low=low, high=high, value=value)

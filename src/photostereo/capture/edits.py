@@ -1,7 +1,7 @@
-"""Corrections made by hand, in one small file beside the photographs.
+"""Manual corrections, stored in one small file beside the photographs.
 
-The app writes it, and everything that reads a capture applies it: it fills in the options that the user did not give.
-The photographs, light files and masks of the user are never changed::
+The app writes it, and everything that reads a capture applies it: it fills in options that the user did not give.
+The user's photographs, light files and masks are never changed::
 
     {
       "photostereo-edits": 1,
@@ -13,7 +13,7 @@ The photographs, light files and masks of the user are never changed::
       "moved_lights": {"IMG_0003.JPG": [0.1, 0.5, 0.86]}
     }
 
-The names are those of :class:`~photostereo.capture.options.ReadOptions`; each may be missing. Files are relative to the
+The names are those of :class:`~photostereo.capture.options.ReadOptions`; all are optional. Files are relative to the
 folder of the capture.
 """
 
@@ -35,7 +35,7 @@ from photostereo.io.schema import NUMBER, check_facts
 
 #: The name of the file, in the folder of a capture.
 EDITS_FILE = "photostereo-edits.json"
-#: Pictures whose names begin so belong to the file: a painted mask, never a photograph.
+#: Pictures with this prefix belong to the file: a painted mask, never a photograph.
 MASK_STEM = "photostereo-mask"
 _VERSION = 1
 _SCHEMA = {
@@ -51,7 +51,7 @@ _SCHEMA = {
 
 @dataclass(frozen=True)
 class Edits:
-    """Corrections of a capture.
+    """Manual corrections to a capture.
 
     >>> edits = Edits(circle=(120, 80, 30.5), moved_lights={"a.jpg": (0, 0.6, 0.8)})
     >>> edits.describe()
@@ -60,19 +60,19 @@ class Edits:
     True
     """
 
-    mask: str | None = None  #: the file of a mask in the folder, or a word such as ``"full"``
+    mask: str | None = None  #: a mask file in the folder, or a keyword such as ``"full"``
     lights: str | None = None  #: another light file, or ``"estimate"``
     circle: tuple[float, float, float] | None = None  #: center and radius of the ball in pixels
-    leave_out: tuple[str, ...] = ()  #: names of photographs that are not used
-    #: directions of lights by the names of their photographs
+    leave_out: tuple[str, ...] = ()  #: names of photographs to leave out
+    #: light directions by photograph name
     moved_lights: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
-    keep: tuple[str, ...] = ()  #: names of photographs that are used whatever seems wrong with them
+    keep: tuple[str, ...] = ()  #: names of photographs to use despite any faults
 
     def __bool__(self) -> bool:
         return self != Edits()
 
     def describe(self) -> str:
-        """What is corrected, in a few words."""
+        """Summarize the corrections in a few words."""
         counts = (
             (self.leave_out, "photograph", "left out"),
             (self.keep, "photograph", "kept"),
@@ -87,13 +87,13 @@ class Edits:
         return ", ".join(filter(None, words))
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON returns it; what is not corrected is left out."""
+        """Return a dictionary for JSON, without the corrections that are not set."""
         said = finite_or_null({name: value for name, value in vars(self).items() if value})
         return {"photostereo-edits": _VERSION, **said}
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any], file: Path | None = None) -> Edits:
-        """From what :meth:`as_dict` gives; raises a :class:`CaptureError` ``"bad-edits"`` for anything else."""
+        """Build from the output of :meth:`as_dict`; raise a :class:`CaptureError` ``"bad-edits"`` for anything else."""
 
         def fail(problem: str) -> CaptureError:
             return CaptureError(
@@ -105,7 +105,7 @@ class Edits:
 
         check_facts(facts, _SCHEMA, fail)
         if facts["photostereo-edits"] != _VERSION:
-            raise fail(f"they are of version {facts['photostereo-edits']}, which this version does not know")
+            raise fail(f"their format version {facts['photostereo-edits']} is not supported")
         for name in ("mask", "lights"):
             if not _stays_inside(facts.get(name) or ""):
                 raise fail(f"{name} is not a file in the folder of the capture")
@@ -120,7 +120,7 @@ class Edits:
         return cls(**{**said, "moved_lights": moved})
 
     def fill_in(self, options: ReadOptions, folder: Path) -> ReadOptions:
-        """The options with these corrections; what the user said stays."""
+        """Return the options with these corrections; options set by the user take precedence."""
         filled: dict[str, Any] = {
             name: tuple(dict.fromkeys((*getattr(options, name), *getattr(self, name))))
             for name in ("leave_out", "keep")
@@ -134,7 +134,7 @@ class Edits:
         return replace(options, **filled)
 
     def used_in(self, options: ReadOptions, folder: Path) -> Edits:
-        """Those of the corrections that the options follow: the user may have said otherwise."""
+        """Return the corrections that the options use; the user may have overridden others."""
         alone = self.fill_in(ReadOptions(), folder)
         used = {}
         for name in ("mask", "lights", "circle", "moved_lights"):
@@ -145,7 +145,7 @@ class Edits:
 
 
 def read_edits(path: str | os.PathLike[str]) -> Edits:
-    """The corrections of a capture; none if there is no such file."""
+    """Read the corrections of a capture; empty if there is no such file."""
     file = Path(path).expanduser() / EDITS_FILE
     if not os.path.lexists(file):
         return Edits()
@@ -154,7 +154,7 @@ def read_edits(path: str | os.PathLike[str]) -> Edits:
 
 
 def write_edits(path: str | os.PathLike[str], edits: Edits) -> None:
-    """Write the corrections beside the photographs, in one step; remove the file if there are none."""
+    """Write the corrections beside the photographs, atomically; remove the file if there are none."""
     file = Path(path).expanduser() / EDITS_FILE
     if edits:
         write_json(file, edits.as_dict())
@@ -163,13 +163,13 @@ def write_edits(path: str | os.PathLike[str], edits: Edits) -> None:
 
 
 def with_edits(path: str | os.PathLike[str], options: ReadOptions) -> ReadOptions:
-    """The options, filled in from the corrections of the capture unless ``options.edits`` is False."""
+    """Fill in the options from the corrections of the capture, unless ``options.edits`` is False."""
     edits = read_edits(path) if options.edits else Edits()
     return edits.fill_in(options, Path(path).expanduser()) if edits else options
 
 
 def _stays_inside(name: str) -> bool:
-    """Whether a name from the file cannot lead out of the folder of the capture."""
+    """Whether a name from the file stays inside the folder of the capture."""
     return name in _WORDS or not (
         os.path.isabs(name) or ".." in Path(name).parts or "\0" in name or ":" in name
     )

@@ -1,4 +1,4 @@
-"""What a solve sees of a capture: the intensities of its mask pixels, of order one, on the device it runs on."""
+"""The solver's input: the intensities of the mask pixels, scaled to order one, on the device used for solving."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from photostereo.runtime.arrays import CPU, Array, Device, contiguous, like
 from photostereo.runtime.order import quantiles
 from photostereo.runtime.threads import in_turn, processors
 
-#: A GPU picks the mask's pixels out of whole photographs, if these are at most this many times the mask: it does so
-#: faster than they arrive. Above that, most of what is transferred would be unused.
+#: A GPU selects the mask pixels from whole photographs if these have at most this many times as many pixels: that is
+#: faster than the transfer. Above it, most of the transferred data would be unused.
 SPARSE = 4
 
 
 @dataclass(frozen=True)
 class Intensities:
-    """Of the mask pixels, in row-major order."""
+    """Intensities of the mask pixels, in row-major order."""
 
     pixels: Array  #: (N, d) gray, divided by the scale
     scale: float  #: the capture's brightness, see :meth:`Capture.intensity_scale`
-    #: (N, d, 3), divided by the same; None if the capture is gray or they were not requested
+    #: (N, d, 3) in color, divided by the same scale; None if the capture is gray or they were not requested
     colors: Array | None = None
 
 
 def intensities(capture: Capture, device: Device = CPU, *, colors: bool = False) -> Intensities:
-    """The intensities of a capture on a device; with ``colors`` also in color, if it has any.
+    """Return the intensities of a capture on a device; with ``colors`` also in color, if it has any.
 
     >>> from photostereo.scenes import render_scene
     >>> seen = intensities(render_scene("sphere", size=20, color=True), colors=True)
@@ -47,7 +47,7 @@ def intensities(capture: Capture, device: Device = CPU, *, colors: bool = False)
         gray = r * values[..., 0] + g * values[..., 1] + b * values[..., 2]
     pixels = contiguous(gray.T)
     scale = max(float(quantiles(pixels[:: capture.scale_step], [SCALE_SHARE])[0]), 0.0) or 1.0
-    divisor = like(np.asarray(scale, np.float32), pixels)  # by an array: torch multiplies by 1/number
+    divisor = like(np.asarray(scale, np.float32), pixels)  # as a scalar, torch would multiply by 1/scale
     pixels /= divisor
     if not in_color:
         return Intensities(pixels, scale)
@@ -57,7 +57,7 @@ def intensities(capture: Capture, device: Device = CPU, *, colors: bool = False)
 
 
 def _sent(capture: Capture, device: Device) -> Any:
-    """The values of the mask pixels photograph by photograph, (d, N) or (d, N, 3), as a tensor."""
+    """Values of the mask pixels of each photograph, (d, N) or (d, N, 3), as a tensor."""
     index = np.flatnonzero(capture.mask)
     shape = (len(capture), capture.mask.size, *capture.images.shape[3:])
     frames = capture.images.reshape(shape)

@@ -1,6 +1,6 @@
-"""The third stage of reading: the lights of a capture, from its light file, a ball, or the photographs and the mask.
+"""Reading, stage 3: the lights of a capture, from its light file, a ball, or the photographs and the mask.
 
-What a light file says is kept. It may leave open all lights, some of them, or their strengths only.
+Values from a light file are kept. The file may lack all lights, some of them, or only their strengths.
 """
 
 from __future__ import annotations
@@ -59,17 +59,17 @@ class Lighting:
     """The lights of a capture and how they were found."""
 
     lights: Lights  #: positions are in pixels of the whole photographs
-    calibration: Calibration | None = None  #: how a ball gave them, or None
-    #: pixels of the whole photographs that show a ball, which is not the object; or None
+    calibration: Calibration | None = None  #: the calibration from a ball, or None
+    #: pixels of the whole photographs that show a ball beside the object; or None
     balls: BoolArray | None = None
-    notes: tuple[Finding, ...] = ()  #: what the user should know
-    is_complete: bool = True  #: whether nothing is left to be estimated once the mask is known
+    notes: tuple[Finding, ...] = ()  #: notes for the user
+    is_complete: bool = True  #: False if lights remain to be estimated with the mask
 
 
 def find_lights(opened: Opened, options: ReadOptions, control: Control = SILENT) -> Lighting:
-    """The lights from the light file, if there is one, else from a ball; those that were moved, as they were moved.
+    """Find the lights from the light file if there is one, else from a ball; apply the directions that the user moved.
 
-    Without either they are not known, and can be estimated once the object's mask is (:func:`complete_lights`).
+    Without either they are unknown, and can be estimated from the object's mask (:func:`complete_lights`).
     """
     found = opened.found
     unknown = Lighting(Lights(count=len(found.files)), notes=(Finding("no-lights"),), is_complete=False)
@@ -86,7 +86,7 @@ def find_lights(opened: Opened, options: ReadOptions, control: Control = SILENT)
 
 
 def moved(lighting: Lighting, found: Found, options: ReadOptions) -> Lighting:
-    """The lights with those that the user moved; their expected errors are not known."""
+    """Replace the lights that the user moved; their expected errors are unknown."""
     names = [file.name for file in found.files]
     by_hand = {names.index(name): to for name, to in dict(options.moved_lights).items() if name in names}
     lights, calibration = lighting.lights, lighting.calibration
@@ -105,9 +105,9 @@ def moved(lighting: Lighting, found: Found, options: ReadOptions) -> Lighting:
 
 
 def calibrate_photographs(opened: Opened, options: ReadOptions, control: Control = SILENT) -> Calibration:
-    """The lights from a ball: in a folder that the user names, in one whose name suggests it, or in the photographs."""
+    """Estimate the lights from a ball: in the folder given by the user, in one named like a ball, or in the photographs."""
     found, photographs = opened.found, opened.photographs
-    with photographs.held():  # they are read again for the solution
+    with photographs.held():  # the solver reads them again
         scene = photographs.in_color(False).all(control)
     control.stage("lights")
     mask = None
@@ -120,11 +120,11 @@ def calibrate_photographs(opened: Opened, options: ReadOptions, control: Control
         return search.in_series(found.ball)
     series = find_ball_series(found.path, found.taken or found.files)
     own = found.files[0].parent
-    if is_ball_series(own):  # the ball itself was photographed
+    if is_ball_series(own):  # the capture shows the ball itself
         series = [own, *series]
     results = []
     for folder in series:
-        with suppress(CaptureError):  # a folder that merely has such a name
+        with suppress(CaptureError):  # the name may be a coincidence
             results.append(search.in_series(folder))
     return merge_calibrations(results) if results else search.in_frame()
 
@@ -140,28 +140,28 @@ class _Search:
     control: Control
 
     def in_frame(self) -> Calibration:
-        """Balls beside the object."""
+        """Find balls beside the object."""
         alignment = self.opened.alignment
         calibration = self._calibrated(self.scene, self.opened.found.files, mask=self.mask)
-        # A ball that moved by a share of its radius shows the light turned by twice that: the law of the mirror.
+        # If a ball moves by a share of its radius, the light turns by twice that share in radians (law of reflection).
         moved = np.where(alignment.uncertain, alignment.farthest, 0.0)
         turned = np.degrees(2 * moved / max(ball.circle.radius for ball in calibration.balls))
         return replace(calibration, residual=np.hypot(calibration.residual, turned), in_frame=True)
 
     def in_series(self, folder: Path) -> Calibration:
-        """A ball in photographs of its own, under the same lights."""
+        """Find a ball in separate photographs, under the same lights."""
         found = self.opened.found
         pictures, mask_file = photographs_and_mask(folder)
         taken = found.taken or found.files
         pairs = dict(zip(taken, pair_photographs(taken, pictures, folder), strict=True))
         files = [pairs[file] for file in found.files]
-        # Whatever the object's photographs are: a JPEG has the curve in it.
+        # JPEG files always have the sRGB curve, whatever the object's photographs have.
         curved = True if files[0].suffix.lower() in (".jpg", ".jpeg") else self.options.srgb
         source = PhotographFiles(files, srgb=curved, heads=found.heads, workers=self.options.workers)
         images = source.all(self.control)
         self.control.stage("lights")
         drawn = None
-        if mask_file is not None:  # a mask beside the ball says where it is
+        if mask_file is not None:  # the mask marks the ball
             drawn = mask_circle(read_mask(mask_file, source.full_frame)[0])
         own = folder.resolve() == found.files[0].resolve().parent
         beside: dict[str, Any] = {} if own else {"scene": self.scene, "mask": self.mask}
@@ -174,7 +174,7 @@ class _Search:
     def _calibrated(
         self, images: np.ndarray, files: Sequence[Path], drawn: Circle | None = None, **beside: Any
     ) -> Calibration:
-        """The lights of these photographs; the ball is where the user says, or else where it is ``drawn``, if either is."""
+        """Calibrate from these photographs; the ball is the user's circle, else ``drawn``, else detected."""
         options, found = self.options, self.opened.found
         if options.circle is not None:
             x, y, radius = options.circle
@@ -207,7 +207,7 @@ def _from_ball(calibration: Calibration) -> Lighting:
 def focal_of(
     found: Found, files: Sequence[Path], frame: tuple[int, ...], options: ReadOptions
 ) -> float | None:
-    """The focal length in pixels of photographs of this height and width, from the user or from EXIF."""
+    """Focal length in pixels for photographs of this height and width, from the user or from EXIF."""
     return options.focal or focal_in_pixels([found.heads[file] for file in files], (frame[0], frame[1]))
 
 
@@ -253,9 +253,9 @@ def complete_lights(
     found: Found,
     control: Control = SILENT,
 ) -> Lighting:
-    """The lights with everything that is not known of them estimated.
+    """Estimate whatever is unknown about the lights.
 
-    ``photographs`` are divided by the strengths that are known.
+    ``photographs`` must be divided by the known strengths.
     """
     given, table, name = lighting.lights, found.lights, ""
     thumbnails = crop_photographs(photographs, mask)
@@ -267,7 +267,7 @@ def complete_lights(
             fixed = ~table.open_directions
         if table.open_strengths is not None:
             closed = ~table.open_strengths
-        if table.intensities is None:  # lights in the file are taken as equal, others may differ
+        if table.intensities is None:  # equal for lights in the file, others may differ
             closed = closed & fixed
     if fixed.all():
         images = gray_from_rgb(thumbnails.images)
@@ -318,7 +318,7 @@ def complete_lights(
 
 
 def _completed(given: FloatArray, factors: FloatArray, closed: BoolArray) -> FloatArray:
-    """Strengths (d,) or (d, 3): given ones, and for the others factors relative to those."""
+    """Strengths (d,) or (d, 3): the given ones, and for the others factors relative to the given ones."""
     if closed.any():
         factors = np.where(closed, 1.0, factors / np.exp(np.log(factors[closed]).mean()))
     return np.asarray((given.T * factors).T)

@@ -1,4 +1,4 @@
-"""``load``: a :class:`Capture` from a folder or file of any supported layout."""
+"""``load``: read a :class:`Capture` from a folder or file of any supported layout."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from photostereo.io.safe import exists
 
 @runtime_checkable
 class Layout(Protocol):
-    """A format in which captures are stored: a module of this package, or an object of another one.
+    """A format in which captures are stored: a module of this package, or an object from another package.
 
-    Besides these it has one of two functions: ``find(path, options)``, which returns a
+    It also has one of two functions: ``find(path, options)``, which returns a
     :class:`~photostereo.capture.opening.Found` without decoding a photograph, or ``read(path, options)``, which returns
     a :class:`Capture`.
     """
@@ -45,25 +45,25 @@ class Layout(Protocol):
         """Whether the path looks like this layout (cheap; decodes nothing)."""
 
 
-#: Notes of layouts that mean nothing if the light file is not used.
+#: Notes of layouts that do not apply if the light file is not used.
 ABOUT_LIGHT_FILE = ("light-file", "light-lengths-unused")
-#: Modules of :mod:`photostereo.capture.layouts`, in the order in which they are tried: the more particular first. To add a
-#: layout, write one and name it here.
+#: Modules of :mod:`photostereo.capture.layouts` in the order in which they are tried, most specific first. To add a
+#: layout, write a module and list it here.
 OWN = ("archive", "diligent", "harvard", "rti", "folder")
 
 
 @cache
 def layouts() -> tuple[Layout, ...]:
-    """All layouts in the order in which they are tried; those of other packages (``photostereo.readers``) come first."""
+    """All layouts in the order in which they are tried; those from other packages (``photostereo.readers``) come first."""
     own = (cast(Layout, import_module(f"photostereo.capture.layouts.{name}")) for name in OWN)
-    # A protocol that can be checked at run time is no less a type than another.
+    # A runtime-checkable protocol is as valid a type as any other.
     return (*announced("photostereo.readers", Layout), *own)  # type: ignore[type-abstract]
 
 
 def load(
     path: str | os.PathLike[str], *, lazy: bool = False, control: Control = SILENT, **options: Any
 ) -> Capture:
-    """Read a capture from a folder or file; the layout is recognized.
+    """Read a capture from a folder or file; the layout is detected.
 
     Parameters
     ----------
@@ -75,18 +75,18 @@ def load(
     control : Control
         Receives progress and can cancel the work.
     **options
-        How to read it: the fields of :class:`photostereo.capture.options.ReadOptions`, such as ``mask="auto"``,
+        The fields of :class:`photostereo.capture.options.ReadOptions`, such as ``mask="auto"``,
         ``lights="lights.csv"`` or ``scale=0.5``.
 
     Returns
     -------
     Capture
-        ``capture.origin`` has the layout, the bit depth and anything noteworthy.
+        ``capture.origin`` has the layout, the bit depth and notes.
 
     Raises
     ------
     CaptureError
-        If nothing is there, no layout fits, or the parts do not fit each other; the message says what to do.
+        If nothing is there, no layout fits, or the parts do not match each other; the message says what to do.
     MissingDependencyError
         If the photographs are EXR or camera RAW and the library that reads them is not installed.
 
@@ -105,7 +105,7 @@ def load(
 
 
 def _with_options(plain: inspect.Signature) -> inspect.Signature:
-    """The signature with the fields of the options in place of ``**options``, for ``help`` and completion."""
+    """Replace ``**options`` in the signature by the fields of the options, for ``help`` and completion."""
     kind = inspect.Parameter.KEYWORD_ONLY
     further = [
         inspect.Parameter(f.name, kind, default=f.default, annotation=f.type) for f in fields(ReadOptions)
@@ -123,10 +123,10 @@ def read_lazily(
     *,
     need_lights: bool = True,
 ) -> Capture:
-    """As :func:`load`, with a :class:`ReadOptions`; the photographs stay on disk until they are needed.
+    """Like :func:`load`, with a :class:`ReadOptions`; the photographs stay on disk until they are needed.
 
-    A small archive and a format of another package that can only read everything are read at once. Without
-    ``need_lights`` lights that neither a file nor a ball gives are not estimated (see
+    Small archives, and formats of other packages that can only read everything, are read at once. Without
+    ``need_lights``, lights that neither a file nor a ball gives are not estimated (see
     :attr:`photostereo.lights.lights.Lights.known`).
     """
     options = with_edits(path, options)
@@ -139,7 +139,7 @@ def read_lazily(
 
 
 def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | Capture:
-    """The first stage: recognize the layout and list the files. A layout that can only read everything does so."""
+    """Reading, stage 1: detect the layout and list the files. A layout that can only read everything does so."""
     place = Path(path).expanduser()
     if not exists(place):
         raise CaptureError(code="no-such-capture", file=place)
@@ -163,7 +163,7 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
     elif options.lights_strengths == "unknown":
         if isinstance(result, Capture):
             raise ParameterError(code="strengths-in-archive")
-        if result.lights is not None:  # those of a ball or an estimate are found anyway
+        if result.lights is not None:  # a ball or an estimate is used anyway
             unknown = np.ones(len(result.lights.vectors), dtype=bool)
             table = replace(result.lights, intensities=None, open_strengths=unknown)
             result = replace(result, lights=table, notes=_notes_but(result, "no-light-strengths"))
@@ -175,7 +175,7 @@ def _notes_but(found: Found, *codes: str) -> tuple[Finding, ...]:
 
 
 def without(found: Found | Capture, left_out: Sequence[str]) -> Found | Capture:
-    """A capture without some of its photographs and their lights, by their file names."""
+    """Return a capture without some of its photographs and their lights, by file name."""
     if isinstance(found, Found):
         names = [file.name for file in found.files]
         return found.without({k: "excluded" for k, name in enumerate(names) if name in left_out})
@@ -185,7 +185,7 @@ def without(found: Found | Capture, left_out: Sequence[str]) -> Found | Capture:
 
 
 def _lights_of_another(options: ReadOptions) -> ReadOptions:
-    """``lights`` as a folder: the light file in it, or else the ball in it."""
+    """Resolve ``lights`` if it is a folder: to the light file in it, or else the ball in it."""
     other = options.path_of("lights")
     if other is None or not other.is_dir():
         return options
@@ -198,7 +198,7 @@ def _lights_of_another(options: ReadOptions) -> ReadOptions:
 
 
 def recognize(path: Path) -> Layout | None:
-    """The layout of a folder or file, or None."""
+    """Return the layout of a folder or file, or None."""
     return next((layout for layout in layouts() if layout.recognizes(path)), None)
 
 

@@ -1,4 +1,4 @@
-"""The fourth stage of reading: the mask of the object."""
+"""Reading, stage 4: the mask of the object."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def choose_mask(
     balls: BoolArray | None = None,
     control: Control = SILENT,
 ) -> tuple[BoolArray, tuple[Finding, ...]]:
-    """The mask that the user chose, else the ``default`` of the layout; and notes about it.
+    """Return the mask that the user chose, else the ``default`` of the layout; and notes about it.
 
     ``full`` is the size of the photographs on disk; the photographs are framed. ``"auto"`` as the default becomes
-    ``"bright"`` if the object is not found with certainty. If nothing but the ``balls`` is there, the ball is the
+    ``"bright"`` if the object cannot be detected reliably. If there is nothing but the ``balls``, the ball is the
     object.
     """
     choice, framing = default if options.mask is None else options.mask, options.framing
@@ -76,10 +76,10 @@ def choose_mask(
 def _found(
     photographs: Photographs, balls: BoolArray | None, control: Control, *, bright: bool, certain: bool
 ) -> tuple[BoolArray, Finding]:
-    """The object in the photographs; an automatic mask in doubt is used only if it is ``certain`` that the user wants it."""
+    """Find the object in the photographs; use a doubtful automatic mask only if ``certain`` (the user asked for it)."""
     code, doubt = "mask-from-brightness", ""
     if not bright:
-        colored = photographs  # in color if they can be had in color, whatever is used later
+        colored = photographs  # in color if available, whatever is used later
         if isinstance(photographs, PhotographFiles):
             colored = photographs.sample(MOST_FRAMES, color=True)
         result = find_object(colored.frames(), without=balls, control=control)

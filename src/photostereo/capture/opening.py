@@ -1,6 +1,6 @@
-"""The first two stages of reading: which files make up a capture, and its photographs, opened and looked at once.
+"""Reading, stages 1 and 2: list the files of a capture, open its photographs and examine each once.
 
-Photographs that cannot be used are left out, each with its reason, and the movement of the camera is estimated.
+Unusable photographs are left out, each with its reason, and the movement of the camera is estimated.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from photostereo.photographs.survey import survey
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a layout found in a folder, before any photograph is decoded."""
+    """The files that a layout found in a folder, before any photograph is decoded."""
 
     path: Path  #: the capture's folder or file
     layout: str  #: the name of the format
@@ -49,27 +49,27 @@ class Found:
     files: Sequence[Path]  #: the photographs, in the order of the lights
     #: the light file, in the order of the photographs; None if there is none
     lights: LightTable | None = None
-    #: a folder with photographs of a ball under the same lights, if the user named one
+    #: a folder with photographs of a ball under the same lights, if the user gave one
     ball: Path | None = None
     mask_file: Path | None = None  #: the mask picture, or None
     mask_default: str = "full"  #: ``"full"``, ``"auto"`` or ``"bright"``, if there is no mask picture
-    gray_limit: float | None = None  #: clip gray intensities from above here, or None
-    #: for each truth of :class:`Capture` that is known, the file it came from and its values
+    gray_limit: float | None = None  #: upper limit of gray intensities, or None
+    #: for each known truth of :class:`Capture`, its file and its values
     truths: Mapping[str, tuple[Path, NDArray[Any]]] = field(default_factory=dict)
-    expected_bits: int = 0  #: the bit depth that belongs to the layout, or 0; less than that is noted
+    expected_bits: int = 0  #: usual bit depth of the layout, or 0; less gives a note
     #: ambient, flat: photographs with the lights off, and of an even surface, or None
     ambient: Path | None = None
     flat: Path | None = None
-    #: if there are several exposures of a light, all of them for the one among ``files``
+    #: all exposures of a light, by the one among ``files``, if there are several
     brackets: Mapping[Path, Sequence[Path]] = field(default_factory=dict)
-    notes: tuple[Finding, ...] = ()  #: what the layout noticed
-    heads: Heads = field(default_factory=Heads)  #: the headers of the files, each read once
-    #: all photographs, if some of them are not among ``files`` any more (see :meth:`without`)
+    notes: tuple[Finding, ...] = ()  #: notes from the layout
+    heads: Heads = field(default_factory=Heads)  #: cached file headers
+    #: all photographs, if some were removed from ``files`` (see :meth:`without`)
     taken: Sequence[Path] = ()
-    faults: tuple[Fault, ...] = ()  #: which photographs are left out, and why
+    faults: tuple[Fault, ...] = ()  #: photographs left out, with reasons
 
     def without(self, faults: Mapping[int, Fault | str]) -> Found:
-        """The same without some of the photographs and their lights, by their place among ``files``; a word is a reason."""
+        """Leave out photographs and their lights, by index in ``files``; each has a fault, or a string as the reason."""
         kept = [place for place in range(len(self.files)) if place not in faults]
         table = self.lights
         if table is not None and len(table.vectors) == len(self.files):
@@ -88,7 +88,7 @@ class Found:
 
 
 def open_photographs(found: Found, options: ReadOptions) -> PhotographFiles:
-    """The photographs, whole, with the strengths of the light file divided out; the first one is decoded."""
+    """Open the photographs, whole, with the strengths of the light file divided out; decodes the first one."""
     table = found.lights
     require_matching(found, len(found.files) if table is None else len(table.vectors))
     if table is not None and table.intensities is not None:
@@ -108,7 +108,7 @@ def open_photographs(found: Found, options: ReadOptions) -> PhotographFiles:
 
 
 def with_brackets(found: Found) -> Found:
-    """One photograph for each light, if there are several exposures of it."""
+    """Reduce several exposures of a light to one photograph."""
     if found.brackets:
         return found
     table = found.lights
@@ -142,40 +142,40 @@ def require_matching(found: Found, lights: int) -> None:
 
 
 def in_folder(folder: Path, name: Path) -> Path:
-    """A file that the user named: as it stands if it exists, else relative to the capture's folder."""
+    """Resolve a file given by the user: unchanged if it exists, else relative to the capture's folder."""
     return name if exists(name) or not exists(folder / name) else folder / name
 
 
 def finite_or_zero(truth: NDArray[Any]) -> NDArray[np.float32]:
-    """Truth as float32; NaN and infinite values become zero (unknown)."""
+    """Convert truth to float32; NaN and infinite values become zero (unknown)."""
     with np.errstate(over="ignore"):
         return np.nan_to_num(np.asarray(truth, dtype=np.float32), nan=0.0, posinf=0.0, neginf=0.0)
 
 
-#: Pixels along the longer side of the small photographs that are kept.
+#: Pixels along the longer side of the small photographs.
 SMALL = 320
 
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """The photographs of a capture that are used."""
+    """The usable photographs of a capture."""
 
-    found: Found  #: its files, without those that are left out (see ``found.faults``)
+    found: Found  #: the files, without those left out (see ``found.faults``)
     photographs: PhotographFiles  #: whole, with the movement of the camera undone
     alignment: Alignment  #: how far the camera moved
     small: NDArray[np.float32]  #: (d, h, w) the photographs in gray, linear and at a low resolution
 
     def balls(self, control: Control = SILENT) -> list[FoundBall]:
-        """Balls in the small photographs; searched for once."""
+        """Balls in the small photographs; the search runs once."""
         if "_balls" not in vars(self):
             object.__setattr__(self, "_balls", find_balls(self.small, control=control))
         return list(vars(self)["_balls"])
 
 
 def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) -> Opened:
-    """Open the photographs that a layout found, and look at each of them once.
+    """Open the photographs that a layout found, and examine each of them once.
 
-    An error if one cannot be used and fewer than :data:`FEWEST_LEFT` would be left, or with ``options.strict``.
+    Raise an error if a photograph is unusable and fewer than :data:`FEWEST_LEFT` would be left, or with ``options.strict``.
     """
     found = _complete(with_brackets(found), options, control)
     found = _of_one_size(found, options)
@@ -187,7 +187,7 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
             if len(found.files) <= FEWEST_LEFT or options.strict or error.file != found.files[0]:
                 raise
             found = found.without({0: error.code})
-    with photographs.held():  # they are read again for the lights and the solution
+    with photographs.held():  # read again for the lights and by the solver
         seen = survey(photographs.in_color(False), control)
     if seen.errors:
         if options.strict or len(seen.pictures) < FEWEST_LEFT:
@@ -215,7 +215,7 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
 
 @dataclass
 class _Look:
-    """Photographs that are looked at, without those that turn out to be of no use."""
+    """Photographs under examination, without those found to be unusable."""
 
     found: Found
     photographs: PhotographFiles
@@ -225,7 +225,7 @@ class _Look:
     def judge(
         self, reasons: Mapping[int, str], copies: Mapping[int, int] = MappingProxyType({})
     ) -> list[int]:
-        """Leave out what can be used in principle, if enough photographs remain; the numbers of those that do."""
+        """Leave out these photographs if enough others remain; return the indices of the remaining ones."""
         files, keep = self.found.files, self.options.keep
         others = {k: files[original].name for k, original in copies.items()}
         faults = {k: Fault(files[k].name, reason, others.get(k, "")) for k, reason in reasons.items()}
@@ -243,7 +243,7 @@ class _Look:
         return kept
 
     def subtract_ambient(self, off: Sequence[int]) -> None:
-        """Use the first of the photographs that were taken with the light off, unless there is another one."""
+        """Subtract the first photograph taken with the light off, unless an ambient photograph is already known."""
         off = [k for k in off if self.found.files[k].name not in self.options.keep]
         known = self.found.ambient is not None or self.options.ambient is not None
         if off and not known and len(self.found.files) - len(off) >= FEWEST_LEFT:
@@ -252,7 +252,7 @@ class _Look:
 
 
 def _of_one_size(found: Found, options: ReadOptions) -> Found:
-    """Without the photographs whose header declares another size than most."""
+    """Leave out photographs whose header gives a different size than most."""
     frames = [found.heads[file].frame for file in found.files]
     known = Counter(frame for frame in frames if frame is not None)
     if len(known) < 2 or options.strict:
@@ -265,7 +265,7 @@ def _of_one_size(found: Found, options: ReadOptions) -> Found:
 
 
 def _complete(found: Found, options: ReadOptions, control: Control) -> Found:
-    """Without photographs that have no light in the light file because they were taken with the light off."""
+    """Leave out photographs that have no light in the light file because they were taken with the light off."""
     table = found.lights
     missing = 0 if table is None else len(found.files) - len(table.vectors)
     if not 0 < missing <= len(found.files) - FEWEST_LEFT or options.strict:

@@ -1,7 +1,7 @@
-"""What the user can say about how a capture is to be read: the same words for every format, command and function.
+"""Options for reading a capture, with the same names for every format, command and function.
 
-Nothing heavy is imported here: the command line declares its options from this class before it knows whether it will
-read anything at all.
+Nothing heavy is imported here: the command line declares its options from this class before it knows whether it
+will read anything.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
     from photostereo.photographs.framing import Framing
 
-#: Options whose value may name a file or folder; results may not take its place.
+#: Options whose value may name a file or folder, which results must not overwrite.
 NAMED_FILES = ("mask", "lights", "ambient", "flat", "ball")
 
 #: The value of ``lights`` that ignores light files and balls.
 ESTIMATE = "estimate"
 
-#: Whether the movement of the camera is undone.
+#: Values of ``align``: whether camera movement is undone.
 ALIGNMENTS = ("auto", "off")
 
 
-#: The longest focal length, in pixels: beyond it no lens differs from parallel rays.
+#: The longest focal length, in pixels; beyond it, rays are practically parallel.
 LONGEST_FOCAL = 1e7
 
 
@@ -43,19 +43,19 @@ class ReadOptions:
     color : bool
         Keep three channels instead of converting to gray.
     srgb : bool, optional
-        Undo the sRGB curve, or take the values as linear. By default it is undone for JPEG files and for files that
+        Undo the sRGB curve, or treat the values as linear. By default it is undone for JPEG files and for files that
         are tagged as sRGB.
     mask : str, path or (H, W) array, optional
         ``"full"`` for the whole frame, ``"auto"`` to find the object in the photographs, ``"bright"`` for a bright
         object on a dark background, a picture, or an array. By default the mask in the folder.
     lights : str or path, optional
-        Another light file, another capture whose lights are used again, or ``"estimate"`` to estimate the lights from
+        Another light file, another capture whose lights are reused, or ``"estimate"`` to estimate the lights from
         the photographs. In the Harvard layout also ``"refined"`` (its default) or ``"directions"``. By default the
         light file in the folder.
     lights_axes : str, optional
-        What the light file has in place of x, y and z, such as ``"x,-y,z"``.
+        Axes of the light file in the order right, up, toward the camera, such as ``"x,-y,z"``.
     reverse_lights : bool
-        The directions of the light file point from the light to the object.
+        Whether the directions of the light file point from the light to the object.
     lights_strengths : {"given", "unknown"}
         Use the strengths of the light file, or estimate them from the photographs.
     ambient : path, optional
@@ -63,34 +63,34 @@ class ReadOptions:
     flat : path, optional
         A photograph of an even surface, to divide by; by default ``flat.*`` in the folder.
     ball : path, optional
-        Folder of photographs of a ball under the same lights; by default one is searched for. With ``ball`` or
+        Folder with photographs of a ball under the same lights; by default it is searched for. With ``ball`` or
         ``circle`` a light file in the folder is ignored.
     align : str
         ``"auto"`` to estimate how far the camera moved between photographs and undo it if that is certain and matters;
-        ``"off"`` to use them as they are.
+        ``"off"`` to use them unchanged.
     strict : bool
         Raise an error if a photograph cannot be used (damaged, of another size, a duplicate, dark, blurred), instead of
         leaving it out.
     circle : sequence of 3 float, optional
-        Center (x, y) and radius of the ball in pixels; by default it is found.
+        Center (x, y) and radius of the ball in pixels; detected by default.
     focal : float, optional
         Focal length in pixels, for the perspective of the ball and of near lights; by default from EXIF.
     pixel_size : float or str, optional
-        Width that a pixel shows, in millimeters or such as ``"0.1mm"``: for positions of lights in millimeters.
+        Width of a pixel on the object, in millimeters or such as ``"0.1mm"``: for light positions in millimeters.
     card : sequence of 4 int, optional
         Left, top, right and bottom of a gray card that faces the camera.
     crop : sequence of 4 int, optional
         The part to use: x, y, width, height, in pixels from the top left corner.
     scale : float
-        Factor of both sides, at most 1. Mask and truth follow ``crop`` and ``scale``.
+        Scale factor for both sides, at most 1. Mask and truth follow ``crop`` and ``scale``.
     leave_out : sequence of str
-        Names of photographs that are not used; those that are not there are ignored.
+        Names of photographs to leave out; unknown names are ignored.
     keep : sequence of str
-        Names of photographs that are used even if they are dark, blurred, duplicates or do not match the others.
+        Names of photographs to use even if they are dark, blurred, duplicates or do not match the others.
     moved_lights : mapping of str to sequence of 3 float
-        Directions of single lights by the names of their photographs, in place of those that are found.
+        Directions of single lights by photograph name; they replace the detected ones.
     edits : bool
-        Apply the corrections that the app has kept beside the photographs; see :mod:`photostereo.capture.edits`.
+        Apply the corrections that the app stored beside the photographs; see :mod:`photostereo.capture.edits`.
     workers : int, optional
         Decoding threads; by default one per processor.
 
@@ -154,26 +154,26 @@ class ReadOptions:
 
     @property
     def framing(self) -> Framing:
-        """The part of the frame that is used, and its scale."""
+        """The part of the frame to use, and its scale."""
         from photostereo.photographs.framing import Framing
 
-        return Framing(self.crop, self.scale)  # type: ignore[arg-type]  # its length is checked there
+        return Framing(self.crop, self.scale)  # type: ignore[arg-type]  # Framing checks its length
 
     def path_of(self, name: str) -> Path | None:
-        """An option as a path (see :data:`NAMED_FILES`), or None."""
+        """Return an option as a path (see :data:`NAMED_FILES`), or None."""
         value = getattr(self, name)
         return Path(value).expanduser() if isinstance(value, (str, os.PathLike)) else None
 
     def in_our_axes(self, vectors: NDArray[Any]) -> NDArray[Any]:
-        """Directions or positions of a light file, turned as the user said."""
+        """Convert directions or positions of a light file to our axes, as the user specified."""
         from photostereo.lights.axes import axes_matrix
 
-        if self.lights_axes is not None and vectors.shape[-1:] == (3,):  # other shapes are refused later
+        if self.lights_axes is not None and vectors.shape[-1:] == (3,):  # other shapes are rejected later
             vectors = vectors @ axes_matrix(self.lights_axes)
         return -vectors if self.reverse_lights else vectors
 
     def axes_given(self) -> str:
-        """Both options about axes as one ``lights_axes``; an empty string if neither was given.
+        """Combine both axis options into one ``lights_axes``; an empty string if neither was given.
 
         >>> ReadOptions(lights_axes="x,-y,z", reverse_lights=True).axes_given()
         '-x,y,-z'
@@ -185,7 +185,7 @@ class ReadOptions:
         return axes_words(self.in_our_axes(np.eye(3))) if self.axes_notes() else ""
 
     def axes_notes(self) -> tuple[Finding, ...]:
-        """What was done to the directions of the light file."""
+        """Notes on how the directions of the light file were converted."""
         said = []
         if self.lights_axes is not None:
             said.append(Finding("light-axes-given", axes=self.lights_axes))
@@ -194,7 +194,7 @@ class ReadOptions:
         return tuple(said)
 
     def given(self) -> dict[str, Any]:
-        """The options that say anything: those that differ from their defaults."""
+        """Return the options that differ from their defaults."""
         said = ((entry.name, getattr(self, entry.name), entry.default) for entry in fields(self))
-        # An array (a mask) is never a default, and has no plain answer to !=.
+        # An array (a mask) is never a default, and != on it gives an array.
         return {name: value for name, value, default in said if hasattr(value, "shape") or value != default}

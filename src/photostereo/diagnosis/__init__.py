@@ -1,1 +1,1 @@
-"""What can be said of photographs and results: with truth (metrics) and without (noise, exposure, diagnosis)."""
+"""Quality of photographs and results: with truth (metrics) and without (noise, exposure, diagnosis)."""

@@ -1,4 +1,4 @@
-"""From the numbers of a diagnosis to sentences that a photographer can act on."""
+"""Turn the numbers of a diagnosis into findings that a photographer can act on."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
 
 _ORDER: dict[str, int] = {"problem": 0, "notice": 1, "good": 2}
 
-# On 118 rendered captures, 88 of them spoiled, each number was divided and multiplied by 1.5. The findings change on none of
-# them if nothing else is said.
-#: Lights closer than this to one plane, in degrees, count as nearly coplanar (changes: 0 and 1).
+# Sensitivity: each threshold was divided and multiplied by 1.5 on 118 rendered captures, 88 of them degraded. The numbers
+# in parentheses count the captures whose findings change; none if not given.
+#: Lights within this many degrees of one plane count as nearly coplanar (changes: 0 and 1).
 NEARLY_COPLANAR = 10.0
-#: Lights that spread less than this in two directions, in degrees, come from nearly one place (0 and 2).
+#: Lights that spread less than this in two directions, in degrees, come from nearly the same direction (0 and 2).
 NARROW_CONE = 14.0
-#: An empty sector of the compass wider than this, in degrees, leaves slopes in shadow (11 and 4, all notices).
+#: An azimuth range without lights wider than this, in degrees, leaves slopes in shadow (11 and 4, all notices).
 WIDE_GAP = 130.0
-#: Signal-to-noise ratios below these, in decibels: everything else is hidden (2 and 16); worth a line (28 and 33, notices).
+#: Signal-to-noise ratios, in decibels, below which noise hides all else (2 and 16), or is reported (28 and 33, notices).
 VERY_NOISY, NOISY = 15.0, 27.0
-#: Shares of the pixels: black in every photograph; lit in fewer than four (worth a line, a problem; 1 and 0 each).
+#: Shares of the pixels that are black in every photograph; lit in fewer than four (notice, problem; 1 and 0 each).
 BLACK, POORLY_LIT = 0.002, (0.02, 0.15)
-#: Shares of the values that are saturated: worth a line, a problem.
+#: Shares of saturated values: notice, problem.
 SATURATED = (1e-4, 0.01)
 #: Share of a typical pixel that a matte surface leaves unexplained (16 and 13, notices).
 UNEXPLAINED = 0.2
-#: Up to this many photographs, a single shadow or highlight spoils a pixel: of six, four robust ones are usually left.
+#: Up to this many photographs, a single shadow or highlight spoils a pixel; of six, usually four good ones are left.
 FEW = 5
 #: Share of normals that point away from the camera.
 AWAY = 0.005
 
 
 def advise(diagnosis: Diagnosis, capture: Capture, result: Reconstruction | None) -> tuple[Finding, ...]:
-    """Everything worth saying, the worst first; at least one sentence."""
+    """Return all findings, the worst first; at least one."""
     found = [
         *_about_reading(capture),
         *_about_lights(diagnosis),
@@ -132,9 +132,7 @@ def _about_saturation(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 
 def _about_fit(diagnosis: Diagnosis, result: Reconstruction | None) -> Iterator[Finding]:
-    if (
-        diagnosis.noise.snr_db >= VERY_NOISY
-    ):  # else what is unexplained is the noise, which is reported already
+    if diagnosis.noise.snr_db >= VERY_NOISY:  # else the residual is noise, which is reported already
         typical = float(np.median(diagnosis.residual[np.isfinite(diagnosis.residual)]))
         whose = "the computed normals" if result is not None else "least-squares normals"
         if typical > UNEXPLAINED:

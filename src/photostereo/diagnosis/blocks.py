@@ -11,31 +11,31 @@ from photostereo.runtime.arrays import Array, contiguous, is_tensor, like, names
 from photostereo.runtime.illumination import some_lights, without_matte
 from photostereo.runtime.order import row_quantiles
 
-#: Blocks are detected if their effect on the jumps is this many times that of anything else (0.1 % of F with eight and six
-#: degrees of freedom).
+#: Blocks are detected if their effect on the jumps is this many times that of anything else (about the 0.1 % point of the
+#: F distribution with eight and six degrees of freedom).
 JPEG_SIDE, BLOCK_EVIDENCE = 8, 20.0
-#: The fewest photographs to examine, the number of values up to which there are more, and half the number of rows and of
+#: Fewest photographs to examine, the number of values up to which more are examined, and half the number of rows and of
 #: columns.
 LOOKED_AT, LOOKED_VALUES, BAND, ACROSS = 12, 1 << 20, 96, 512
-#: Jumps beyond this quantile are edges of shadows; they are clipped to it.
+#: Jumps beyond this quantile are shadow edges; they are clipped to it.
 EDGES = 0.9
-#: Rows after which another crop begins if the pixels are a sample (:mod:`photostereo.solver.sample`): no pair of rows
-#: across is looked at, whether they are or not.
+#: Rows per crop if the pixels are a sample (:mod:`photostereo.solver.sample`). Pairs of rows across the boundary of a
+#: crop are always skipped, sample or not.
 CROP = 32
 
 
 def has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
-    """Whether the jumps of the matte residuals follow the 8 × 8 blocks of a JPEG, which begin at the corner of the file.
+    """Whether the jumps of the matte residuals follow the 8 × 8 blocks of a JPEG, which start at the corner of the file.
 
-    Between blocks the errors are independent, within they are smooth, or ripple; so the power of a jump depends on its place
-    in the block. It is taken relative to the jumps around, because the object is not equally rough everywhere. A block looks
-    the same from both of its ends. What the object does to the eight places has no reason to be symmetric, so the asymmetric
-    part shows how much of the rest may be chance: an analysis of variance.
+    Errors are independent between blocks and smooth, or rippled, within them, so the power of a jump depends on its position
+    in the block. It is measured relative to nearby jumps, because the object's roughness varies. A block is symmetric about
+    its middle. The object's effect on the eight positions has no reason to be symmetric, so the asymmetric
+    part shows how much of the rest may be due to chance: an analysis of variance.
     """
     rows, columns = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
     if min(len(rows), len(columns)) < 4 * JPEG_SIDE:
         return False
-    # A band of rows around the middle of the object tells enough.
+    # A band of rows around the middle of the object is enough.
     middle, center = rows[len(rows) // 2], columns[len(columns) // 2]
     top, left = (max(first, 0) // CROP * CROP for first in (middle - BAND, center - ACROSS))
     around = np.s_[top : middle + BAND, left : center + ACROSS]
@@ -50,7 +50,7 @@ def has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
     places = np.stack([_power_by_place(residual, band[around], axis) for axis in (0, 1)])
     if not np.isfinite(places).all():
         return False
-    # Places 0 and 6, 1 and 5, 2 and 4 lie alike in the block; 3 is its middle, 7 the border.
+    # Positions 0 and 6, 1 and 5, 2 and 4 are equivalent in the block; 3 is its middle, 7 the border.
     mirrored = places[:, [6, 5, 4, 3, 2, 1, 0, 7]]
     alike, apart = 0.5 * (places + mirrored), 0.5 * (places - mirrored)
     by_blocks = ((alike - alike.mean(axis=1, keepdims=True)) ** 2).sum() / 8.0
@@ -59,7 +59,7 @@ def has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
 
 
 def block_corners(shape: tuple[int, int]) -> BoolArray:
-    """Where the four pixels from here to the right and below belong to four blocks, and to one crop of a sample."""
+    """Pixels whose 2 × 2 square (to the right and down) touches four blocks and lies within one crop of a sample."""
     rows, columns = np.ogrid[: shape[0], : shape[1]]
     last = JPEG_SIDE - 1
     of_rows = (rows % JPEG_SIDE == last) & (rows % CROP != CROP - 1)
@@ -67,9 +67,9 @@ def block_corners(shape: tuple[int, int]) -> BoolArray:
 
 
 def _power_by_place(residual: Array, band: BoolArray, axis: int) -> FloatArray:
-    """(8,) the mean power of jumps to the next pixel by their place in a block, relative to that of the jumps around.
+    """(8,) mean power of jumps to the next pixel by position in a block, relative to that of nearby jumps.
 
-    ``residual`` (photographs, n) is of the n pixels of ``band``; nan where a place has no jumps.
+    ``residual`` (photographs, n) belongs to the n pixels of ``band``; NaN where a position has no jumps.
     """
     number = np.full(band.shape, -1)
     number[band] = np.arange(residual.shape[1])
@@ -84,7 +84,7 @@ def _power_by_place(residual: Array, band: BoolArray, axis: int) -> FloatArray:
     widest = row_quantiles(squares, EDGES)
     power = np.full(both.shape, np.nan)
     power[both] = to_numpy((xp.minimum(squares, widest) / xp.where(widest > 0, widest, 1.0)).mean(0))
-    # One period, its ends counted half: every place once, and as much before as after.
+    # One period with its ends at half weight: every position counts once, and equally on both sides.
     periods = np.lib.stride_tricks.sliding_window_view(power, JPEG_SIDE + 1, axis)
     middle = np.take(periods, JPEG_SIDE // 2, -1)
     around = (periods[..., :-1] + periods[..., 1:]).mean(-1) / 2.0

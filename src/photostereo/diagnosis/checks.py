@@ -1,7 +1,7 @@
-"""Common mistakes with light files, masks and photographs, detected before a solve.
+"""Detect common mistakes with light files, masks and photographs before a solve.
 
-A thumbnail of the capture is enough. Nothing is changed here: each mistake is reported with its evidence and its remedy.
-If the photographs cannot decide, nothing is reported.
+A thumbnail of the capture is enough. Nothing is changed here: each mistake is reported with evidence and a remedy.
+If the photographs are inconclusive, nothing is reported.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ from photostereo.lights.second_opinion import Opinion, judge_axes
 from photostereo.lights.strengths import unexplained_light
 from photostereo.lights.thumbnail import Thumbnail, bright_enough, matte_fit, shrink
 
-# On 167 rendered captures (26, 13 of them also falsified in eleven ways; 163 verdicts are right), 30 % less and more of a
-# threshold of this file changes the verdict on none if nothing else is said.
-#: By how many degrees mistakes turn a typical normal: medians over rendered captures. If an order or a curve is wrong,
-#: the photographs contradict each other, so the error that a method expects includes it.
+# Sensitivity on 167 rendered captures (26, 13 of them also with eleven kinds of mistakes; 163 verdicts are right):
+# lowering and raising a threshold of this file by 30 % changes no verdict unless numbers are given.
+#: Degrees by which mistakes turn a typical normal: medians over rendered captures. If an order or a curve is wrong,
+#: the photographs contradict each other, so the method's own error estimate includes it.
 EFFECTS = {"light-axes": 30.0, "lights-reversed": 60.0, "mask-inverted": 30.0}
-#: Beyond this share that no three lights explain the object is not matte enough to judge by (a mirror).
+#: If even the best three lights leave more than this share unexplained, the object is not matte enough (a mirror).
 NOT_MATTE = 0.12
-#: Another order, or other axes, must leave less than this part of what the given one leaves (6 and 8; 157 and 160 right).
+#: Another order, or other axes, must leave less than this share of what the given one leaves (6 and 8; 157 and 160 right).
 CLEARLY_BETTER = 0.8
-#: As near as this to a random order (0 the best possible, 1 chance) the order is wrong (1 and 0).
+#: Beyond this position between the best possible order (0) and a random one (1), the order is wrong (1 and 0).
 LIKE_CHANCE = 0.5
-#: Misfit with the curve undone over misfit as given, below which the photographs have the curve.
+#: The photographs have a tone curve if undoing it reduces the misfit to less than this share.
 CURVE_RATIO = 0.72
-#: Roughly what the sRGB curve does between shadow and light, as an exponent (1 and 0).
+#: Exponent that approximates the sRGB curve between shadow and light (1 and 0).
 CURVE_EXPONENT = 1.8
-#: The curl counts where at least this share of the object is curved.
+#: The curl counts only if at least this share of the object is curved.
 CURVED = 0.25
-#: Normals along the outline that point inwards by this mean cosine mean that x and y are reversed.
+#: If the normals along the outline point inward by this mean cosine, x and y are reversed.
 INWARDS = -0.3
-#: A mask is inverted if it holds this share of the frame's border and what it leaves out is this many times brighter.
+#: A mask is inverted if it contains this share of the frame's border and the rest is this many times brighter.
 INVERTED_BORDER, INVERTED_TIMES = 0.6, 2.0
-#: Beyond this share of normals that point away, or of lights from behind, all 48 conventions are tried. A surface faces
-#: the camera if no more normals than FACES point away.
+#: Above this share of normals that point away, or of lights from behind, all 48 conventions are tried. A surface faces
+#: the camera if at most the share FACES of its normals points away.
 AWAY, FACES = 0.2, 0.05
 #: Curls within this factor are equally good.
 SAME_CURL = 1.1
-#: The outline decides if normals along it point outwards or inwards by this mean cosine.
+#: The outline decides if the normals along it point outward or inward by this mean cosine.
 DECIDES = 0.2
-#: A matte surface that misses less of the variation than this leaves nothing for a curve to explain.
+#: If a matte surface misses less of the variation than this, nothing is left for a curve to explain.
 NO_MISFIT = 0.01
-#: An exposure that varies, or a curve, explains a wrong order if it leaves less than this share of what that leaves.
+#: A varying exposure, or a curve, explains a wrong order if it leaves less than this share of the order's misfit.
 EXPLAINS = 0.5
 
 
@@ -70,10 +70,10 @@ def find_mistakes(
     axes_given: str = "",
     straightened: bool = False,
 ) -> tuple[Finding, ...]:
-    """The likely mistakes in a capture; none if all is well or the photographs cannot decide.
+    """Return the likely mistakes in a capture; empty if all is well or the photographs are inconclusive.
 
-    What is advised takes the place of ``axes_given``, with which the light file was read; a tone curve that was
-    undone (``straightened``) is not reported.
+    The advised axes replace ``axes_given``, with which the light file was read; a tone curve that was
+    already undone (``straightened``) is not reported.
 
     >>> from photostereo.scenes import render_scene
     >>> scene = render_scene("sphere", size=64)
@@ -86,7 +86,7 @@ def find_mistakes(
         return ()
     inverted = _inverted_mask(images, mask)
     if inverted is not None:
-        return (inverted,)  # what lies inside is not the object, so it tells nothing else
+        return (inverted,)  # the rest would be judged on the background
     small = shrink(images, mask)
     if len(lights) < 4 or small.mask.sum() < 100 or not bright_enough(small.values).any():
         return ()
@@ -95,17 +95,17 @@ def find_mistakes(
         return ()
     wrong_order = _wrong_order(order)
     if wrong_order is not None:
-        # A tone curve bends what shallow slopes do by as much as a wrong order: it is tried first.
+        # On shallow slopes, a tone curve has as large an effect as a wrong order, so it is tried first.
         pixels = small.values[:, bright_enough(small.values)].T
         strengths = unexplained_light(pixels, lights)[1]
         corrected = order_evidence(small.values / strengths[:, None], lights)
         if _wrong_order(corrected) is None and corrected.given < EXPLAINS * order.best_share:
-            return ()  # the exposure varies, which is corrected elsewhere
+            return ()  # varying exposure is corrected elsewhere
         straight = order_evidence(np.maximum(small.values, 0) ** CURVE_EXPONENT, lights)
         curve = None if straightened else _curve(small, lights)
         if curve is not None and _wrong_order(straight) is None and straight.given < EXPLAINS * order.given:
             return (curve,)
-        return (wrong_order,)  # normals from it would mean nothing
+        return (wrong_order,)  # normals from it are meaningless
     curve = None if straightened else _curve(small, lights)
     axes = _wrong_axes(small, lights, mask, axes_given)
     found = [_compared(axes, judge_axes(images, lights, mask), axes_given), curve]
@@ -117,7 +117,7 @@ def _mistake(code: str, remedy: str, **values: Any) -> Finding:
 
 
 def _inverted_mask(images: FloatArray, mask: BoolArray) -> Finding | None:
-    """The mask holds the border of the frame, and what it leaves out is much brighter."""
+    """Check whether the mask contains the border of the frame and the rest is much brighter."""
     if mask.all():
         return None
     border = np.concatenate([mask[0], mask[-1], mask[:, 0], mask[:, -1]]).mean()
@@ -131,7 +131,7 @@ def _inverted_mask(images: FloatArray, mask: BoolArray) -> Finding | None:
     kept, left_out = float(np.median(mean[inside])), float(np.median(mean[~inside]))
     if left_out < INVERTED_TIMES * max(kept, 1e-9):
         return None
-    times = f"{left_out / kept:.0f} times" if kept > 0.01 * left_out else "far more than a hundred times"
+    times = f"{left_out / kept:.0f} times" if kept > 0.01 * left_out else "more than a hundred times"
     return _mistake("mask-inverted", "automatic-mask", border=float(border), times=times)
 
 
@@ -142,7 +142,7 @@ def _wrong_order(order: OrderEvidence) -> Finding | None:
         why += f"and {order.best.words} only {best:.1%}"
     elif order.likeness_to_chance > LIKE_CHANCE:
         best = order.least
-        why += f"a random order {order.shuffled:.1%}, and {best:.1%} would be possible"
+        why += f"a random order leaves {order.shuffled:.1%}, and the best possible {best:.1%}"
     else:
         return None
     return _mistake("light-order", "lights-in-order", why=why, given=given, best=best)
@@ -162,13 +162,13 @@ def _wrong_axes(small: Thumbnail, lights: FloatArray, mask: BoolArray, axes_give
     tried = [(axes, evidence(axes)) for axes in conventions(depth_too=behind)]
     facing = [(axes, seen) for axes, seen in tried if seen.away <= FACES]
     flat = [(axes, seen) for axes, seen in facing if abs(axes[2, 2]) == 1]
-    facing = flat or facing  # z is exchanged with another axis only where nothing less does
+    facing = flat or facing  # z is exchanged with another axis only as a last resort
     if not facing:
         return None
     least = min(seen.curl for _, seen in facing)
     wrong_side = given.away > 0.5
     curls = (behind or given.curved_share > CURVED) and least < CLEARLY_BETTER * given.curl
-    inwards = given.outwards < INWARDS  # False where there is no outline
+    inwards = given.outwards < INWARDS  # False if there is no outline
     turned, its_curl = _turned_ring(lights, normals, useful, outline, given)
     if turned is not None and given.curved_share > CURVED and its_curl < CLEARLY_BETTER * least:
         return turned
@@ -192,10 +192,10 @@ def _axes_mistake(
         signs.append(f"{100 * given.away:.0f} % of the normals point away from the camera")
     curls = seen.curl < CLEARLY_BETTER * given.curl
     if curls:
-        signs.append(f"the slopes belong to no surface (curl {given.curl:.2f}, with {words} {seen.curl:.2f})")
+        signs.append(f"the slopes form no surface (curl {given.curl:.2f}, with {words} {seen.curl:.2f})")
     if decided and given.outwards < seen.outwards - 0.1:
         signs.append(
-            f"normals along the outline point outwards in {100 * given.outwards_share:.0f} %, with {words} in "
+            f"normals along the outline point outward in {100 * given.outwards_share:.0f} %, with {words} in "
             f"{100 * seen.outwards_share:.0f} %"
         )
     why = "; ".join(signs)
@@ -212,7 +212,7 @@ def _axes_mistake(
 def _other_axes(
     axes: str, axes_given: str, name: str, *, why: str, agree: str = "", note: str = ""
 ) -> Finding:
-    """The light file should be read with ``axes`` instead of those given."""
+    """Report that the light file should be read with ``axes`` instead of those given."""
     default = axes == "x,y,z"
     return _mistake(
         "light-axes",
@@ -227,10 +227,10 @@ def _other_axes(
 
 
 def _compared(mistake: Finding | None, opinion: Opinion | None, axes_given: str) -> Finding | None:
-    """The mistake beside what lights estimated from the photographs say of the axes."""
+    """Compare the mistake with the axes that lights estimated from the photographs suggest."""
     if opinion is None or (mistake is not None and mistake.code != "light-axes"):
         return mistake
-    fits = opinion.axes == "x,y,z"  # as they are
+    fits = opinion.axes == "x,y,z"  # unchanged
     words = axes_words(axes_matrix(axes_given) @ axes_matrix(opinion.axes)) if axes_given else opinion.axes
     if mistake is not None:
         advised = mistake.values["axes"]
@@ -253,15 +253,15 @@ def _turned_ring(
     outline: Outline,
     given: SurfaceEvidence,
 ) -> tuple[Finding | None, float]:
-    """Lights on a ring that begin elsewhere on it: any place explains the photographs, but only one a surface.
+    """Check for lights on a ring listed from a wrong start: every start explains the photographs, only one gives a surface.
 
-    Returns the mistake and the curl that is left without it.
+    Returns the mistake and the curl that remains once it is corrected.
     """
     best: tuple[float, str] | None = None
     for order in usual_orders(len(lights)):
         turn = turn_between(lights, lights[order.places])
         if turn is None:
-            continue  # not the same lights turned: the photographs would have told
+            continue  # not a rotation: the photographs would show it
         turned = np.tensordot(np.linalg.inv(turn), normals, axes=1)
         seen = surface_evidence(turned, useful, outline)
         if not np.isnan(seen.outwards) and seen.outwards < DECIDES:
@@ -270,15 +270,15 @@ def _turned_ring(
             best = seen.curl, order.words
     if best is None or best[0] > CLEARLY_BETTER * given.curl:
         return None, given.curl
-    why = f"the slopes belong to no surface (curl {given.curl:.2f}), but do with the lights {best[1]} ({best[0]:.2f})"
+    why = f"the slopes do not form a surface (curl {given.curl:.2f}), but do with the lights {best[1]} ({best[0]:.2f})"
     return _mistake("light-order", "lights-in-order", why=why, given=given.curl, best=best[0]), best[0]
 
 
 def _curve(small: Thumbnail, lights: FloatArray) -> Finding | None:
-    """Photographs with the sRGB curve fit a matte surface better once it is undone."""
+    """Check whether the photographs fit a matte surface better once the sRGB curve is undone."""
     values = small.values[:, bright_enough(small.values)]
     top = max(float(np.percentile(values, 99)), 1e-30)
-    values = np.maximum(values, 0) / top  # a dark frame leaves negatives
+    values = np.maximum(values, 0) / top  # dark-frame subtraction leaves negatives
     misfits = [
         float(np.median(matte_fit(values**power, lights, top=0.6, bottom=0.2)[1]))
         for power in (1.0, CURVE_EXPONENT)

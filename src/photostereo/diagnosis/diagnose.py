@@ -1,4 +1,4 @@
-"""What is good and bad about a capture and a result: numbers, maps and plain advice. Needs NumPy only."""
+"""Diagnose a capture and a result: numbers, maps and plain advice. Needs NumPy only."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis(Displayed):
-    """The state of a capture and, where one was given, of a result.
+    """The state of a capture and, if given, of a result.
 
     Attributes
     ----------
     photographs : int
         Number of photographs.
     dark_count : (H, W) array of int
-        In how many photographs each pixel is dark; -1 outside the mask.
+        Number of photographs in which each pixel is dark; -1 outside the mask.
     lights : LightGeometry
         Conditioning of the light directions.
     noise : NoiseEstimate
@@ -56,7 +56,7 @@ class Diagnosis(Displayed):
     residual : (H, W) array
         Relative misfit of a matte surface with the computed normals; NaN outside the mask.
     findings : tuple of Finding
-        What was noticed, each with its severity, worst first.
+        All findings, each with its severity, worst first.
     """
 
     photographs: int
@@ -76,7 +76,7 @@ class Diagnosis(Displayed):
 
     @property
     def poorly_lit(self) -> float:
-        """Share of the mask pixels that fewer than four photographs light."""
+        """Share of the mask pixels that are lit in fewer than four photographs."""
         dark = self.dark_count[self.dark_count >= 0]
         return float((self.photographs - dark < 4).mean())
 
@@ -89,7 +89,7 @@ def diagnose(capture: Capture, result: Reconstruction | None = None, control: Co
     capture : Capture
         The photographs, lights and mask.
     result : Reconstruction, optional
-        Its normals are checked against the photographs; by default those of least squares.
+        The result whose normals are checked against the photographs; by default those of least squares.
     control : Control
         Can cancel the work.
 
@@ -118,12 +118,12 @@ def diagnose(capture: Capture, result: Reconstruction | None = None, control: Co
     return replace(bare, findings=(*seen.findings, *advise(bare, capture, result)))
 
 
-#: A capture is looked at once: before the solve for the terminal, after it for the page.
+#: Cache: a capture is examined once, before the solve for the terminal and after it for the page.
 _SEEN: WeakKeyDictionary[Capture, Diagnosis] = WeakKeyDictionary()
 
 
 def _look_at(gray: Capture, control: Control) -> Diagnosis:
-    """What the photographs say whatever the normals are: everything but the residual."""
+    """Examine everything that does not depend on the normals: all but the residual."""
     saturation, by_photograph = saturation_share(gray.images, gray.mask)
     dark_count = dark_counts(gray.images, gray.mask, gray.intensity_scale())
     dark_count.flags.writeable = by_photograph.flags.writeable = False
@@ -144,8 +144,8 @@ def _look_at(gray: Capture, control: Control) -> Diagnosis:
 
 
 def _contradictions(gray: Capture, noise: float, control: Control) -> Iterator[Finding]:
-    """What photographs and lights say against each other."""
-    if gray.lights.is_near:  # they differ over the object by more than most mistakes would make them
+    """Find contradictions between photographs and lights."""
+    if gray.lights.is_near:  # they vary over the object by more than most mistakes do
         yield Finding("near-lights-unchecked")
         return
     given, straightened = ("", False) if gray.origin is None else (gray.origin.axes, gray.origin.straightened)
@@ -154,7 +154,7 @@ def _contradictions(gray: Capture, noise: float, control: Control) -> Iterator[F
     yield from mistakes
     control.check()
     strengths = relative_strengths(images, lights, mask, noise)
-    if "light-order" not in by_code(mistakes):  # the wrong light looks like a near one
+    if "light-order" not in by_code(mistakes):  # a wrong light looks like a near one
         near = find_near_lights(images, lights, mask, strengths.factors)
         if near is not None:
             bend, widths = near.degrees, near.widths

@@ -1,4 +1,4 @@
-"""What the photographs themselves say about shadows, saturation and fit, pixel by pixel."""
+"""Shadows, saturation and fit of the photographs, pixel by pixel."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from photostereo.runtime.illumination import PixelLights, least_squares
 DARK_SHARE_OF_MEAN = 0.1
 #: ... or below this share of the capture's brightness.
 DARK_SHARE_OF_SCALE = 0.005
-#: A photograph is dim below this share of the brightest one's brightness. On 72 rendered captures, 30 % more or less of
-#: these three changes no finding.
+#: A photograph is dim below this share of the brightest one's brightness. On 72 rendered captures, changing these three
+#: by 30 % changes no finding.
 DIM_SHARE = 0.1
-#: A photograph is saturated if at least FEWEST pixels lie at its top, and PEAK times as many as just below it. On 180
-#: rendered captures, clipped or not, 30 % more or less (of the distance from 1) changes whether saturation is reported on
+#: A photograph is saturated if at least FEWEST pixels lie at its maximum, and PEAK times as many as just below it. On 180
+#: rendered captures, clipped or not, a change of 30 % (of the distance from 1) changes whether saturation is reported on
 #: 2, 9, none and 10.
 AT_TOP, JUST_BELOW, FEWEST, PEAK = 0.999, 0.975, 8, 0.5
-#: Pixels that say how bright a photograph is, up to twice as many.
+#: Number of pixels for measuring the brightness of a photograph, up to twice as many.
 SAMPLED = 5_000
 
 
 def dark_counts(images: FloatArray, mask: BoolArray, scale: float) -> NDArray[np.int32]:
-    """In how many of the gray photographs (d, H, W) each mask pixel is dark; -1 outside the mask.
+    """Count the gray photographs (d, H, W) in which each mask pixel is dark; -1 outside the mask.
 
-    Shadow is relative to the pixel: the mean over all photographs is its yardstick, so that dark paint in
+    Shadow is relative to the pixel's mean over all photographs, so that dark paint in
     full light does not count as shadow.
 
     >>> images = np.array([0.0, 1.0, 1.0])[:, None, None] * np.ones((3, 1, 2))
@@ -49,10 +49,10 @@ def dark_counts(images: FloatArray, mask: BoolArray, scale: float) -> NDArray[np
 
 
 def dim_photographs(images: FloatArray, mask: BoolArray) -> tuple[int, ...]:
-    """Numbers, from 1, of the photographs whose brightest parts stay under a tenth of the brightest photograph's.
+    """Numbers, from 1, of the photographs whose brightest parts are below a tenth of the brightest photograph's.
 
-    Shadows are judged pixel by pixel against the mean over all photographs, which is dark itself where most of the
-    photographs are: a light that failed, or an exposure that was too short, shows here.
+    Shadows are judged pixel by pixel against the mean over all photographs, which misses pixels that are dark in most of
+    them; a light that failed, or an exposure that was too short, shows here.
 
     >>> images = np.array([1.0, 0.05, 0.8])[:, None, None] * np.ones((3, 4, 4))
     >>> dim_photographs(images, np.ones((4, 4), bool))
@@ -65,11 +65,11 @@ def dim_photographs(images: FloatArray, mask: BoolArray) -> tuple[int, ...]:
 
 
 def saturation_share(images: FloatArray, mask: BoolArray) -> tuple[float, NDArray[np.floating]]:
-    """Share of saturated values inside the mask, in all and per photograph.
+    """Share of saturated values inside the mask, overall and per photograph.
 
-    The ceiling of the sensor is not known (each photograph was divided by the strength of its light), but
-    saturation leaves a mark: many pixels at the photograph's maximum, and few just below. A photograph that is
-    uniform altogether (a plane) is not counted.
+    The ceiling of the sensor is unknown (each photograph was divided by the strength of its light), but
+    saturation leaves a mark: many pixels at the photograph's maximum, and few just below. A completely
+    uniform photograph (a plane) is not counted.
     """
     shares, index = np.zeros(len(images)), np.flatnonzero(mask)
     for j, image in enumerate(images):
@@ -90,13 +90,13 @@ class MatteFit:
 
     amplitude: FloatArray  #: (N,) the best factor between shading and photographs
     brightness: FloatArray  #: (N,) root mean square of the pixel over the photographs
-    residual: FloatArray  #: (N,) share of it that is left unexplained, in [0, 1]
+    residual: FloatArray  #: (N,) unexplained share of the brightness, in [0, 1]
 
 
 def matte_fit(
     images: FloatArray, normals: FloatArray, lights: PixelLights, mask: BoolArray, control: Control = SILENT
 ) -> MatteFit:
-    """Fit a matte surface with given normals to the photographs, gray or in color, of each mask pixel, which sees these
+    """Fit a matte surface with given normals to the photographs, gray or in color, of each mask pixel, under these
     lights.
 
     Minimizes ``Σ_j (y_j − a s_j)²`` over ``a``, with ``s_j = max(n·l_j, 0)``: ``a = Σ y s / Σ s²``, and the residual
@@ -107,11 +107,11 @@ def matte_fit(
     channels = images.shape[1 + mask.ndim :]
     flat, facing = images.reshape(len(images), mask.size, *channels), normals.reshape(-1, 3)
     amplitude, brightness, residual = (np.empty(len(index), np.float32) for _ in range(3))
-    block = 1024  # of pixels: all their photographs stay in the cache
+    block = 1024  # pixels: all their photographs fit in the cache
     for first in range(0, len(index), block):
         control.check()
         part = slice(first, first + block)
-        # Ordered as the shading is, which an index would not do.
+        # np.take gives the same memory order as the shading; indexing would not.
         values = flat[:, part] if len(index) == mask.size else np.take(flat, index[part], axis=1)
         values = gray_from_rgb(values) if values.ndim == 3 else values
         pixels = facing[index[part]].astype(np.float32)
@@ -138,18 +138,18 @@ def matte_residual(
 
 
 def least_squares_normals(images: FloatArray, lights: PixelLights, mask: BoolArray) -> FloatArray:
-    """Unnormalized least-squares normals (H, W, 3) of the mask pixels, which see these lights."""
+    """Unnormalized least-squares normals (H, W, 3) of the mask pixels under these lights."""
     values, normals = images.reshape(len(images), -1).T, np.zeros((mask.size, 3), np.float32)
-    # Without a copy of the photographs if all pixels see the same.
+    # Avoids a copy of the photographs if all pixels have the same lights.
     where = slice(None) if lights.matrix.ndim == 2 else np.flatnonzero(mask)
     normals[where] = lights.in_camera(least_squares(values[where], lights.matrix))
     return normals.reshape(*mask.shape, 3)
 
 
 def typical_residual(normals: FloatArray, capture: Capture) -> float:
-    """Median over an even sample of the pixels of the brightness that a matte surface leaves unexplained.
+    """Median, over an even sample of pixels, of the brightness that a matte surface leaves unexplained.
 
-    The figure of a result where there is no truth: 0 is a perfect fit. A robust method may leave more and yet be
+    The figure of merit if the truth is unknown: 0 is a perfect fit. A robust method may leave more and still be
     right.
     """
     capture, index = capture.evened(), np.flatnonzero(capture.mask)

@@ -1,4 +1,4 @@
-"""Angular error between normal maps, and the few numbers that sum it up."""
+"""Angular error between normal maps, and its summary."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from photostereo.runtime.order import quantiles
 def angle_between(a: Array, b: Array) -> Array:
     """Angle in degrees between vectors in the last axis; 90 where either is the zero vector.
 
-    ``atan2(|a × b|, a · b)`` is accurate at all angles, which the arc cosine is not near 0 and 180 degrees.
+    ``atan2(|a × b|, a · b)`` is accurate at all angles; the arc cosine is inaccurate near 0 and 180 degrees.
 
     >>> angle_between(np.array([0.0, 0.0, 2.0]), np.array([[0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]))
     array([45., 90.])
@@ -37,7 +37,7 @@ def angle_between(a: Array, b: Array) -> Array:
 
 
 def is_known(vectors: Array) -> Array:
-    """Which vectors are not zero; component by component, since NumPy is slow along a short axis."""
+    """Which vectors are nonzero; component by component, since NumPy is slow along a short axis."""
     return (vectors[..., 0] != 0) | (vectors[..., 1] != 0) | (vectors[..., 2] != 0)
 
 
@@ -82,7 +82,7 @@ class ErrorSummary:
     unknown_truth : int
         Mask pixels without a true normal (the zero vector); they count as 90 degrees.
     known_mean, known_median : float or None
-        Without those pixels; None if no truth is known at all.
+        The same without those pixels; None if no truth is known at all.
     """
 
     mean: float
@@ -104,7 +104,7 @@ class ErrorSummary:
 
 
 def summarize_error(normals: FloatArray, truth: FloatArray, mask: BoolArray) -> ErrorSummary:
-    """Summary of the angular error inside the mask.
+    """Summarize the angular error inside the mask.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def summarize_error(normals: FloatArray, truth: FloatArray, mask: BoolArray) -> 
 
 
 def summary_of(error: Array, known: Array) -> ErrorSummary:
-    """:func:`summarize_error` from the error of each pixel, and whether its truth is known.
+    """Like :func:`summarize_error`, from the error of each pixel and whether its truth is known.
 
     >>> summary_of(np.array([1.0, 3.0, 90.0]), np.array([True, True, False])).known_mean
     2.0
@@ -161,5 +161,5 @@ def summary_of(error: Array, known: Array) -> ErrorSummary:
 
 
 def _share(chosen: Array) -> float:
-    """How much of a mask is set."""
+    """Share of a mask that is set."""
     return float(chosen.sum()) / len(chosen)

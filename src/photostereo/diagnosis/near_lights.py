@@ -1,12 +1,12 @@
-r"""Lights that are close to the object although they are taken to be distant, from what a matte surface leaves unexplained.
+r"""Detect lights that are close to the object although assumed distant, from the residuals of a matte fit.
 
-A light at the distance D in the direction l shows a point x of a surface with the normal n, to first order in x / D, as
+To first order in x / D, a light at distance D in direction l gives a surface point x with normal n the brightness
 
 .. math:: n \cdot l + \tfrac{1}{D} \left( 3\, (n \cdot l)(l \cdot x) - n \cdot x \right).
 
-Per pixel, most of the second term looks like another normal: that bends the surface. What is left is a pattern over lights
-and places that nothing else makes. Its strength 1 / D is fitted to the residuals of a matte fit with robust weights,
-beside powers of the shading, which a gloss follows, and its mean, which the light of the room follows.
+Per pixel, most of the second term looks like another normal, which bends the surface. The rest is a pattern over lights
+and positions that has no other cause. Its strength 1 / D is fitted to the residuals of a matte fit with robust weights,
+together with powers of the shading, which model gloss, and its mean, which models the room light.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.runtime.illumination import least_squares, shading, weighted_least_squares
 from photostereo.runtime.order import MAD_TO_SIGMA
 
-#: Pixels to sample, the fewest that suffice, and the photographs in which each must be lit.
+#: Number of pixels to sample, the smallest that suffices, and the number of photographs in which each must be lit.
 SAMPLE, FEWEST, LIT_IN = 1500, 200, 6
-#: A pixel is lit above this share of what is bright for it. Between 0.05 and 0.3 the estimates change by a tenth.
+#: A pixel is lit above this share of its bright level. Between 0.05 and 0.3 the estimates change by a tenth.
 LIT = 0.15
-#: Rounds of reweighting, and the deviations beyond which residuals count little.
+#: Rounds of reweighting, and the deviations beyond which residuals get little weight.
 ROUNDS, OUTLIER = 6, 2.0
-#: Lights are near if 1 / D (in widths of the frame) is larger than this, exceeds this many standard errors, and explains
+#: Lights are near if 1 / D (in frame widths) is larger than this, exceeds this many standard errors, and explains
 #: this share of the residual. Rendered captures with distant lights have at most 0.02, 1 and 0.02 (a glossy sphere 0.09),
 #: those with other faults 0.3, 9 and 0.14, and those with lights at five widths mostly more than 0.13, 8 and 0.2.
-#: Of 72 captures under distant lights, 30 % less and more changes the verdict on 3 and 1 (LEAST), on none (the others).
+#: On 72 captures under distant lights, 30 % less and more changes the verdict on 3 and 1 (LEAST) and none (the others).
 LEAST, CERTAIN, EXPLAINED = 0.1, 10.0, 0.2
-#: Share of the bend of least squares that the default method has: 0.5 to 0.8 on six rendered objects.
+#: Bend with the default method as a share of that with least squares: 0.5 to 0.8 on six rendered objects.
 OF_THE_BEND = 0.7
 
 
 @dataclass(frozen=True)
 class NearLights:
-    """Lights that are near."""
+    """Near lights that were detected."""
 
-    widths: float  #: their distance in widths of the frame, roughly
-    degrees: float  #: by which they bend a typical normal
+    widths: float  #: rough distance in frame widths
+    degrees: float  #: error of a typical normal in degrees
 
 
 def find_near_lights(
     images: FloatArray, lights: FloatArray, mask: BoolArray, strengths: FloatArray | float = 1.0
 ) -> NearLights | None:
-    """Whether photographs (d, H, W) of these relative strengths under distant lights (d, 3) show that these are near.
+    """Detect near lights in photographs (d, H, W) of these relative strengths under assumed distant lights (d, 3).
 
     >>> from photostereo.scenes import render_scene
     >>> scene = render_scene("vase", size=64)
@@ -93,7 +93,7 @@ def find_near_lights(
 
 
 def _unexplained(values: FloatArray, lights: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """What of values (n, d) no b gives as b · l, and the b (n, 3) that come closest."""
+    """Residual of values (n, d) after the best fit b · l, and that b (n, 3)."""
     fit = weighted_least_squares(values, lights, weight)
     return values - shading(fit, lights), fit
 
@@ -101,7 +101,7 @@ def _unexplained(values: FloatArray, lights: FloatArray, weight: FloatArray) -> 
 def _error(
     weight: FloatArray, patterns: FloatArray, left: FloatArray, moment: FloatArray, places: FloatArray
 ) -> float:
-    """Standard error of the first strength, from the disagreement of 5 × 5 parts of the frame."""
+    """Standard error of the first strength, from the disagreement between 5 × 5 parts of the frame."""
     part = np.floor(5 * (places[:, 0] + 0.5)) * 5 + np.floor(5 * (places[:, 1] + 0.5))
     pulls = np.einsum("nd,nda,nd->na", weight, patterns, left)
     sums = np.stack([pulls[part == one].sum(axis=0) for one in np.unique(part)]) @ np.linalg.inv(moment)

@@ -1,19 +1,19 @@
-"""``Noise``: everything that is known about the noise of photographs, without knowing the truth.
+"""``Noise``: estimate the noise of photographs without knowing the truth.
 
-What is noise and what is the object? Texture is the same in all photographs, shadows and highlights are smooth in
-space, noise is neither. So: take from each photograph its least-squares matte fit (removes texture), then a second
+How to separate noise from the object? Texture is the same in all photographs, shadows and highlights are smooth in
+space, noise is neither. So subtract the least-squares matte fit from each photograph (removes texture), then take a second
 difference over 2 × 2 blocks, ``(a − b − c + d) / 2`` (zero on anything linear along a row or a column, unit gain for
-white noise). The squares are summed over the photographs, because a normal is fitted to all of them, and an entry
-that was lost disturbs it as noise of the same variance does; their median over the blocks leaves out the edges of
+white noise). The squares are summed over the photographs, because a normal is fitted to all of them, and a lost
+entry disturbs it like noise of the same variance; their median over the blocks ignores the edges of
 shadows and highlights.
 
-- **Photons.** Their noise grows with the light. The median of the differences over pixels of similar brightness gives the
-  noise of each brightness; read noise is what is left in the dark.
-- **Steps.** Eight bits leave few levels. If noise is smaller than a step, neighbors fall on the same level and
-  the filter gives zero, yet each value is wrong by up to half a step: its variance is step²/12.
+- **Photons.** Photon noise grows with the light. The median of the differences over pixels of similar brightness gives the
+  noise at each brightness; read noise is what remains in the dark.
+- **Steps.** Eight bits leave few levels. If the noise is smaller than a step, neighbors fall on the same level and
+  the filter gives zero, yet each value is off by up to half a step: its variance is step²/12.
 - **Blocks.** JPEG removes fine noise and leaves errors that are correlated over 8 × 8 pixels. They show as jumps that are
   larger, or smaller, at every eighth column and row of the file (:mod:`.blocks`); a second difference over eight
-  pixels, from block to block, measures them. They count in the advice and are no misfit of a model, but they do not
+  pixels, from block to block, measures them. They count in the advice and are not a model misfit, but they do not
   count for λ and μ: a dictionary cannot remove errors that are correlated over a patch.
 
 References
@@ -38,22 +38,22 @@ from photostereo.runtime.arrays import Array, cast, like, namespace, to_numpy
 from photostereo.runtime.illumination import gram_of, least_squares, some_lights, without_matte
 from photostereo.runtime.order import MAD_TO_SIGMA, interpolate, median, quantiles, row_quantiles
 
-#: 2 × 2 blocks that the noise is estimated on, up to twice as many, evenly spread; the same by brightness.
+#: Number of 2 × 2 blocks for the noise estimate, and for noise by brightness; evenly spread, up to twice as many.
 BLOCKS, BLOCKS_BY_BRIGHTNESS = 10_000, 20_000
-#: Pixels that levels are counted in, and that the signal is measured on, up to twice as many, evenly spread.
+#: Number of pixels for counting levels, and for measuring the signal; evenly spread, up to twice as many.
 LEVELS_FROM, SAMPLED = 20_000, 30_000
-#: Photographs are quantized if each of their levels occurs this often in the sample.
+#: Photographs are quantized if each level occurs this often in the sample.
 VALUES_PER_LEVEL = 8
-#: Classes of brightness.
+#: Number of brightness classes.
 CLASSES = 8
 
-#: Mean intensities of pixels, growing, and the noise variance of an intensity of such a pixel.
+#: Mean intensities of pixels, increasing, and the noise variance of an intensity of such a pixel.
 NoiseTable = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 @dataclass(eq=False)
 class Noise:
-    """The noise of intensities; each figure is measured when it is first asked for, and once.
+    """The noise of intensities; each figure is measured once, on first access.
 
     Three photographs leave no residual; then the intensities themselves are filtered, and fine texture counts as noise.
     """
@@ -61,25 +61,25 @@ class Noise:
     pixels: Any  #: (N, d) intensities of the pixels of a mask
     lights: NDArray[Any]  #: (3, d) or (N, 3, d)
     mask: BoolArray
-    #: (N,) how much larger the variance became where the fall-off of near lights was taken away
+    #: (N,) factor by which removing the fall-off of near lights increased the variance
     amplified: NDArray[np.float32] | None = None
 
     @classmethod
     def of_images(cls, images: FloatArray, lights: Lights, mask: BoolArray) -> Noise:
-        """Of photographs (d, H, W) or (d, H, W, 3), without a copy of them.
+        """Noise of photographs (d, H, W) or (d, H, W, 3), without copying them.
 
-        Near lights count as distant: what that leaves unexplained is smooth, and second differences remove it.
+        Near lights are treated as distant: the resulting misfit is smooth, and second differences remove it.
         """
         return cls(MaskPixels(np.asarray(images), mask), lights.matrix, mask)
 
     @cached_property
     def sigma(self) -> float:
-        """The standard deviation of one intensity's error from noise and steps; 0 if the mask holds no 2 × 2 block."""
+        """Standard deviation of one intensity's error from noise and steps; 0 if the mask contains no 2 × 2 block."""
         return float(np.sqrt(max(self._power(), self.step**2 / 12.0)))
 
     @cached_property
     def step(self) -> float:
-        """The distance between the levels of the photographs if they have few; else 0."""
+        """Distance between the levels of the photographs if there are few; else 0."""
         return step_of_levels(self.pixels[:: max(1, len(self.pixels) // LEVELS_FROM)])
 
     @cached_property
@@ -89,7 +89,7 @@ class Noise:
 
     @cached_property
     def over_blocks(self) -> float:
-        """Like :attr:`sigma`, also of noise that neighbors share; not smaller.
+        """Like :attr:`sigma`, but including noise that neighbors share; never smaller.
 
         It is measured where four blocks of a JPEG meet, or from pixels eight apart.
         """
@@ -97,16 +97,16 @@ class Noise:
 
     @property
     def has_residual(self) -> bool:
-        """Whether photographs are left when a matte surface is taken away: of three, none are."""
+        """Whether a matte fit leaves a residual; with three photographs it does not."""
         return bool(self.lights.shape[-1] > 3)
 
     def by_brightness(self, *, blocks: bool = True) -> NoiseByBrightness:
-        """The noise of pixels of every brightness; also over ``blocks`` if asked for, and if there are any."""
+        """Noise of pixels by brightness; with ``blocks`` also from block to block, if there are any."""
         coarse = self._table(shared=True) if blocks and self.has_blocks else None
         return NoiseByBrightness(self._table(), coarse)
 
     def estimate(self, control: Control = SILENT) -> NoiseEstimate:
-        """What the advice needs."""
+        """Summarize the noise for the advice."""
         sigma = self.sigma
         control.check()
         if control.aside(lambda: self.has_blocks):
@@ -114,7 +114,7 @@ class Noise:
         control.check()
         sample = np.asarray(self.pixels[:: max(1, len(self.pixels) // SAMPLED)])
         power = float(np.einsum("nj,nj->n", sample, sample).sum(dtype=np.float64)) / sample.size
-        # The noise itself is part of what was measured.
+        # The measured power includes the noise.
         signal = max(power - sigma**2, 0.0)
         normals = least_squares(sample, self.lights).astype(np.float64)
         return NoiseEstimate(
@@ -127,11 +127,11 @@ class Noise:
         )
 
     def _differences(self, most: int, shared: bool) -> tuple[NDArray[np.intp], Array]:
-        """``(a − b − c + d) / 2`` (squares, d) of the corners of evenly spread squares, and which pixels the corners a are.
+        """``(a − b − c + d) / 2`` (squares, d) at the corners of evenly spread squares, and the pixel indices of corners a.
 
-        Without their matte fit, if that leaves a residual. About ``most`` squares are looked at, up to twice as many. The
-        corners are neighbors, and eight apart for noise that neighbors have ``shared``. Neighbors in four blocks of a JPEG
-        share none either, and no edge of a shadow is likely to run between them.
+        Without their matte fit, if that leaves a residual. Uses about ``most`` squares, up to twice as many. The
+        corners are neighbors, or eight apart for noise that is ``shared`` by neighbors. Neighbors in four blocks of a JPEG
+        share none either, and a shadow edge is unlikely to run between them.
         """
         mask, pixels, meet = self.mask, self.pixels, shared and self.has_blocks
         k = JPEG_SIDE if shared and not meet else 1
@@ -147,7 +147,7 @@ class Noise:
         chosen = np.stack([number[rows + down, columns + right] for down, right in corners]).astype(np.intp)
         a, b, c, d = like(chosen, pixels)
         detail = cast(0.5 * (pixels[a] - pixels[b] - pixels[c] + pixels[d]), "float64")
-        # Filtering and taking residuals commute: one is linear over the pixels, the other over the photographs.
+        # Filtering and taking residuals commute: one is linear over pixels, the other over photographs.
         if self.has_residual:
             detail = without_matte(detail, some_lights(self.lights, chosen[0]))
         return chosen[0], detail
@@ -161,7 +161,7 @@ class Noise:
         return median((detail * detail).sum(1)) / chi_square_quantile(freedom, 0.5)
 
     def _table(self, *, shared: bool = False) -> NoiseTable | None:
-        """Noise by brightness; None if there is no residual or the mask holds no block."""
+        """Noise by brightness; None if there is no residual or the mask contains no block."""
         a, detail = self._differences(BLOCKS_BY_BRIGHTNESS, shared)
         if not self.has_residual or not len(detail):
             return None
@@ -174,16 +174,16 @@ class Noise:
         medians, filled = [], []
         for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
             inside = detail[(brightness >= low) & (brightness <= high)]
-            filled.append(len(inside) > 0)  # with fewer blocks than classes some are empty
+            filled.append(len(inside) > 0)  # some are empty if blocks are few
             if filled[-1]:
                 medians.append(row_quantiles(inside.reshape(1, -1), 0.5)[0, 0])
-        found = (MAD_TO_SIGMA * to_numpy(namespace(detail).stack(medians))) ** 2  # copied from a GPU once
+        found = (MAD_TO_SIGMA * to_numpy(namespace(detail).stack(medians))) ** 2  # one copy from the GPU
         return np.asarray(middle[filled], np.float64), np.maximum(found, self.step**2 / 12.0)
 
 
 @dataclass(frozen=True, eq=False)
 class NoiseByBrightness:
-    """The noise of pixels by their brightness: read noise, photons, steps and blocks in one table each."""
+    """Noise of pixels by brightness: read noise, photons, steps and blocks in one table each."""
 
     #: noise between neighboring pixels; None if it cannot be measured
     fine: NoiseTable | None = None
@@ -191,7 +191,7 @@ class NoiseByBrightness:
     coarse: NoiseTable | None = None
 
     def at(self, pixels: Array, amplified: NDArray[np.float32] | None = None) -> PixelNoise:
-        """The noise of (N, d) intensities as the camera recorded them, or ``amplified``."""
+        """Noise of (N, d) intensities as the camera recorded them, or ``amplified``."""
         more = 1.0 if amplified is None else like(amplified, pixels)
         coarse = None if self.coarse is None else _looked_up(self.coarse, pixels) * more
         return PixelNoise(_looked_up(self.fine, pixels) * more, coarse)
@@ -199,7 +199,7 @@ class NoiseByBrightness:
 
 @dataclass(frozen=True, eq=False)
 class PixelNoise:
-    """The variance (N,) of one intensity of each pixel from fine noise, and from block to block if there are blocks."""
+    """Variance (N,) of one intensity of each pixel from fine noise, and from block to block if there are blocks."""
 
     fine: Array
     coarse: Array | None = None
@@ -217,12 +217,12 @@ class NoiseEstimate:
     expected_error: float
     #: False if three photographs left no residual, so that fine texture counts as noise
     from_residual: bool
-    step: float = 0.0  #: distance between the levels of the photographs if they have few; else 0
+    step: float = 0.0  #: distance between levels if there are few; else 0
     blocks: bool = False  #: whether the 8 × 8 blocks of JPEG compression were detected
 
 
 class MaskPixels:
-    """Photographs (d, H, W) or (d, H, W, 3), read as the (N, d) gray intensities of their mask pixels without a copy."""
+    """Photographs (d, H, W) or (d, H, W, 3), accessed as (N, d) gray intensities of their mask pixels without a copy."""
 
     def __init__(self, images: NDArray[Any], mask: BoolArray) -> None:
         self._flat = images.reshape(len(images), mask.size, *images.shape[3:])
@@ -248,7 +248,7 @@ def _brightness(pixels: Array) -> Array:
 
 
 def chi_square_quantile(freedom: int, share: float) -> float:
-    """The value that this share of χ² variables with this many degrees of freedom do not exceed.
+    """Quantile of the χ² distribution: the value that this share of the variables does not exceed.
 
     >>> round(chi_square_quantile(3, 0.999), 3)
     16.266
@@ -259,14 +259,14 @@ def chi_square_quantile(freedom: int, share: float) -> float:
 
 
 def step_of_levels(sample: Array) -> float:
-    """The typical distance between the levels of a photograph, 0 if there are many; sample (pixels, d)."""
+    """Typical distance between the levels of a photograph, 0 if there are many; sample (pixels, d)."""
     sample = to_numpy(sample)
     steps: list[float] = []
     count, photographs = sample.shape
     for number, values in enumerate(sample.T):
         if 2 * (len(steps) + photographs - number) <= photographs:
-            return 0.0  # most have many levels, whatever the others have
-        # A part of the values rules out most photographs with many levels; sorting them all is slow.
+            return 0.0  # most photographs have many levels
+        # A subset rules out most photographs with many levels; sorting all values is slow.
         if VALUES_PER_LEVEL * len(np.unique(values[::4])) > count:
             continue
         levels, counts = np.unique(values, return_counts=True)

@@ -1,8 +1,8 @@
-"""Whether light directions and photographs are in the same order.
+"""Check whether light directions and photographs are in the same order.
 
-Photographs of a matte object are the lights seen through its normals, so as vectors over the photographs they lie in
-the space that the three columns of the light table span, whatever the axes. In another order they do not. Square
-roots are compared, which keep highlights from ruling the sum.
+Photographs of a matte object are linear in the lights, so as vectors over the photographs they lie in
+the space spanned by the three columns of the light table, whatever the axes. In another order they do not. Square
+roots are compared to keep highlights from dominating the sum.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from photostereo.runtime.illumination import projected, pseudo_inverse
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """A way in which lights may have got out of order: their places (d,), and words for it."""
+    """A way in which lights may be out of order: their positions (d,), and a description."""
 
     places: NDArray[np.intp]
     words: str
@@ -27,22 +27,22 @@ class Order:
 
 @dataclass(frozen=True, eq=False)
 class OrderEvidence:
-    """Unexplained shares of the photographs."""
+    """Shares of the photographs left unexplained."""
 
     given: float  #: by the lights in the order given
-    least: float  #: by any three columns: no order does better
-    shuffled: float  #: by the lights in a random order, typically
-    best: Order  #: of the orders tried, the one that explains most
-    best_share: float  #: what it leaves unexplained
+    least: float  #: by the best three columns: no order does better
+    shuffled: float  #: by the lights in a random order (median)
+    best: Order  #: the best of the orders tried
+    best_share: float  #: the share it leaves unexplained
 
     @property
     def likeness_to_chance(self) -> float:
-        """0 where the order given is as good as any could be, 1 where it is as bad as a random one."""
+        """0 if the given order is the best possible, 1 if it is as bad as a random one."""
         return (self.given - self.least) / max(self.shuffled - self.least, 1e-9)
 
 
 def usual_orders(count: int) -> list[Order]:
-    """The orders in which lists get mixed up: shifted, from the end, sorted as text, one pair exchanged.
+    """The usual ways in which lists get mixed up: shifted, reversed, sorted as text, one pair exchanged.
 
     >>> len(usual_orders(12)) > 12, usual_orders(4)[0].words
     (True, 'shifted by 1')
@@ -52,7 +52,7 @@ def usual_orders(count: int) -> list[Order]:
     for shift in sorted(range(1, count), key=lambda shift: min(shift, count - shift)):
         by = shift if shift <= count // 2 else shift - count
         found.append(Order(np.roll(places, -shift), f"shifted by {by}"))
-    found.append(Order(places[::-1], "from the last to the first"))
+    found.append(Order(places[::-1], "in reverse order"))
     if count > 9:
         for first in (0, 1):
             as_text = np.array(sorted(range(count), key=lambda place: str(place + first)))
@@ -62,12 +62,12 @@ def usual_orders(count: int) -> list[Order]:
 
 
 def order_evidence(values: FloatArray, lights: FloatArray) -> OrderEvidence:
-    """Compare the order given with the usual mix-ups and with chance, by the brightness (d, N) of pixels."""
+    """Compare the given order with the usual mix-ups and with chance, from the brightness (d, N) of pixels."""
     roots = np.sqrt(np.maximum(values[:, bright_enough(values)], 0))
     roots /= np.linalg.norm(roots, axis=0)
     gram = roots @ roots.T
     total = float(np.trace(gram))
-    rng = np.random.default_rng(0)  # the same answer each time
+    rng = np.random.default_rng(0)  # reproducible
     chance = [unexplained(gram, lights[rng.permutation(len(lights))]) for _ in range(25)]
     orders = usual_orders(len(lights))
     shares = [unexplained(gram, lights[order.places]) for order in orders]

@@ -1,7 +1,7 @@
-"""Photographs that differ from the others as no light makes them differ: in sharpness, or in an uncertain exposure.
+"""Detect photographs that differ from the others in ways no light explains: in sharpness, or in an uncertain exposure.
 
-What all photographs together predict of one has the fine detail that they share. A photograph that is blurred, or displaced,
-shows less of it than of the shading. If many do, the normals lose their detail, and no single photograph stands out.
+The prediction of one photograph from all of them has the detail that they share. A blurred or displaced photograph
+shows less of the detail than of the shading. If many do, the normals lose their detail, and no single photograph stands out.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from photostereo.diagnosis.metrics import angle_between
 from photostereo.lights.exposure import StrengthEstimate, estimate_strengths, strength_sample
 from photostereo.runtime.illumination import least_squares, without_matte
 
-#: Pixels along the sides of the part that is compared, and the blur that separates detail from shading.
+#: Side in pixels of the part that is compared, and the blur that separates detail from shading.
 SIDE, DETAIL = 384, 1.5
 # 30 % less and more of DETAIL, SHARP, MANY and EXPLAINED changes the findings on 1 and 2, 1 and 1, 1 and 1, 4 and 2 of 72
-# rendered captures, twelve of them blurred, twelve of falling exposure.
+# rendered captures, twelve of them blurred, twelve with falling exposure.
 #: A photograph with less than this share of the detail of the sharpest tenth is not sharp. Half of the photographs blurred
-#: by 2 pixels have 0.1 or less, glossy reliefs 0.38 and more.
+#: by 2 pixels have at most 0.1, glossy reliefs at least 0.38.
 SHARP = 0.25
-#: One or two photographs that are not sharp are found when they are read; this share of all spoils the detail of the rest.
+#: One or two blurred photographs are detected while reading; this share of all spoils the detail of the rest.
 MANY = 0.2
-#: Strengths that vary explain a matte misfit if they leave less than this share of it. Rendered metals of equal strengths
-#: keep 1 and more, with a falling exposure 0.15 to 0.55; below 0.08 all are corrected
+#: Varying strengths explain a matte misfit if they leave less than this share of it. Rendered metals with equal strengths
+#: keep at least 1, with falling exposure 0.15 to 0.55; below 0.08 all are corrected
 #: (:data:`photostereo.lights.exposure.EXPLAINED`).
 EXPLAINED = 0.6
 
@@ -35,7 +35,7 @@ EXPLAINED = 0.6
 def relative_strengths(
     images: FloatArray, lights: FloatArray, mask: BoolArray, noise: float
 ) -> StrengthEstimate:
-    """Of photographs (d, H, W) under distant lights (d, 3) with this standard deviation of the noise."""
+    """Estimate strengths of photographs (d, H, W) under distant lights (d, 3) with this standard deviation of the noise."""
     pixels = _sample(images, mask)
     return estimate_strengths(pixels, lights.T, np.full(len(pixels), noise**2, np.float32))
 
@@ -43,7 +43,7 @@ def relative_strengths(
 def unequal_photographs(
     images: FloatArray, lights: FloatArray, mask: BoolArray, found: StrengthEstimate
 ) -> Iterator[Finding]:
-    """Findings about photographs (d, H, W) of these strengths under distant lights (d, 3)."""
+    """Find unequal photographs (d, H, W), given their strengths under distant lights (d, 3)."""
     if len(images) < 6:
         return
     pixels = _sample(images, mask)
@@ -65,13 +65,13 @@ def unequal_photographs(
 
 
 def _apart_but_for_a_turn(one: FloatArray, other: FloatArray) -> float:
-    """Mean angle in degrees between vectors (n, 3), one set turned to fit the other.
+    """Mean angle in degrees between vectors (n, 3), after rotating one set to fit the other.
 
-    A turn of the whole and strengths are nearly interchangeable, so that uncertain strengths say nothing about it.
+    A common rotation and strengths are nearly interchangeable, so uncertain strengths say nothing about it.
     """
     unit = [v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-30) for v in (one, other)]
     left, _, right = np.linalg.svd(unit[0].T @ unit[1])
-    left[:, 2] *= np.linalg.det(left @ right)  # a turn, not a reflection
+    left[:, 2] *= np.linalg.det(left @ right)  # a rotation, not a reflection
     return float(angle_between(unit[0] @ (left @ right), unit[1]).mean())
 
 
@@ -81,7 +81,7 @@ def _sample(images: FloatArray, mask: BoolArray) -> FloatArray:
 
 
 def _not_sharp(images: FloatArray, lights: FloatArray, mask: BoolArray) -> BoolArray:
-    """(d,) which photographs have much less of the common detail than the others."""
+    """(d,) photographs that have much less of the common detail than the others."""
     rows, columns = (int(np.median(places)) for places in np.nonzero(mask))
     box = tuple(slice(max(0, middle - SIDE // 2), middle + SIDE // 2) for middle in (rows, columns))
     shown = np.asarray(images[:, *box], np.float32)
@@ -91,7 +91,7 @@ def _not_sharp(images: FloatArray, lights: FloatArray, mask: BoolArray) -> BoolA
     common = np.maximum(matte.T, 0).astype(np.float32).reshape(shown.shape)
 
     def share(coarse: bool) -> FloatArray:
-        """Of the common picture in each photograph: of its shading, or of its detail."""
+        """Share of the common picture in each photograph: of its shading, or of its detail."""
         parts = []
         for stack in (shown, common):
             smooth = np.stack([cv2.GaussianBlur(image, (0, 0), DETAIL) for image in stack])

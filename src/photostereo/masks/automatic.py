@@ -1,11 +1,11 @@
-"""The object found in a stack of photographs, before black cloth or on a table.
+"""Find the object in a stack of photographs, in front of black cloth or on a table.
 
-The ground is what reaches the border of the frame (:mod:`.ground`). What differs from it for certain (brighter, of
-another color, not following the lights as the ground does) gives a first guess, the convex hull of it. From there both
-are learned: how often each combination of clues is ground and object, and the outline that is cheapest under these odds
-and runs along edges (:mod:`.relaxed_cut`), in turns. Then the share of the object in the pixels of the outline is
-estimated. A ball that is the object is taken as the disc that it is, since a mirror may look like its ground for half of
-its outline; balls beside the object leave the mask.
+The ground is whatever reaches the border of the frame (:mod:`.ground`). Pixels that clearly differ from it (brighter, of
+another color, not following the lights as the ground does) give a first guess, their convex hull. Two steps then
+alternate: learn how often each combination of clues is ground and object, and find the outline that is cheapest under
+these odds and runs along edges (:mod:`.relaxed_cut`). Then the share of the object in the pixels of the outline is
+estimated. If the object is a ball, its disc is used, since a mirror may look like the ground along half of
+its outline; balls beside the object are removed from the mask.
 
 References
 ----------
@@ -31,28 +31,28 @@ from photostereo.masks.relaxed_cut import cheapest_outline
 
 Float32 = NDArray[np.float32]
 
-#: A pixel this many times the ground's own spread from its median is certainly not ground.
+#: A pixel farther than this many times the ground's spread from the ground's median is certainly not ground.
 CERTAIN = 3.0
-#: How much farther from the median the last tenth of a bell curve begins than its last quarter.
+#: Ratio of the distances from the median at which the last tenth and the last quarter of a bell curve begin.
 TENTH_PER_QUARTER = 1.9
-#: What the odds weigh against the length of the outline; the first guess; what is certain.
+#: Weights, relative to the length of the outline, of the odds, the first guess and certain pixels.
 ODDS, GUESS, EVIDENCE = 0.05, 0.05, 0.1
-#: Odds are limited to this (natural logarithm): the photographs are never that sure.
+#: Limit of the odds (natural logarithm): the photographs are never more certain than that.
 MOST_ODDS = 3.0
-#: Turns of learning and cutting.
+#: Rounds of learning and cutting.
 TURNS = 4
-#: Cells of the histograms along each clue.
+#: Histogram bins along each clue.
 CELLS = 24
 #: Parts with less than this share of the largest one's area or light are specks.
 SPECK = 0.02
-#: Holes below the first share of the object are dark spots of it; below the second they must look like ground to stay.
+#: Holes below the first share of the object are filled as dark spots; below the second they stay if they look like ground.
 SPOT, HOLE = 0.003, 0.02
-#: Balls are searched in this many photographs, reduced to this many pixels.
+#: Number of photographs to search for balls, and their size in pixels.
 BALL_FRAMES, BALL_PIXELS = 8, 120_000
 #: Pixels on either side of an outline that may be mixed, and the quantile over the photographs that bound the object's share
 #: from below. On 112 rendered tables 2.5, and 0.7 and 0.9, change the mean overlap by -0.001, -0.0005 and 0.0003.
 BAND, BOUND = 1.5, 0.8
-#: A ball is the object if it has this share of the light that was found.
+#: A ball is the object if it has this share of the light in the mask.
 IS_THE_OBJECT = 0.7
 
 
@@ -67,11 +67,11 @@ class FoundObject:
 def find_object(
     frames: Iterable[NDArray[Any]], *, without: BoolArray | None = None, control: Control = SILENT
 ) -> FoundObject:
-    """The object in photographs (H, W) or (H, W, 3); color helps, and two dozen are enough. A ball beside it is
-    ``without``.
+    """Find the object in photographs (H, W) or (H, W, 3); color helps, and two dozen are enough. Balls beside it, given
+    by ``without``, are excluded.
 
-    It fails if the object reaches most of the frame's border, if it lies flat and has the color and brightness of
-    its ground, or if its edge is as black as the ground; ``doubt`` reports most of that.
+    Detection fails if the object reaches most of the frame's border, if it lies flat and has the color and brightness of
+    its ground, or if its edge is as black as the ground; ``doubt`` reports most of these cases.
 
     >>> shots = np.full((4, 60, 60), 0.3); shots[:, 20:45, 20:40] = np.array([0.1, 0.5, 0.9, 0.2])[:, None, None]
     >>> bool(480 < find_object(shots).mask.sum() <= 500)  # rounded corners
@@ -95,11 +95,11 @@ def find_object(
 
 
 def _matte(mask: BoolArray, stack: Float32, out: BoolArray) -> Float32:
-    """The share of the object in each pixel along its outline: above one half is object.
+    """Estimate the share of the object in each pixel along its outline: above one half is object.
 
-    A pixel there mixes object and ground as they are on either side; a cut calls it object, because it is not ground. Each
+    Such a pixel mixes object and ground from either side; a cut calls it object, because it is not ground. Each
     photograph bounds the share. Shadows on the ground and the darker rim of the object make it too small if the object is
-    the brighter of the two, and too large otherwise.
+    brighter than the ground, and too large otherwise.
     """
     soft = mask.astype(np.float32)
     inside, outside = (
@@ -125,7 +125,7 @@ def _matte(mask: BoolArray, stack: Float32, out: BoolArray) -> Float32:
     for weights, quantile in ((np.maximum(contrast, 0), BOUND), (np.maximum(-contrast, 0), 1 - BOUND)):
         heaped = np.cumsum(weights, axis=0)
         place = np.argmax(heaped >= quantile * heaped[-1], axis=0)
-        weight = heaped[-1] ** 0.25  # both count, unless one has hardly any contrast
+        weight = heaped[-1] ** 0.25  # both count unless one has little contrast
         share += weight * np.clip(np.take_along_axis(shares, place[None], 0)[0], 0, 1)
         total += weight
     soft[band] = np.where(total > 0, share / np.maximum(total, 1e-30), soft[band])
@@ -133,7 +133,7 @@ def _matte(mask: BoolArray, stack: Float32, out: BoolArray) -> Float32:
 
 
 def _cut(known: Clues, out: BoolArray, control: Control) -> tuple[BoolArray, FloatArray]:
-    """The object, and the odds (negative: object) from which it was cut; ``out`` is neither object nor ground."""
+    """Return the object and the odds (negative: object) from which it was cut; ``out`` is neither object nor ground."""
     difference = _difference(known)
     certain = (difference > CERTAIN) & ~out
     settled = (known.border & ~certain) | out
@@ -154,7 +154,7 @@ def _cut(known: Clues, out: BoolArray, control: Control) -> tuple[BoolArray, Flo
 
 
 def _difference(known: Clues) -> FloatArray:
-    """How far each pixel is from the ground at the border, in units of that ground's own spread."""
+    """Difference of each pixel from the ground at the border, in units of the ground's spread."""
     border = known.border
 
     def beyond(clue: FloatArray, least: float) -> FloatArray:
@@ -169,7 +169,7 @@ def _difference(known: Clues) -> FloatArray:
 
 
 def _odds(known: Clues, found: BoolArray, ground: BoolArray) -> FloatArray:
-    """Logarithm of how much likelier each pixel's clues are on the ground than on the object, as found so far."""
+    """Log-likelihood ratio of each pixel's clues, ground over object, from the object as found so far."""
     odds = _likelier(_cells(known.level), _cells(known.strangeness), found, ground)
     if known.color is not None:
         red, blue = _cells(known.color[..., 0]), _cells(known.color[..., 1])
@@ -218,7 +218,7 @@ def _hull(certain: BoolArray, light: FloatArray) -> BoolArray:
 
 
 def _whole(mask: BoolArray, odds: FloatArray, light: FloatArray) -> BoolArray:
-    """Without specks, with dark spots filled; holes through which the ground is seen stay."""
+    """Remove specks and fill dark spots; keep holes that show the ground."""
     mask = _without_specks(_opened(mask), light)
     count, labels = cv2.connectedComponents(
         np.pad(~mask, 1, constant_values=True).astype(np.uint8), connectivity=4
@@ -234,7 +234,7 @@ def _whole(mask: BoolArray, odds: FloatArray, light: FloatArray) -> BoolArray:
 def _with_balls(
     mask: BoolArray, stack: Float32, light: FloatArray, control: Control
 ) -> tuple[BoolArray, bool]:
-    """The mask without balls that lie beside the object, or a disc, and whether the object is a ball."""
+    """Remove balls beside the object from the mask, or return a ball's disc; also whether the object is a ball."""
     some = stack[:: max(1, len(stack) // BALL_FRAMES)]
     gray, _ = shrunk((gray_from_rgb(image) if image.ndim == 3 else image for image in some), BALL_PIXELS)
     total = float(light[mask].sum())

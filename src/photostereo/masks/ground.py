@@ -1,10 +1,10 @@
-"""How the pixels of a stack differ from the ground, which is what reaches the border of the frame.
+"""How the pixels of a stack differ from the ground: whatever reaches the border of the frame.
 
-A ground is one plane. Whatever its texture, its brightness follows the same pattern from light to light, except in the
+The ground is a plane. Whatever its texture, its brightness follows the same pattern from light to light, except in the
 object's shadow, where it is much darker. The best explanation of a pixel as ground is therefore the brightness that most
-photographs agree on once the pattern is divided out, with none brighter. Four clues separate an object from its ground: that
+photographs agree on once the pattern is divided out, with none brighter. Four clues separate an object from its ground: this
 brightness; how far the photographs that are not in shadow differ from it; the color in those that agree; and the edges that
-stay where they are under every light.
+stay in place under every light.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ Float32 = NDArray[np.float32]
 
 #: Photographs are reduced to at most this many pixels, and at most this many are used.
 MOST_PIXELS, MOST_FRAMES = 250_000, 32
-#: Shares of the brightest below which brightness, color and agreement with the ground mean nothing.
+#: Shares of the brightest below which brightness, color and agreement with the ground are meaningless.
 DARK, DARK_COLOR, DARK_PATTERN = 0.01, 0.03, 0.05
 #: Deviations from the ground's pattern below this (natural logarithm) are noise, or a fall-off that the border does not
 #: show. On 112 rendered tables 0.08 and 0.25 change the mean overlap by -0.0015 and 0.0002.
 SLIGHT = 0.15
-#: Quantile over the photographs at which a pixel is lit and shows no highlight. On the ground beside an object up to half
+#: Quantile over the photographs at which a pixel is lit and shows no highlight. On the ground beside an object, up to half
 #: of the photographs are in its shadow. On seven rendered tables 0.65 and 0.85 change the mean overlap by -0.002 and -0.008,
 #: 0.5 by -0.05.
 LIT = 0.75
-#: Logarithms of brightness that differ by more are hardly alike; a ground below this share of its brightness is in shadow;
-#: photographs that a brighter one outweighs. On 112 rendered tables 0.05 and 0.12 change the mean overlap by 0.0002 at most,
-#: 0.35 and 0.65 by -0.0012 and -0.0002, 1 and 4 by -0.0002 and 0.
+#: Brightness logarithms that differ by more are hardly alike; a ground below this share of its brightness is in shadow;
+#: number of photographs that a brighter one outweighs. On 112 rendered tables 0.05 and 0.12 change the mean overlap by
+#: 0.0002 at most, 0.35 and 0.65 by -0.0012 and -0.0002, 1 and 4 by -0.0002 and 0.
 ALIKE, SHADOW, BRIGHTER = 0.08, 0.5, 2.0
-#: The border is so wide, as a share of the shorter side.
+#: Width of the border, as a share of the shorter side.
 BORDER = 0.03
 
 
 @dataclass(frozen=True, eq=False)
 class Clues:
-    """What is known of each pixel of a shrunk stack."""
+    """Clues for each pixel of a shrunk stack."""
 
-    level: Float32  #: (h, w) logarithm of the brightness where it is lit as ground would be
-    #: (h, w) logarithm of how far the brightness does not follow the ground's over the photographs
+    level: Float32  #: (h, w) logarithm of the brightness if lit like the ground
+    #: (h, w) logarithm of the deviation from the ground's pattern over the photographs
     strangeness: Float32
     color: Float32 | None  #: (h, w, 2) logarithms of red and blue against green, or None in gray
-    edges: Float32  #: (h, w) strength of the edges that are there under most lights
+    edges: Float32  #: (h, w) strength of edges present under most lights
     light: Float32  #: (h, w) mean brightness
     border: BoolArray  #: (h, w) the border of the frame
 
@@ -58,7 +58,7 @@ class Clues:
 def shrunk(
     frames: Iterable[NDArray[Any]], most: int = MOST_PIXELS, control: Control = SILENT
 ) -> tuple[Float32, tuple[int, ...]]:
-    """The photographs (d, h, w) or (d, h, w, 3), shrunk to at most ``most`` pixels each, and their full size."""
+    """Shrink the photographs (d, h, w) or (d, h, w, 3) to at most ``most`` pixels each; also return their full size."""
     small = []
     for frame in frames:
         control.check()
@@ -73,9 +73,9 @@ def shrunk(
 
 
 def clues(stack: Float32, out: BoolArray) -> Clues | None:
-    """Clues from the reduced photographs (d, h, w) or (d, h, w, 3); None if all are black.
+    """Compute the clues from the reduced photographs (d, h, w) or (d, h, w, 3); None if all are black.
 
-    ``out`` (h, w) is known not to be object nor ground, so that it does not count as border.
+    ``out`` (h, w) is known to be neither object nor ground, so it does not count as border.
     """
     top = float(np.percentile(stack[..., ::2, ::2] if stack.ndim == 3 else stack[:, ::2, ::2], 99.5))
     if top <= 0:
@@ -131,12 +131,12 @@ def _steepness(image: Float32) -> Float32:
 
 
 def _without_pattern(stack: Float32, border: BoolArray) -> Float32:
-    """Logarithms of the brightness, divided by what the ground shows of each light."""
+    """Logarithms of the brightness, divided by the ground's brightness under each light."""
     dark = np.float32(DARK_PATTERN)
     lit = _quantile(stack)
     values = np.log(stack + dark)
     down, right = np.mgrid[-1 : 1 : stack.shape[1] * 1j, -1 : 1 : stack.shape[2] * 1j]
-    # Lights fall off over the frame: the pattern of the ground is a quadratic in the place.
+    # Lights fall off over the frame: the pattern of the ground is quadratic in position.
     terms = np.stack([np.ones_like(right), right, down, right**2, right * down, down**2], axis=-1)
     beside = values[:, border] - np.log(lit[border] + dark)
     share = lit[border] / (lit[border] + dark)
@@ -149,8 +149,8 @@ def _without_pattern(stack: Float32, border: BoolArray) -> Float32:
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def lit_as_ground(values: Float32) -> tuple[Float32, Float32]:
-    """Of each pixel (d, n) as if it were ground: the weight of each photograph that shows it lit (d, n), and how far the
-    photographs that do not show it in shadow differ from those (n,)."""
+    """Treat each pixel (d, n) as ground: return the weight of each photograph as one that shows it lit (d, n), and how far
+    the photographs that do not show it in shadow differ from those (n,)."""
     count, pixels = values.shape
     weights, apart = np.empty_like(values), np.empty(pixels, values.dtype)
     for i in range(pixels):
@@ -175,7 +175,7 @@ def lit_as_ground(values: Float32) -> tuple[Float32, Float32]:
 
 
 def _robust_fit(terms: FloatArray, values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Coefficients of the terms (n, m) that give most rows of the values (n, d), by reweighting."""
+    """Coefficients of the terms (n, m) that fit most rows of the values (n, d), by reweighting."""
     step = max(1, len(terms) // 4000)
     terms, values, weights = (
         terms[::step],

@@ -1,4 +1,4 @@
-"""Masks: from a picture, from the brightness of the photographs, or none."""
+"""Masks from a picture, from the brightness of the photographs, or from an array."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from photostereo.photographs.develop import upright
 def read_mask(
     path: Path, frame: tuple[int, int], orientation: int = 1
 ) -> tuple[BoolArray, tuple[Finding, ...]]:
-    """A mask picture as bool, and notes. Everything brighter than half of its brightest value is the object.
+    """Read a mask picture as bool, with notes. Everything brighter than half of its brightest value is the object.
 
-    With the EXIF ``orientation`` of the photographs, a mask that lies on its side as their stored pixels do is
-    turned.
+    With the EXIF ``orientation`` of the photographs, a mask stored sideways like their pixels is
+    rotated.
     """
     if not exists(path):
         raise CaptureError(code="no-mask-file", file=path)
@@ -39,10 +39,10 @@ def read_mask(
 def mask_from_values(
     values: NDArray[Any], label: str, frame: tuple[int, int]
 ) -> tuple[BoolArray, tuple[Finding, ...]]:
-    """A mask from any array, and notes: everything brighter than half of its brightest value is the object.
+    """Convert any array to a mask, with notes: everything brighter than half of its brightest value is the object.
 
-    So 0 and 1, 0 and 255, true and false all mean the same. ``label`` says where it came from, to begin a sentence
-    with.
+    So 0 and 1, 0 and 255, true and false all mean the same. ``label`` names the source at the start of a
+    message.
 
     >>> mask_from_values(np.array([[0, 1, 1]]), "The mask", (1, 3))[0].tolist()
     [[False, True, True]]
@@ -64,7 +64,7 @@ def mask_from_values(
     top = values.max()
     if not top > 0:
         raise CaptureError(
-            f"{label} is empty: all of it is black. Paint the object white.",
+            f"{label} is empty (completely black). Paint the object white.",
             code="empty-mask",
             remedy="whole-frame",
         )
@@ -74,11 +74,11 @@ def mask_from_values(
 
 
 def mask_from_brightness(images: NDArray[Any]) -> BoolArray:
-    """A mask for a bright object before a dark background: Otsu's threshold on each pixel's largest value.
+    """Find a bright object in front of a dark background: Otsu's threshold on each pixel's largest value.
 
     The threshold is found on the square root of the maximum over the photographs, so that dim parts of the object
-    count; holes are filled and specks below one per cent of the largest part dropped. It needs a background that
-    stays dark under every light, and fails if that reflects as much as the object: paint a mask then.
+    count; holes are filled and specks below one percent of the largest part dropped. It needs a background that
+    stays dark under every light, and fails if the background reflects as much as the object; then paint a mask.
 
     N. Otsu, "A threshold selection method from gray-level histograms", 1979. doi:10.1109/TSMC.1979.4310076
 
@@ -89,7 +89,7 @@ def mask_from_brightness(images: NDArray[Any]) -> BoolArray:
     brightest = images.max(axis=0)
     if brightest.ndim == 3:
         brightest = brightest.max(axis=2)
-    # A few glints must not squeeze the histogram of everything else into its first bins.
+    # Keep a few glints from squeezing the rest of the histogram into its first bins.
     top = float(np.percentile(brightest, 99))
     if top <= 0:
         return np.zeros(brightest.shape, dtype=bool)

@@ -2,9 +2,9 @@
 
     minimize  Σ length · |∇u| + Σ cost · u    over  0 ≤ u ≤ 1
 
-``cost`` is what it costs to call a pixel object (negative where it looks like one), ``length`` what a piece of outline
-costs there (little on an edge). Every level set of a minimizer is a best outline, so cutting u at one half solves the
-combinatorial problem, without the corners of a grid of pixels. Solved by a primal–dual descent from coarse to fine.
+``cost`` is the cost of labeling a pixel as object (negative where it looks like one), ``length`` the cost of a unit of
+outline there (small on an edge). Every level set of a minimizer is an optimal outline, so cutting u at one half solves the
+combinatorial problem, without the corners of a pixel grid. Solved by primal–dual descent from coarse to fine.
 
 References
 ----------
@@ -24,17 +24,17 @@ from photostereo.runtime.loops import njit
 
 Float32 = NDArray[np.float32]
 
-#: Step of the descent: the square of it times 8, the bound of the gradient's norm, is below 1.
+#: Step of the descent: its square times 8, the bound of the gradient's norm, is below 1.
 STEP = 0.35
 #: Frames are halved until their shorter side is below this.
 COARSEST = 40
-#: Iterations on a coarse level, where an outline may still move far, and on the finest, where it does not.
+#: Iterations on coarse levels, where an outline may still move far, and on the finest, where it does not.
 COARSE_ITERATIONS, FINE_ITERATIONS = 150, 60
 
 
 def cheapest_outline(cost: Float32, length: Float32) -> BoolArray:
-    """The region with the cheapest sum of its pixels' costs (negative inside) and its outline's length, times what
-    a unit costs there.
+    """Region with the smallest sum of pixel costs (negative inside) and outline length, weighted by the cost of
+    a unit there.
 
     >>> cost = np.full((40, 40), 0.5, np.float32); cost[10:30, 10:30] = -0.5; cost[20, 20] = 0.9; cost[2, 2] = -0.9
     >>> inside = cheapest_outline(cost, np.full((40, 40), 0.4, np.float32))
@@ -45,7 +45,7 @@ def cheapest_outline(cost: Float32, length: Float32) -> BoolArray:
     while min(levels[-1][0].shape) > COARSEST:
         fine_cost, fine_length = levels[-1]
         size = (fine_cost.shape[1] // 2, fine_cost.shape[0] // 2)
-        # A coarse pixel stands for four, a piece of its outline for two: the costs weigh twice as much.
+        # A coarse pixel covers four, a piece of its outline two: the costs weigh twice as much.
         levels.append(
             (
                 2 * cv2.resize(fine_cost, size, interpolation=cv2.INTER_AREA),

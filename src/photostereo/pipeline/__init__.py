@@ -1,1 +1,1 @@
-"""From files to results: one capture on its way."""
+"""From files to results: the stages of one capture."""

@@ -1,4 +1,4 @@
-"""Whether the photographs of a capture are held in memory or glanced at, and what is left for solving it."""
+"""Decide whether to hold the photographs of a capture in memory, and how much memory is left for solving it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from photostereo.solver.near import every_nth
 from photostereo.solver.prepared import device_for
 from photostereo.solver.tiles import OF_THE_PROGRAM, bands_of, row_of
 
-#: Bytes of a pixel of the frame while its surface is integrated, with the arrays of the result; while the full mesh is
-#: made, the textured one before it, and the page after it. And of a triangle of the mesh. Measured as peaks at 6
-#: megapixels; 20 % more or less moves the size at which a solve is refused or divided by as much.
+#: Peak bytes per pixel of the frame for integrating the surface, with the arrays of the result; then for the full mesh,
+#: the textured mesh (made before it) and the page (made after it). Last, bytes per triangle of the mesh. Measured at 6
+#: megapixels; a change of 20 % moves the size at which a solve is refused or divided by the same amount.
 OF_A_SURFACE = {"poisson": 83, "simchony": 83, "robust": 140}
 OF_A_RESULT, OF_A_MESH, OF_A_TEXTURE, OF_A_PAGE = 50, 45, 80, 75
 OF_A_TRIANGLE = 100
 
 
-#: Photographs up to this many bytes are loaded, so that the page shows them; bands of larger ones come from disk as fast.
+#: Photographs up to this many bytes are loaded, so that the page can show them; larger ones are read in bands as fast.
 LOADED = 1_500_000_000
-#: Bytes of a pixel while the capture is diagnosed (measured), and the pixels beyond which every n-th is enough: shares and
-#: medians of 24 million do not change with more.
+#: Bytes per pixel for diagnosing the capture (measured), and the number of pixels beyond which every n-th is enough:
+#: shares and medians over 24 million do not change with more.
 OF_A_DIAGNOSIS, DIAGNOSED = 80, 24_000_000
 
 
@@ -35,27 +35,27 @@ class Plan:
     """How a capture is solved."""
 
     budget: int  #: bytes that may be used
-    writing: int  #: bytes that surface, meshes and page take
+    writing: int  #: bytes for surface, meshes and page
     loads: bool  #: whether the photographs are held in memory
-    overlaps: bool  #: whether pictures and page may be made while the surface is integrated
-    solving: int | None  #: bytes that are left for the solver; None on a GPU, which has its own
+    overlaps: bool  #: whether to make pictures and page while integrating the surface
+    solving: int | None  #: bytes left for the solver; None on a GPU, which has its own memory
 
 
 def budget_of(memory: int | str | None) -> int:
-    """A limit in bytes; half of the free memory if none is given."""
+    """Return the limit in bytes; half of the free memory if none is given."""
     if memory is None:
         return available_memory() // 2
     return parse_memory(memory) if isinstance(memory, str) else memory
 
 
 def plan_solve(capture: Capture, method: Method, settings: Settings) -> Plan:
-    """In memory if the photographs and the results fit into it, else from disk."""
+    """Plan to solve in memory if the photographs and the results fit, else from disk."""
     budget = budget_of(settings.solving.memory)
     channels = 3 if capture.is_color else 1
     writing = bytes_of_results(capture.frame, channels, settings.surface, report=settings.output.report)
     on_gpu = device_for(method, settings.solving.device).torch_name.startswith("cuda")
     stack = capture.stack_bytes
-    loads = OF_THE_PROGRAM + stack + max(writing, stack) <= budget  # so that solving has as much again
+    loads = OF_THE_PROGRAM + stack + max(writing, stack) <= budget  # leaves as much for solving
     if method.model.divisible and not on_gpu and stack > LOADED:
         loads = False
     left = budget - (stack if loads else 0)
@@ -70,12 +70,12 @@ def is_diagnosed_whole(capture: Capture, budget: int) -> bool:
 
 
 def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Settings) -> None:
-    """Raise a :class:`ParameterError` for what cannot be solved or written within the memory, before it is tried."""
+    """Raise a :class:`ParameterError` up front if solving or writing needs more than the available memory."""
     solving = settings.solving
     where = device_for(method, solving.device)
     whole = solving.checkpoint is not None or solving.resume is not None
     height, width = capture.frame
-    at_once = height * (row_of(capture, method) + width * OF_A_RESULT)  # beside the photographs
+    at_once = height * (row_of(capture, method) + width * OF_A_RESULT)  # in addition to the photographs
     if whole and OF_THE_PROGRAM + capture.stack_bytes + at_once > plan.budget:
         raise ParameterError(
             code="no-state-in-parts",
@@ -100,7 +100,7 @@ def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Set
 def bytes_of_results(
     frame: tuple[int, int], channels: int, surface: SurfaceChoice | None, *, report: bool
 ) -> int:
-    """What writing a result takes, once the photographs are solved.
+    """Bytes needed to write a result, once the photographs are solved.
 
     >>> bytes_of_results((4000, 6000), 1, SurfaceChoice(), report=True) // 10**6
     1992
@@ -117,13 +117,13 @@ def bytes_of_results(
     return need + area * 4 * (channels - 1)
 
 
-#: Pixels along the longer side. The diagnosis needs shares and medians, which change by less than a percent beyond it.
+#: Pixels along the longer side. The diagnosis needs shares and medians, which change by less than a percent with more.
 SIDE = 512
-#: Pixels of a frame from which a glance is enough for a second opinion: at 6 megapixels, of an error of 6.1°, it says 6.3°
-#: in a fifteenth of the time, all of the pixels 5.5°.
+#: Frames with more pixels use a glance for the second opinion: at 6 megapixels, for an error of 6.1°, it estimates 6.3°
+#: in a fifteenth of the time; all pixels give 5.5°.
 ENOUGH = 2_000_000
 
 
 def glance(capture: Capture, control: Control = SILENT) -> Capture:
-    """A small capture in memory, with every n-th pixel of one on disk; each photograph is decoded once."""
+    """Load every n-th pixel of a capture into memory as a small capture; each photograph is decoded once."""
     return every_nth(capture, max(1, max(capture.frame) // SIDE), control)

@@ -1,4 +1,4 @@
-"""Several methods on one capture: a folder of results each, a table, pictures side by side and a page."""
+"""Several methods on one capture: a folder of results for each, a table, pictures side by side and a page."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def solve_each(
     parameters: Mapping[str, Mapping[str, Any]],
     say: Callable[[str], object] = lambda text: None,
 ) -> tuple[list[Reconstruction], list[FloatArray | None]]:
-    """Solve a capture by several methods, each into a folder of its name; the results and their depths."""
+    """Solve a capture with several methods, each into a folder of its name; return the results and their depths."""
     device = pipeline.settings.solving.device
     results: list[Reconstruction] = []
     depths: list[FloatArray | None] = []
@@ -62,13 +62,13 @@ def write_comparison_page(
     expected: Sequence[float | None] = (),
     control: Control = SILENT,
 ) -> None:
-    """``report.html`` of a folder that holds a folder for each result."""
+    """Write ``report.html`` for a folder that contains a folder for each result."""
     from photostereo.report import write_comparison
     from photostereo.report.about import read_about
 
     names = [result.method for result in results]
     if capture.truth is not None:
-        # Served, the page shows the truth pixel by pixel like the others.
+        # If served, the page shows the truth pixel by pixel like the results.
         write_array(folder / "truth" / "normals.npy", capture.truth.astype(np.float32))
         write_array(folder / "truth" / "mask.npy", capture.mask)
     offered = ("normals.png", "albedo.png", "depth.tiff", "mesh.ply", "mesh.glb", "summary.json")
@@ -90,7 +90,7 @@ def write_comparison_page(
 def comparison_rows(
     results: Sequence[Reconstruction], capture: Capture, folder: Path
 ) -> list[dict[str, Any]]:
-    """One row of figures per method, from its result and its summary in a folder of its name."""
+    """One row of figures per method, from its result and the summary in its folder."""
     rows = []
     for result in results:
         error = result.angular_error
@@ -113,7 +113,7 @@ def comparison_rows(
 def write_comparison_files(
     folder: Path, capture: Capture, results: Sequence[Reconstruction], rows: Sequence[Mapping[str, Any]]
 ) -> None:
-    """``comparison.csv``, ``comparison.json`` and ``comparison.png``."""
+    """Write ``comparison.csv``, ``comparison.json`` and ``comparison.png``."""
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(rows[0]))
     writer.writeheader()
@@ -124,7 +124,7 @@ def write_comparison_files(
 
 
 def comparison_picture(capture: Capture, results: Sequence[Reconstruction]) -> NDArray[np.uint8]:
-    """Normals of truth and methods in a row; if there is a truth, the error maps below."""
+    """Normals of truth and methods in a row; if the truth is known, error maps below."""
     import cv2
 
     shown = [("truth", capture.truth)] if capture.truth is not None else []
@@ -148,7 +148,7 @@ def comparison_picture(capture: Capture, results: Sequence[Reconstruction]) -> N
 
 
 def truth_of(path: Path) -> FloatArray:
-    """True normals from a capture that has them, an array, or a normal-map picture."""
+    """Read true normals from a capture that has them, an array, or a normal-map picture."""
     if path.suffix.lower() == ".npy":
         return read_truth(path)
     if path.suffix.lower() == ".png":
@@ -162,7 +162,7 @@ def truth_of(path: Path) -> FloatArray:
 
 
 def numbered(names: Sequence[str]) -> list[str]:
-    """Names that occur more than once get numbers.
+    """Number the names that occur more than once.
 
     >>> numbered(["cat", "cat", "dog"])
     ['cat (1)', 'cat (2)', 'dog']

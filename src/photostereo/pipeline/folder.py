@@ -41,20 +41,20 @@ def fill_results(
     overlap: bool = False,
     control: Control = SILENT,
 ) -> dict[str, Any]:
-    """Write everything that belongs to a result into an empty folder that the caller moves into place; what
-    ``summary.json`` holds.
+    """Write all files of a result into an empty folder, which the caller moves into place; return the content of
+    ``summary.json``.
 
-    ``integrate`` gives the surface, if somebody keeps it. ``made`` is what is needed to repeat the result
-    (:func:`.provenance.provenance`); ``further`` gives more facts for the summary when everything else is written. What
-    does not depend on the surface is made meanwhile if there is memory for an ``overlap``.
+    ``integrate`` returns the surface, if the caller keeps one. ``made`` records how to repeat the result
+    (:func:`.provenance.provenance`); ``further`` returns more facts for the summary once everything else is written. With
+    ``overlap`` (needs memory), everything that does not depend on the surface is made in the meantime.
     """
     surface, output = settings.surface, settings.output
     size = PixelSize() if surface is None else surface.pixel_size
-    # Material and page take from the photographs what needs all of them in memory.
+    # Material and page use the photographs only if all of them are in memory.
     photographs = capture if capture is not None and capture.in_memory else None
 
     def beside_surface(quiet: Control) -> tuple[dict[str, str], Mapping[str, Any] | None]:
-        """Arrays and pictures, what they mean, and the part of the page that is about the photographs."""
+        """Write arrays and pictures; return their descriptions and the part of the page about the photographs."""
         result.save(folder, quiet)
         pictured = None if surface is None else size
         meanings = write_pictures(folder, result, flip_y=output.flip_y, size=pictured, control=quiet)
@@ -127,10 +127,10 @@ def fill_results(
 
 
 def _describe_capture(folder: Path, capture: Capture, summary: dict[str, Any]) -> None:
-    """Facts about the photographs, and about the lights if no light file gave them; mask and lights are written, too."""
+    """Add facts about the photographs, and about the lights if no light file gave them; write mask and lights."""
     write_png(folder / "mask.png", capture.whole_mask.astype(np.uint8) * np.uint8(255))
     meanings = summary["conventions"]
-    meanings["mask.png"] = "White on the object, in the size of the photographs: edit it and give it back."
+    meanings["mask.png"] = "White on the object, at the size of the photographs; edit it and use it again."
     height, width = capture.frame
     facts: dict[str, Any] = {"count": len(capture), "height": height, "width": width}
     summary["photographs"] = facts
@@ -143,7 +143,7 @@ def _describe_capture(folder: Path, capture: Capture, summary: dict[str, Any]) -
         summary["alignment"] = origin.alignment.as_dict(origin.files)
     if origin.calibration is not None:
         write_lights(origin.calibration, folder / "lights.csv")
-        said = "Directions from the object to the lights: x right, y up, z towards the camera."
+        said = "Directions from the object to the lights: x right, y up, z toward the camera."
         meanings["lights.csv"] = said
         summary["lights"] = origin.calibration.facts()
 
@@ -158,9 +158,9 @@ def make_surface(
     flip_y: bool = False,
     control: Control = SILENT,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Depth and meshes of a result, and ``normals.png`` if asked for.
+    """Write depth and meshes of a result, and ``normals.png`` if requested.
 
-    Returns the facts for the summary, and what a page shows of the surface: depth and tears.
+    Returns the facts for the summary and the surface data for a page: depth and tears.
     """
     from photostereo.results.surface_files import write_surface
 
@@ -185,19 +185,19 @@ def make_surface(
 
 
 def shown_on_page(surface: Surface) -> dict[str, Any]:
-    """What a page shows of a surface: depth and tears."""
+    """Surface data for a page: depth and tears."""
     tears = surface.torn_right | surface.torn_down if surface.tears else None
     return {"depth": surface.depth.astype(np.float32), "tears": tears}
 
 
 def files_to_offer(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Files of a result that a page offers for download, and what each of them means."""
+    """Files of a result that a page offers for download, with descriptions."""
     meanings = {
         name: said for name, said in summary.get("conventions", {}).items() if (folder / name).is_file()
     }
     for path in sorted(folder.glob("mesh.*")):
         meanings.setdefault(path.name, "")
-    meanings["summary.json"] = "Method, parameters, figures and what every file means."
+    meanings["summary.json"] = "Method, parameters, figures and a description of every file."
     return {"files": {name: name for name in meanings}, "meanings": meanings}
 
 
@@ -213,24 +213,24 @@ def save(
     force: bool = False,
     control: Control = SILENT,
 ) -> Path:
-    """Write a result as ``photostereo solve`` does: arrays, pictures, depth, meshes, page; complete or not at all.
+    """Write a result as ``photostereo solve`` does: arrays, pictures, depth, meshes and page; all or nothing.
 
     Parameters
     ----------
     result : Reconstruction
-        What to write.
+        The result to write.
     out : path
         The folder to create.
     capture : Capture, optional
-        What it was computed from; the page then shows the photographs, the lights and the diagnosis.
+        The capture it was computed from; the page then shows the photographs, the lights and the diagnosis.
     surface : {"poisson", "robust", "simchony"} or None
         Integration method for depth and mesh; None for neither.
     report : bool
-        Whether the page is written.
+        Whether to write the page.
     pixel_size : str, optional
         Width of a pixel, such as ``"0.1mm"``, for the scale of meshes.
     flip_y : bool
-        ``normals.png`` in the DirectX convention.
+        Write ``normals.png`` in the DirectX convention.
     force : bool
         Replace an existing folder of results.
     control : Control
@@ -239,12 +239,12 @@ def save(
     Returns
     -------
     Path
-        The folder. :meth:`Reconstruction.load` reads it again.
+        The folder. :meth:`Reconstruction.load` reads it.
 
     Raises
     ------
     OutputError
-        If the folder exists (and ``force`` is not given), holds anything that photostereo did not write, or cannot be
+        If the folder exists (and ``force`` is not given), contains anything not written by photostereo, or cannot be
         written.
 
     Examples

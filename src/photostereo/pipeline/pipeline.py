@@ -1,4 +1,4 @@
-"""``Pipeline``: one capture on its way from photographs to results."""
+"""``Pipeline``: all stages of one capture, from photographs to results."""
 
 from __future__ import annotations
 
@@ -52,24 +52,24 @@ from photostereo.solver.tiles import OF_THE_PROGRAM
 from photostereo.surface import Surface, integrate
 from photostereo.surface.integration import check_method
 
-#: What a solve needs sooner or later and takes long to import.
+#: Modules that a solve needs at some point and that are slow to import.
 NEEDED = ("photostereo.runtime.loops", "scipy.special", "scipy.ndimage", "photostereo.report.page")
 
 
 @dataclass(frozen=True)
 class Written:
-    """What :meth:`Pipeline.write` has written."""
+    """The output of :meth:`Pipeline.write`."""
 
     folder: Path  #: the folder of the results
-    summary: dict[str, Any]  #: what ``summary.json`` holds
-    warnings: tuple[str, ...] = ()  #: what the user should know about the solve
+    summary: dict[str, Any]  #: the content of ``summary.json``
+    warnings: tuple[str, ...] = ()  #: warnings about the solve
 
 
 class Pipeline(ReadingStages):
-    """One capture on its way from photographs to results.
+    """All stages of one capture, from photographs to results.
 
-    Every stage is an attribute: it is computed when it is first asked for, kept, and computed again only if a setting
-    that it depends on has changed. Another mask does not read the photographs again, another method does not measure
+    Every stage is an attribute: it is computed on first access, kept, and recomputed only if a setting that it
+    depends on changes. A new mask does not read the photographs again, and a new method does not measure
     the noise again.
 
     ``photographs`` → ``alignment`` → ``lights`` → ``mask`` → ``capture`` → ``diagnosis`` and ``noise``, ``solution`` →
@@ -80,11 +80,11 @@ class Pipeline(ReadingStages):
     path : path or Capture
         The folder or file of a capture, or a capture in memory.
     settings : Settings, optional
-        How it is read, solved and written.
+        How to read, solve and write it.
     control : Control
         Receives progress and can cancel the work, at any stage.
     deal : callable, optional
-        Where the parts of a large capture are solved; see :func:`photostereo.solve`.
+        Solves the parts of a large capture elsewhere; see :func:`photostereo.solve`.
     **changes
         Single settings by name, as for :meth:`configure`.
 
@@ -114,12 +114,12 @@ class Pipeline(ReadingStages):
     ) -> None:
         super().__init__(path, settings or Settings(), control)
         self.deal = deal
-        self.warnings: tuple[Finding, ...] = ()  # of the solution
+        self.warnings: tuple[Finding, ...] = ()  # from the solution
         if changes:
             self.configure(**changes)
 
     def configure(self, **changes: Any) -> Pipeline:
-        """Change settings by name; only the stages that depend on them are computed again.
+        """Change settings by name; only the stages that depend on them are recomputed.
 
         Parameters
         ----------
@@ -135,20 +135,20 @@ class Pipeline(ReadingStages):
         Raises
         ------
         ParameterError
-            If neither the settings nor the method have something of that name, or a value is out of range.
+            If neither the settings nor the method has that name, or a value is out of range.
         """
         self.settings = self.settings.changed(**self._with_parameters(changes))
         self.forget_stale()
         return self
 
     def _with_parameters(self, changes: dict[str, Any]) -> dict[str, Any]:
-        """The changes, those that are parameters of the method gathered under ``parameters``."""
+        """Collect those changes that are parameters of the method under ``parameters``."""
         solving = self.settings.solving
         known = {name: value for name, value in changes.items() if name in FLAT}
         if not {"method", "prior", "parameters"} & changes.keys() and len(known) == len(changes):
             return changes
         method = find_method(known.get("method", solving.method), known.get("prior", solving.prior))
-        # Those of another method mean something else.
+        # Parameters of another method have other meanings.
         kept = solving.parameters if not {"method", "prior"} & changes.keys() else {}
         given = {name: value for name, value in changes.items() if name not in FLAT}
         parameters = {**known.get("parameters", kept), **given}
@@ -156,12 +156,12 @@ class Pipeline(ReadingStages):
         return {**known, "parameters": parameters}
 
     def check(self) -> None:
-        """Raise what is wrong with the settings, before anything is read.
+        """Check the settings before anything is read.
 
         Raises
         ------
         ParameterError
-            For an unknown method, parameter or unit, or a file that cannot be the state of a solve.
+            For an unknown method, parameter or unit, or a checkpoint file that cannot be used.
         """
         solving = self.settings.solving
         find_method(solving.method, solving.prior).resolve(solving.parameters)
@@ -173,7 +173,7 @@ class Pipeline(ReadingStages):
         if solving.checkpoint is not None:
             require_checkpoint(Path(solving.checkpoint))
 
-    # The stages.
+    # Stages.
 
     @property
     def at_hand(self) -> Capture:
@@ -182,7 +182,7 @@ class Pipeline(ReadingStages):
 
     @stage(after=("capture",))
     def diagnosis(self) -> Diagnosis:
-        """What is good and bad about the capture, from all pixels or, if they are too many, from a part of them."""
+        """Diagnosis of the capture, from all pixels or, if there are too many, from a sample."""
         capture = self.at_hand
         whole = capture.in_memory and is_diagnosed_whole(capture, self._plan.budget)
         capture = capture if whole else glance(capture, self.control)
@@ -190,7 +190,7 @@ class Pipeline(ReadingStages):
 
     @property
     def noise(self) -> NoiseEstimate:
-        """The noise of the photographs, as the diagnosis has it."""
+        """The noise of the photographs, from the diagnosis."""
         return self.diagnosis.noise
 
     @stage(uses=("settings.solving",), after=("capture",))
@@ -229,7 +229,7 @@ class Pipeline(ReadingStages):
         return assess(result, capture, self.diagnosis.findings, self.control)
 
     def require_memory(self) -> None:
-        """Raise a :class:`ParameterError` if the capture cannot be solved and written within the memory."""
+        """Raise a :class:`ParameterError` if solving and writing the capture needs more than the available memory."""
         require_feasible(self._plan, self.capture, self.method, self.settings)
 
     # Files.
@@ -241,20 +241,20 @@ class Pipeline(ReadingStages):
         force: bool = False,
         command: Sequence[str] | None = None,
     ) -> Written:
-        """Write arrays, pictures, depth, meshes, page and ``summary.json``: complete or not at all.
+        """Write arrays, pictures, depth, meshes, page and ``summary.json``: all or nothing.
 
-        Stages that are missing are computed first; a folder that is in the way is reported before that.
+        Missing stages are computed first; an existing folder is reported before that.
 
         Parameters
         ----------
-        out : the folder to make; by default the names of the capture and the method
+        out : the folder to create; by default named after the capture and the method
         force : replace an existing folder of results
-        command : the words that started it, for the summary; by default those of this process
+        command : the command line, for the summary; by default that of this process
 
         Raises
         ------
         OutputError
-            If the folder exists (and ``force`` is not given), holds anything that photostereo did not write, or cannot
+            If the folder exists (and ``force`` is not given), contains anything not written by photostereo, or cannot
             be written.
         """
         with self.writing(out, force=force) as (folder, target):
@@ -265,7 +265,7 @@ class Pipeline(ReadingStages):
     def writing(
         self, out: str | os.PathLike[str] | None = None, *, force: bool = False
     ) -> Iterator[tuple[Path, Path]]:
-        """A folder to fill, and the one that it becomes when the block ends without an exception."""
+        """Yield a folder to fill and its final path; it is moved there if the block ends without an exception."""
         share_one_heap()
         self.check()
         if budget_of(self.settings.solving.memory) > OF_THE_PROGRAM:
@@ -281,15 +281,15 @@ class Pipeline(ReadingStages):
         command: Sequence[str] | None = None,
         further: Callable[[], Mapping[str, Any]] | None = None,
     ) -> Written:
-        """Write everything into an empty folder; ``further`` gives more facts for the summary at the end."""
+        """Write everything into an empty folder; ``further`` returns more facts for the summary at the end."""
         from photostereo.pipeline.folder import fill_results
 
         if self.settings.output.material is not None:
             from photostereo.results.tiling import largest_rectangle
 
-            largest_rectangle(self.capture.mask)  # a sample that is too small is refused before the work
+            largest_rectangle(self.capture.mask)  # rejects a sample that is too small, up front
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # they are returned
+            warnings.simplefilter("ignore", ConvergenceWarning)  # returned to the caller
             solution = self.solution
         expected = self.expected
         self.control.check()
@@ -311,12 +311,12 @@ class Pipeline(ReadingStages):
 
     @property
     def default_folder(self) -> Path:
-        """Where results go if nobody says: the names of the capture and the method."""
+        """Default folder for results, named after the capture and the method."""
         return Path(f"{folder_name(self.capture.name)}-{self.method.name}")
 
     @property
     def files_in_use(self) -> list[Path]:
-        """The files that this work reads or writes on the way: results may not take their place."""
+        """The files that this pipeline reads or writes; results must not overwrite them."""
         if self.path is None:
             return []
         solving, reading = self.settings.solving, self.reading
@@ -329,12 +329,12 @@ class Pipeline(ReadingStages):
     # Helpers.
 
     def _tinted(self, result: Reconstruction) -> Reconstruction:
-        """A result in the colors of the photographs, though the method looked at gray values."""
+        """Add the colors of the photographs to a result whose method used gray values."""
         source = self.capture.photographs
         if result.albedo.ndim == 3 or not isinstance(source, PhotographFiles) or not source.is_color:
             return result
         self.control.stage("colors", len(self.capture))
-        with source.held():  # another mask has the same colors
+        with source.held():  # the colors do not depend on the mask
             return with_colors(result, self.capture, source.in_color(True).frames(self.control), self.control)
 
     @property
@@ -356,7 +356,7 @@ class Pipeline(ReadingStages):
 
 @cache
 def import_ahead() -> None:
-    """Import what is :data:`NEEDED` in a thread of its own, while the photographs are read."""
+    """Import the modules in :data:`NEEDED` in a thread while the photographs are read."""
 
     def work() -> None:
         import_module(NEEDED[0]).nothing()

@@ -1,4 +1,4 @@
-"""What is needed to repeat a result: where it came from, byte by byte, and how it was asked for."""
+"""Everything needed to repeat a result: the exact input, byte by byte, and the command."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def provenance(
     digests: Mapping[Path, str],
     command: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """The facts of a solve's input for ``summary.json``: command, path, layout, reading, mask and lights with
-    their digests, the draw of photographs, and name and SHA-256 of each that was used.
+    """Describe the input of a solve for ``summary.json``: command, path, layout, reading options, mask and lights with
+    their digests, the random choice of photographs, and name and SHA-256 of each photograph used.
 
-    Only files without an entry in ``digests`` are read for it.
+    Only files without an entry in ``digests`` are read.
     """
     origin = capture.origin
     place = path.absolute()
@@ -49,7 +49,7 @@ def provenance(
 
 def _photographs(root: Path, names: Sequence[str], digests: Mapping[Path, str]) -> list[dict[str, Any]]:
     if root.is_file() and not any((root.parent / name).is_file() for name in names):
-        # An archive: the photographs are inside it.
+        # An archive contains the photographs.
         return [{"file": root.name, "sha256": file_digest(root), "photographs": list(names)}]
     folder = root if root.is_dir() else root.parent
     paths = [folder / name for name in names]
@@ -57,7 +57,7 @@ def _photographs(root: Path, names: Sequence[str], digests: Mapping[Path, str]) 
 
 
 def file_digest(path: Path) -> str | None:
-    """SHA-256 of a file in hexadecimal digits; None if it cannot be read (any more)."""
+    """SHA-256 of a file in hexadecimal digits; None if it cannot be read (any longer)."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -66,7 +66,7 @@ def file_digest(path: Path) -> str | None:
 
 
 def _array_digest(array: Any) -> str:
-    """Of the numbers of an array: two that are equal have the same digest.
+    """Digest of the numbers in an array: equal arrays have equal digests.
 
     >>> _array_digest(np.zeros(2)) == _array_digest(np.zeros(2)[::-1])
     True

@@ -1,4 +1,4 @@
-"""The stages of a pipeline that read: files, lights, mask, photographs."""
+"""The reading stages of a pipeline: files, lights, mask, photographs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from photostereo.solver.methods import Method, find_method, method_for
 
 
 class ReadingStages(Staged):
-    """From a path (or a capture in memory) to a capture; the method decides whether in color."""
+    """Read a capture from a path (or take one in memory); the method decides whether in color."""
 
     def __init__(self, path: str | os.PathLike[str] | Capture, settings: Settings, control: Control) -> None:
         super().__init__()
@@ -43,20 +43,20 @@ class ReadingStages(Staged):
 
     @property
     def reading(self) -> ReadOptions:
-        """How the capture is read: the settings, filled in from the corrections that are kept beside it."""
+        """The reading options: the settings, filled in from the corrections stored beside the capture."""
         if self._reading is None:
             own = self.settings.reading
             self._reading = own if self.path is None else with_edits(self.path, own)
         return self._reading
 
     def forget_stale(self) -> None:
-        """Drop what was computed with other settings or other corrections."""
+        """Drop results computed with other settings or other corrections."""
         self._reading = None
         super().forget_stale()
 
     @stage(uses=("_finding",))
     def found(self) -> Found | Capture:
-        """The files of the capture; a capture if its layout can only read everything at once."""
+        """The files of the capture; the capture itself if its layout can only read everything at once."""
         assert self.path is not None
         self.control.stage("photographs")
         with self._memory_limit():
@@ -64,34 +64,34 @@ class ReadingStages(Staged):
 
     @stage(after=("found",))
     def opened(self) -> Opened:
-        """The photographs, each looked at once: without those that cannot be used, and with camera movement undone."""
+        """The photographs, each examined once: without unusable ones, and with camera movement undone."""
         found: Any = self.found
         return open_capture(found, self._finding, self.control)
 
     @property
     def alignment(self) -> Alignment | None:
-        """How far the camera moved between photographs, and what of it is undone; None if that is not known."""
+        """How far the camera moved between photographs, and how much of it was undone; None if unknown."""
         return self.opened.alignment if isinstance(self.found, Found) else None
 
     @stage(uses=("_calibrating",), after=("opened",))
     def unmoved(self) -> Lighting:
-        """The lights as they were found."""
+        """The lights as found, before any are moved."""
         return find_lights(self.opened, self._calibrating, self.control)
 
     @property
     def lighting(self) -> Lighting:
-        """The lights, from a light file or a ball, found in the whole photographs; not known without either."""
+        """The lights, from a light file or a ball, found in the whole photographs; unknown without either."""
         return moved(self.unmoved, self.opened.found, self.reading)
 
     @stage(uses=("_scaled", "settings.images", "settings.seed", "_color"))
     def capture(self) -> Capture:
-        """Photographs, lights and mask; the photographs stay on disk if their layout allows that."""
+        """Photographs, lights and mask; the photographs stay on disk if the layout allows it."""
         if self.path is None:
             return self._drawn(self._given)
         color, may_be_gray = self._color
         capture = self._drawn(self._put_together(color=color))
         if may_be_gray and capture.is_color and not self._method_for(capture)[0].sees_colors:
-            # Only now is it known that the method is one that does not look at colors.
+            # Only now is it known that the method does not use colors.
             capture = self._drawn(self._put_together(color=False))
         return capture
 
@@ -102,7 +102,7 @@ class ReadingStages(Staged):
             found = self.found
             if isinstance(found, Found):
                 return put_together(self.opened, self.lighting, reading, control=self.control)
-            read = comparable(self._finding) == comparable(reading)  # as it is an archive
+            read = comparable(self._finding) == comparable(reading)  # an archive is already complete
             with self._memory_limit():
                 return found if read else read_lazily(self.path, reading, self.control)
         except PhotostereoError as problem:
@@ -120,7 +120,7 @@ class ReadingStages(Staged):
 
     @stage(uses=("_photographs_key",))
     def stack(self) -> NDArray[np.float32]:
-        """All photographs in memory; another mask leaves them as they are."""
+        """All photographs in memory; they do not depend on the mask."""
         source: Any = self.capture.photographs
         again = (
             getattr(source, "is_color", False) and not self.capture.is_color
@@ -135,7 +135,7 @@ class ReadingStages(Staged):
         capture = self.capture
         if capture.in_memory:
             return capture
-        # With another mask ``auto`` may stand for another method, which sees colors or does not.
+        # With another mask, ``auto`` may select another method, which may differ in its use of color.
         fits = self.stack.shape == capture.photographs.shape
         return capture.loaded(self.control, self.stack if fits else None)
 
@@ -146,18 +146,18 @@ class ReadingStages(Staged):
 
     @property
     def why(self) -> str:
-        """Why that method, if a word such as ``auto`` stands for it."""
+        """Why that method was chosen, for a keyword such as ``auto``."""
         return self._method_for(self.capture)[1]
 
     # Helpers.
 
     def _memory_limit(self) -> AbstractContextManager[None]:
-        """While an archive is read, which is read whole."""
+        """Limit memory while an archive is read, which is read whole."""
         return memory_limit(budget_of(self.settings.solving.memory))
 
     @property
     def _color(self) -> tuple[bool, bool]:
-        """Whether photographs are read in color, and whether that is given up if the method turns out gray."""
+        """Whether to read photographs in color, and whether to go back to gray if the method does not use color."""
         if self._given is not None:
             return False, False
         asked, solving = self.settings.reading.color, self.settings.solving
@@ -166,9 +166,9 @@ class ReadingStages(Staged):
 
     @property
     def _finding(self) -> ReadOptions:
-        """How files are found and opened: whether a ball is marked matters, where it is does not.
+        """Options for finding and opening files: whether a ball is marked matters, its position does not.
 
-        A single file, an archive, is read whole.
+        A single file (an archive) is read whole.
         """
         reading = self.reading
         if self.path is not None and self.path.is_file():
@@ -185,7 +185,7 @@ class ReadingStages(Staged):
 
     @property
     def _scaled(self) -> ReadOptions:
-        """How the capture is read: the size of a pixel counts only for lights with positions in millimeters."""
+        """Options for reading the capture: the pixel size matters only for light positions in millimeters."""
         if self.path is None or self.reading.pixel_size is None:
             return self.reading
         counts = getattr(getattr(self.found, "lights", None), "millimeters", None) is not None
@@ -193,12 +193,12 @@ class ReadingStages(Staged):
 
     @property
     def _calibrating(self) -> ReadOptions:
-        """How lights are found, before single ones are moved."""
+        """Options for finding lights, before single ones are moved."""
         return replace(self._scaled, mask=None, color=False, moved_lights=())
 
     @property
     def _photographs_key(self) -> Any:
-        """What decides the photographs: everything that decides the capture but the mask."""
+        """Key of the photographs: everything that determines the capture except the mask."""
         return replace(self._scaled, mask=None), self.settings.images, self.settings.seed, self._color
 
     def _drawn(self, capture: Capture) -> Capture:

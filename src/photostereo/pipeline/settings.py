@@ -1,6 +1,6 @@
-"""Everything that decides a result: how a capture is read, solved, integrated and written.
+"""All settings that determine a result: how to read, solve, integrate and write a capture.
 
-The command line, ``batch`` and plans in TOML fill in the same settings. Nothing heavy is imported here.
+The command line, ``batch`` and plans in TOML fill in these settings. Nothing heavy is imported here.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from photostereo.results.choice import SurfaceChoice
 
 @dataclass(frozen=True)
 class SolveSettings:
-    """How a capture is solved; see :func:`photostereo.solve`."""
+    """How to solve a capture; see :func:`photostereo.solve`."""
 
-    method: str = "auto"  #: By name or word.
-    prior: str | None = None  #: For a method that has none.
-    parameters: Mapping[str, Any] = field(default_factory=dict)  #: Of the method.
+    method: str = "auto"  #: Name of a method, or a keyword.
+    prior: str | None = None  #: Prior for a method that has none.
+    parameters: Mapping[str, Any] = field(default_factory=dict)  #: Parameters of the method.
     device: str = "cpu"  #: ``"cpu"`` or ``"cuda"``.
     #: Limit in bytes, or text such as ``"4GB"``; None for half of the free memory. A capture that does not fit is
     #: solved in parts.
     memory: int | str | None = None
-    #: ``"auto"`` corrects photographs that are brighter or darker than their light strengths say, ``"given"`` uses
-    #: them as they are.
+    #: ``"auto"`` corrects photographs that are brighter or darker than their light strengths imply; ``"given"`` uses
+    #: them unchanged.
     strengths: str = "auto"
     checkpoint: str | os.PathLike[str] | None = None  #: File for the state of a solve.
-    resume: str | os.PathLike[str] | None = None  #: File with a state to go on from.
+    resume: str | os.PathLike[str] | None = None  #: File with a state to resume from.
 
 
 @dataclass(frozen=True)
 class OutputSettings:
-    """What is written beside the arrays and pictures."""
+    """What to write besides arrays and pictures."""
 
-    report: bool = True  #: The page.
-    #: None, ``"plain"`` for the maps of a flat sample, ``"tileable"`` for maps that tile seamlessly.
+    report: bool = True  #: Write the page.
+    #: None, ``"plain"`` for the maps of a flat sample, or ``"tileable"`` for maps that tile seamlessly.
     material: str | None = None
     #: Make the material a square of this many texels; a power of two suits game engines.
     texels: int | None = None
-    flip_y: bool = False  #: ``normals.png`` in the DirectX convention.
-    #: What the page says about the object: ``title``, ``inventory``, ``credit``, ``license``. They take the
-    #: place of those in ``photostereo.json`` beside the photographs.
+    flip_y: bool = False  #: Write ``normals.png`` in the DirectX convention.
+    #: Information about the object for the page: ``title``, ``inventory``, ``credit``, ``license``. Takes precedence
+    #: over ``photostereo.json`` beside the photographs.
     about: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -63,13 +63,13 @@ class Settings:
 
     reading: ReadOptions = field(default_factory=ReadOptions)
     images: int | None = None  #: use this number of randomly chosen photographs; None for all
-    seed: int = 0  #: of that choice
+    seed: int = 0  #: random seed of that choice
     solving: SolveSettings = field(default_factory=SolveSettings)
     surface: SurfaceChoice | None = field(default_factory=SurfaceChoice)  #: None for neither depth nor meshes
     output: OutputSettings = field(default_factory=OutputSettings)
 
     def changed(self, **changes: Any) -> Settings:
-        """The same with some settings changed, by their own names.
+        """Return a copy with some settings changed, by name.
 
         Names are the fields of this class and of its parts (``mask``, ``method``, ``report``, ...), and
         ``surface_method`` and ``pixel_size`` of the surface. ``surface`` may also be True or False.
@@ -84,7 +84,7 @@ class Settings:
         changed = self
         for name in sorted(
             changes, key=lambda name: FLAT[name][0][0]
-        ):  # its own fields come before those of its parts
+        ):  # own fields take precedence over those of the parts
             value = changes[name]
             if name == "surface" and isinstance(value, bool):
                 value = (self.surface or SurfaceChoice()) if value else None
@@ -104,5 +104,5 @@ def _flat() -> dict[str, list[tuple[str, str]]]:
     return flat
 
 
-#: Every setting by its name: the parts that have it (empty for :class:`Settings` itself), and its name there.
+#: Every setting by name: the parts that have it (empty for :class:`Settings` itself), and its name there.
 FLAT = _flat()

@@ -1,12 +1,12 @@
-"""A stage of a pipeline: a result that is computed on demand, kept, and computed again only if its key changed.
+"""A stage of a pipeline: a result that is computed on demand, kept, and recomputed only if its key changes.
 
-The key of a stage consists of the settings that it uses and the keys of the stages that it stands on::
+The key of a stage consists of the settings that it uses and the keys of the stages that it depends on::
 
     @stage(uses=("surface",), after=("solution",))
     def surface(self) -> Surface: ...
 
 ``pipeline.surface`` computes it once. After ``pipeline.configure(surface_method="robust")`` its key differs and it is
-computed again; the solution, which does not use that setting, is not.
+recomputed; the solution, which does not use that setting, is not.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ Value = TypeVar("Value")
 class Staged:
     """Base of a class with stages."""
 
-    seconds: dict[str, float]  #: wall-clock time that each stage took when it was last computed, by name
+    seconds: dict[str, float]  #: wall-clock time of each stage's last computation, by name
     _kept: dict[str, tuple[Any, Any]]
 
     def __init__(self) -> None:
         self.seconds, self._kept = {}, {}
 
     def is_current(self, name: str) -> bool:
-        """Whether a stage has been computed with the present settings."""
+        """Whether a stage has been computed with the current settings."""
         return name in self._kept and self._kept[name][0] == getattr(type(self), name).key(self)
 
     def forget_stale(self) -> None:
-        """Drop what was computed with other settings, so that its memory is free."""
+        """Drop results computed with other settings, to free their memory."""
         for name in [name for name in self._kept if not self.is_current(name)]:
             del self._kept[name]
 
@@ -44,7 +44,7 @@ class Staged:
 def stage(
     *, uses: tuple[str, ...] = (), after: tuple[str, ...] = ()
 ) -> Callable[[Callable[[Any], Value]], Stage[Value]]:
-    """Declares a method as a stage: ``uses`` names the settings on which it depends (dots lead into them), ``after`` the
+    """Declare a method as a stage: ``uses`` names the settings it depends on (dots for nested ones), ``after`` the
     stages.
     """
     return lambda make: Stage(make, uses, after)
@@ -67,7 +67,7 @@ class Stage(Generic[Value]):
         key = self.key(instance)
         kept = instance._kept.get(self.name)
         if kept is None or kept[0] != key:
-            # Stages that this one stands on are computed first, so that their time is not counted here.
+            # Stages that this one depends on are computed first, so that their time is not counted here.
             for name in self.after:
                 getattr(instance, name)
             began = time.perf_counter()
@@ -77,13 +77,13 @@ class Stage(Generic[Value]):
         return value
 
     def key(self, instance: Staged) -> Any:
-        """What decides the value: equal keys, equal values."""
+        """Everything that determines the value: equal keys, equal values."""
         settings = tuple(comparable(attrgetter(path)(instance)) for path in self.uses)
         return settings, tuple(getattr(type(instance), name).key(instance) for name in self.after)
 
 
 def comparable(value: Any) -> Any:
-    """A setting as something that can be compared and hashed; an array by its content.
+    """Convert a setting to something that can be compared and hashed; an array by its content.
 
     >>> import numpy as np
     >>> comparable({"b": [1, 2]}) == comparable({"b": (1, 2)})

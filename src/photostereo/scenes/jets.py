@@ -1,7 +1,7 @@
-"""Exact slopes for free: heights that carry their two partial derivatives along (forward differentiation).
+"""Exact slopes by forward differentiation: heights that carry their two partial derivatives.
 
 A shape is a formula z(u, v). Writing it with :class:`Jet` in place of arrays gives z together with ∂z/∂u and
-∂z/∂v by the chain rule, so that the true normals of a scene are exact whatever the formula, and no derivative
+∂z/∂v by the chain rule, so the true normals of a scene are exact for any formula, and no derivative
 is written by hand.
 """
 
@@ -68,7 +68,7 @@ class Jet:
             return self * other.chain(inverse, -inverse * inverse)
         return self * (1.0 / other)
 
-    # NumPy must leave ``array * jet`` to the operators above.
+    # Make NumPy leave ``array * jet`` to the operators above.
     __array_ufunc__ = None
 
     def square(self) -> Jet:

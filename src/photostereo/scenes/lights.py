@@ -1,4 +1,4 @@
-"""Directions to distant lights, as people place them: spread over a dome, on a ring, at random.
+"""Directions to distant lights in common arrangements: spread over a dome, on a ring, at random.
 
 Every function returns (d, 3) unit vectors that point from the object to the light, with z > 0.
 """
@@ -17,7 +17,7 @@ from photostereo.scenes.jets import Array
 def dome_lights(d: int, *, max_angle: float = 60.0) -> Array:
     """d lights spread evenly over the cap within ``max_angle`` degrees of the camera's axis.
 
-    A Fibonacci spiral: equal steps in z, the golden angle between one light and the next. Deterministic.
+    A Fibonacci spiral: equal steps in z, the golden angle between consecutive lights. Deterministic.
 
     References
     ----------

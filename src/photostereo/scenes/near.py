@@ -1,7 +1,7 @@
-"""Photographs under near lights, by an orthographic or a perspective camera, in closed form on an analytic surface.
+"""Render photographs under near lights, by an orthographic or a perspective camera, in closed form on an analytic surface.
 
-Every pixel is the intersection of its viewing ray with z(x, y), found by Newton's method; its normal is the gradient there,
-and each light has its own direction and distance. Nothing is shared with what the solver computes.
+Every pixel is the intersection of its viewing ray with z(x, y), found by Newton's method; the gradient there gives its
+normal, and each light has its own direction and distance. No code is shared with the solver.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def render_near(
     noise: float = 0.0,
     base: float = 0.0,
 ) -> Capture:
-    """A wavy dome, its mean depth at z = 0, with true normals (of the camera's frame) and depth.
+    """Render a wavy dome with mean depth z = 0, true normals (in the camera's frame) and depth.
 
-    ``positions`` (d, 3) of the lights and ``base``, how far above their origin the object is, are in sizes of the
-    object, the diameter of its mask; ``distant`` renders the same lights infinitely far away. ``focal`` is in
+    ``positions`` (d, 3) of the lights and ``base``, the height of the object above their origin, are in object
+    sizes, the diameter of its mask; ``distant`` renders the same lights infinitely far away. ``focal`` is in
     pixels, None for an orthographic camera; ``noise`` is Gaussian, a share of the mean intensity.
 
     >>> scene = render_near(np.array([[0, 0, 2.0], [1, 0, 2], [0, 1, 2]]), size=32)

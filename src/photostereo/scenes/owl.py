@@ -1,7 +1,7 @@
-"""An owl on a branch: the scene of the demonstration, with cliffs, cast shadows, plumage and colors.
+"""An owl on a branch: the demo scene, with cliffs, cast shadows, plumage and colors.
 
-Rounded parts are ellipsoids about a common plane. Their **squared** heights are polynomials, defined
-everywhere, so blending those before the root gives round joints and a round outline together. Parts in front
+Rounded parts are ellipsoids about a common plane. Their **squared** heights are polynomials defined
+everywhere, so blending them before taking the root gives round joints and a round outline. Parts in front
 of one another are joined by the plain maximum: a cliff where the front one ends, as in a real photograph.
 """
 
@@ -19,7 +19,7 @@ from photostereo.scenes.surface import Size, Surface, grid_variables, surface_of
 
 @dataclass(frozen=True)
 class Plumage:
-    """What is seen of overlapping feathers."""
+    """The visible part of overlapping feathers."""
 
     #: lift above the skin, from 0 (root) to about 1 (tip), with a step wherever a feather ends
     height: Jet
@@ -30,12 +30,12 @@ class Plumage:
 
 
 def overlap_feathers(x: Jet, y: Jet, *, width: float, pitch: float, point: float = 0.4) -> Plumage:
-    """Feathers that hang down along −y in staggered rows, each row over the roots of the one below.
+    """Feathers that hang along −y in staggered rows, each row over the roots of the one below.
 
     x and y are coordinates across and along the plumage (they need not be straight), ``pitch`` is the distance between
     rows (a feather is twice as long), and ``point`` how much shorter a feather is at its sides, in (0, 0.5].
     """
-    # The row whose roots are next above always reaches this point; the row above that only where it is long
+    # The row whose roots are next above always reaches this point; the row above it only if it is long
     # enough.
     lower = np.ceil(y.value / pitch)
     near, near_across, near_tone = _feather(x, y, lower, width, pitch)
@@ -88,7 +88,7 @@ def figure(size: Size = 256) -> Surface:
     (True, (64, 64, 3))
     """
     u, v, scale = grid_variables(size)
-    # The owl is its own mirror image: |u|, rounded at 0, lets one eye, wing and foot stand for two.
+    # The owl is mirror-symmetric: |u|, rounded at 0, lets one eye, wing and foot stand for two.
     side = (u.square() + 0.03**2).sqrt()
     parts = [
         _body(u, side, v),
@@ -104,7 +104,7 @@ def figure(size: Size = 256) -> Surface:
 
 
 def _joined(parts: list[Part]) -> Part:
-    """Parts in front of one another."""
+    """Join parts that lie in front of one another."""
     seen = parts[0]
     for part in parts[1:]:
         front = part.exists & (~seen.exists | (part.height.value > seen.height.value))
@@ -165,7 +165,7 @@ def _body(u: Jet, side: Jet, v: Jet) -> Part:
 
 
 def _belly_paint(belly: Plumage, side: Array) -> Array:
-    """Cream feathers with a dark arrow at the tip, darker towards the flanks."""
+    """Cream feathers with a dark arrow at the tip, darker toward the flanks."""
     ground = _blend(CREAM, FAWN, np.clip(1.3 * side - 0.15, 0.0, 1.0) * 0.8 + 0.15 * belly.tone)
     arrow = np.exp(-((belly.across / 0.28) ** 2)) * np.clip((belly.along - 0.45) / 0.2, 0.0, 1.0)
     return _blend(ground, BROWN, 0.85 * arrow)
@@ -181,7 +181,7 @@ def _feather_paint(plumage: Plumage, ground: Color, other: Color, edge: Color) -
 def _wing(side: Jet, v: Jet) -> Part:
     """A folded wing in front of the flank: coverts above, long flight feathers below."""
     x, y = _turned(side - 0.455, v + 0.24, -9.0)
-    # Pointed below: the width shrinks with height.
+    # Pointed at the bottom: the width decreases downward.
     width = 0.185 - 0.13 * (0.0 - y).smoothstep(-0.05, 0.62)
     shape = 1.0 - (x / width).square() - (y / 0.50).square()
     swell = 0.11 * shape.sqrt(floor=1e-4)

@@ -1,4 +1,4 @@
-"""Photographs of a shape under known lights, with exact truth: the synthetic captures of the package.
+"""Render photographs of a shape under known lights, with exact truth: the synthetic captures of the package.
 
 A pixel with albedo ρ, normal n, under the light l, seen along v = (0, 0, 1), has the intensity
 
@@ -32,7 +32,7 @@ from photostereo.scenes.textures import Rng, Texture, texture_named
 HEADROOM = 0.95
 
 
-#: By name, the shape and the texture that it has by default.
+#: The shape and its default texture, by name.
 SCENES: dict[str, tuple[Callable[[Size, Rng], Surface], str]] = {
     "figure": (lambda size, rng: figure(size), "painted"),
     "relief": (lambda size, rng: relief(size, rng=rng), "stone"),
@@ -46,7 +46,7 @@ SCENES: dict[str, tuple[Callable[[Size, Rng], Surface], str]] = {
 
 
 def scene_names() -> tuple[str, ...]:
-    """The names that :func:`render_scene` knows.
+    """Names accepted by :func:`render_scene`.
 
     >>> scene_names()
     ('figure', 'relief', 'coin', 'fabric', 'sphere', 'vase', 'plane', 'step')
@@ -68,40 +68,40 @@ def render_scene(
     max_tilt: float | None = None,
     rng: Rng = 0,
 ) -> Capture:
-    """Photograph a named scene.
+    """Render a named scene.
 
     Parameters
     ----------
     name : str
         One of :func:`scene_names`.
     size : int or (height, width)
-        Pixels of the frame.
+        Size of the frame in pixels.
     lights : (d, 3), optional
         Directions to the lights; by default ``dome_lights(20)``. See :mod:`photostereo.scenes.lights`.
     reflectance : str or Brdf
         ``"lambertian"``, ``"blinn-phong"``, ``"ggx"``, ``"oren-nayar"``, or a reflectance with its parameters.
     texture : str or callable, optional
         A name of :data:`photostereo.scenes.textures.TEXTURES`, ``"painted"`` for the figure's own colors, or
-        a function of points (N, 3) and rng; by default what suits the scene.
+        a function of points (N, 3) and rng; the default depends on the scene.
     attached : bool
-        Whether surfaces that face away from a light are dark. Without, n·l may be negative: an ideal that no
-        camera sees, for a Lambertian reflectance only.
+        Whether surfaces that face away from a light are dark. If False, n·l may be negative, an idealization that
+        no camera sees; for Lambertian reflectance only.
     cast_shadows : bool
-        Whether parts throw shadows on one another.
+        Whether parts cast shadows on one another.
     color : bool
         RGB photographs and albedo; otherwise their luma.
     exposure : float, optional
-        Factor of all intensities; what exceeds 1 is then clipped, as a sensor does. By default the largest
+        Factor for all intensities; values above 1 are then clipped, as by a sensor. By default the largest
         intensity becomes 0.95 and nothing is clipped.
     max_tilt : float, optional
-        Leave out pixels whose normal is further than this many degrees from the viewing direction.
+        Leave out pixels whose normal is farther than this many degrees from the viewing direction.
     rng : int or Generator
-        Seed of what is random in shape and texture.
+        Seed for the random parts of shape and texture.
 
     Returns
     -------
     Capture
-        With true normals, depth (pixels, NaN outside the mask) and albedo (exposure included, so that a
+        Includes true normals, depth (pixels, NaN outside the mask) and albedo (including exposure, so that a
         Lambertian pixel in full light shows albedo · n·l). The lights' strengths are all 1.
 
     Examples
@@ -112,7 +112,7 @@ def render_scene(
     """
     require_known(name, SCENES, "scene")
     shape, own_texture = SCENES[name]
-    # One generator each: a shape that draws more numbers must not change the texture.
+    # Separate generators: a shape that draws more numbers must not change the texture.
     shape_rng, texture_rng = np.random.default_rng(rng).spawn(2)
     surface = shape(size, shape_rng)
     if max_tilt is not None:
@@ -130,7 +130,7 @@ def render_scene(
 
 
 def albedo_of(surface: Surface, texture: str | Texture, *, rng: Rng = 0, color: bool = False) -> Array:
-    """The albedo (H, W), or (H, W, 3) in color, that a texture gives a surface; zero outside the mask."""
+    """Albedo (H, W), or (H, W, 3) in color, of a surface with a texture; zero outside the mask."""
     albedo = np.zeros((*surface.mask.shape, 3))
     if texture == "painted":
         if surface.paint is None:
@@ -153,7 +153,7 @@ def render_surface(
     exposure: float | None = None,
     name: str = "scene",
 ) -> Capture:
-    """Photograph any surface; parameters as in :func:`render_scene`, ``albedo`` (H, W) or (H, W, 3).
+    """Render any surface; parameters as in :func:`render_scene`, ``albedo`` (H, W) or (H, W, 3).
 
     >>> from photostereo.scenes.shapes import plane
     >>> wall = plane(4)
@@ -169,14 +169,14 @@ def render_surface(
     images = np.zeros((len(directions), *albedo.shape), dtype=np.float32)
 
     def photograph(number: int) -> None:
-        """One photograph before exposure, straight into its place: no second stack in memory."""
+        """Render one photograph before exposure, straight into its place: no second stack in memory."""
         light = directions[number]
         shading = _shading(normals, shades, light, brdf, attached)
         if cast_shadows:
             shading[cast_shadow(surface.depth, surface.mask, light)[surface.mask]] = 0.0
         images[number][surface.mask] = shading
 
-    # Lights are independent, and both NumPy and the compiled march let other threads run.
+    # Lights are independent, and both NumPy and the compiled march release the GIL.
     with ThreadPoolExecutor() as pool:
         list(pool.map(photograph, range(len(directions))))
     if exposure is None:
@@ -205,7 +205,7 @@ def _unit_lights(lights: ArrayLike) -> Array:
 
 
 def _shading(normals: Array, albedo: Array, light: Array, brdf: Brdf, attached: bool) -> NDArray[np.float64]:
-    """π f · n·l for N pixels, (N,) or (N, 3) as the albedo is."""
+    """π f · n·l for N pixels, shaped (N,) or (N, 3) like the albedo."""
     nl = normals @ light
     if not attached:
         return np.asarray((albedo.T * nl).T)
@@ -217,10 +217,10 @@ def _shading(normals: Array, albedo: Array, light: Array, brdf: Brdf, attached: 
 
 
 def lambertian_reference(size: Size = 64, *, d: int = 12, color: bool = False, rng: Rng = 0) -> Capture:
-    """A capture on which Lambertian methods must be exact: no noise, shadow or highlight, but texture.
+    """A capture on which Lambertian methods must be exact: no noise, shadows or highlights, but texture.
 
     The part of a sphere that faces the camera within 55 degrees, under lights within 25 degrees of the
-    camera's axis: n·l ≥ cos 80° everywhere, and a convex shape throws no shadow on itself. Intensities are
+    camera's axis: n·l ≥ cos 80° everywhere, and a convex shape casts no shadow on itself. Intensities are
     float32, so the normals are exact to about 1e-5 degrees.
 
     >>> capture = lambertian_reference(32)

@@ -13,7 +13,7 @@ from photostereo.scenes.jets import Array
 def march(
     heights: Array, inside: BoolArray, sign: int, drift: float, rise: float, bias: float, shadow: BoolArray
 ) -> None:
-    """Fill ``shadow``; rays run along rows (``sign`` ±1), ``drift`` columns and ``rise`` heights a row."""
+    """Fill ``shadow``; rays run along rows (``sign`` ±1), with ``drift`` columns and ``rise`` in height per row."""
     rows, columns = inside.shape
     top = heights.max()
     for i in range(rows):

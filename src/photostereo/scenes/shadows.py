@@ -2,7 +2,7 @@
 
 A pixel is in shadow if the straight line from it to the light passes below the surface. The line is followed
 in steps of one row or one column (whichever it crosses more of), where the height between two neighboring
-pixels is interpolated linearly. Outside the mask there is nothing that could throw a shadow; below the
+pixels is interpolated linearly. Outside the mask there is nothing that could cast a shadow; below the
 visible surface everything is solid.
 """
 
@@ -23,10 +23,10 @@ NOTHING = -1e9
 def cast_shadow(depth: Array, mask: BoolArray, light: NDArray[Any], *, bias: float = 0.05) -> BoolArray:
     """Pixels of the mask that another part of the surface hides from the light.
 
-    Attached shadows (n·l ≤ 0) are not among them. The ray passes ``bias`` pixels above where it should, so that a
-    surface does not shadow itself by the error of the interpolation; this shortens a shadow by bias / tan(elevation).
+    Attached shadows (n·l ≤ 0) are not included. The ray passes ``bias`` pixels above its true path, so that a
+    surface does not shadow itself through interpolation error; this shortens a shadow by bias / tan(elevation).
 
-    Under a light at 45 degrees from the right, a wall 5 pixels high hides what is less than 5 pixels away:
+    Under a light at 45 degrees from the right, a wall 5 pixels high hides everything less than 5 pixels away:
 
     >>> depth = np.zeros((4, 20))
     >>> depth[:, 10:] = 5.0
@@ -48,7 +48,7 @@ def cast_shadow(depth: Array, mask: BoolArray, light: NDArray[Any], *, bias: flo
 def oriented(
     depth: Array, mask: BoolArray, light: NDArray[Any]
 ) -> tuple[Array, BoolArray, bool, int, float, float | None]:
-    """Turn the field so that the march runs along rows: heights (a spare column), mask, drift, rise."""
+    """Transpose the field so that the march runs along rows: heights (a spare column), mask, drift, rise."""
     across, down, up = float(light[0]), -float(light[1]), float(light[2])
     transposed = abs(across) > abs(down)
     heights = np.where(mask, depth, NOTHING).astype(np.float64)
@@ -58,5 +58,5 @@ def oriented(
     heights = np.concatenate([heights, np.full((len(heights), 1), NOTHING)], axis=1)
     inside = np.ascontiguousarray(inside)
     if abs(down) < 1e-9 * max(up, 1e-300):
-        return heights, inside, transposed, 1, 0.0, None  # the light stands over the camera's axis
+        return heights, inside, transposed, 1, 0.0, None  # the light is on the camera's axis
     return heights, inside, transposed, int(np.sign(down)), across / abs(down), up / abs(down)

@@ -13,13 +13,13 @@ from photostereo.core.errors import ParameterError
 from photostereo.scenes.jets import Jet, constant, where
 from photostereo.scenes.surface import Size, Surface, frame_of, grid_variables, surface_of
 
-#: Rounded shapes end where they come this close (object units) to turning away from the camera: no infinite
+#: Rounded shapes end where they come this close (object units) to facing away from the camera, to avoid infinite
 #: slopes.
 RIM = 0.03
 
 
 def plane(size: Size = 256, *, slope: tuple[float, float] = (0.0, 0.0)) -> Surface:
-    """A plane over the full frame, z = s_x u + s_y v, that rises towards the right and upwards by ``slope``.
+    """A plane over the full frame, z = s_x u + s_y v, that rises to the right and upward by ``slope``.
 
     >>> tilted = plane(4, slope=(0.75, 0.0))
     >>> tilted.normals[0, 0].tolist()
@@ -57,7 +57,7 @@ def sphere(size: Size = 256, *, radius: float = 0.92) -> Surface:
 
 
 def vase(size: Size = 256, *, ridges: float = 0.0025) -> Surface:
-    """A vase: the profile r(v) turned about the vertical axis, z = √(r(v)² − u²), with the potter's throwing
+    """A vase: the profile r(v) rotated about the vertical axis, z = √(r(v)² − u²), with the potter's throwing
     lines.
     """
     u, v, scale = grid_variables(size)
@@ -72,7 +72,7 @@ def vase(size: Size = 256, *, ridges: float = 0.0025) -> Surface:
 
 def relief(size: Size = 256, *, grain: float = 0.12, rng: int | np.random.Generator = 0) -> Surface:
     """A carved stone tablet over the full frame: a rosette of petals and rings. ``grain`` is the root mean square
-    slope of the fine random marks of the chisel.
+    slope of the fine, random chisel marks.
     """
     u, v, scale = grid_variables(size)
     squared = u.square() + v.square()
@@ -99,7 +99,7 @@ def coin(size: Size = 256, *, wear: float = 0.03, rng: int | np.random.Generator
     rim = 0.05 * distance.smoothstep(0.86, 0.89)
     beads = 0.012 * (1.0 + _petals(u, v, 64)) * distance.smoothstep(0.76, 0.79)
     beads = beads * (1.0 - distance.smoothstep(0.80, 0.83))
-    # Where the star's outline is: its reach in a direction, minus how far out one is.
+    # The star's outline: its radius in a direction, minus the distance from the center.
     reach = 0.34 + 0.16 * _petals(u, v, 8) - distance
     star = 0.035 * reach.smoothstep(0.0, 0.10)
     button = 0.02 * (1.0 - distance.smoothstep(0.08, 0.13))
@@ -111,7 +111,7 @@ def fabric(size: Size = 256, *, threads: float = 22.0, thickness: float = 0.005)
     """A plain weave over the full frame, with soft folds: periodic detail as fine as a few pixels."""
     u, v, scale = grid_variables(size)
     along, across = np.pi * threads * u, np.pi * threads * v
-    # Which thread lies on top changes from crossing to crossing.
+    # The thread on top changes from crossing to crossing.
     over = (0.5 * along).cos() * (0.5 * across).cos()
     weave = along.cos() * (1.0 + 0.6 * over) + across.cos() * (1.0 - 0.6 * over)
     folds = 0.05 * (2.3 * u + 1.1 * v).sin() + 0.03 * (3.1 * v - 1.7 * u).cos()

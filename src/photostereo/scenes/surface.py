@@ -1,7 +1,7 @@
 """The geometry of a scene seen by an orthographic camera: depth, exact normals and mask on a grid of pixels.
 
 Object coordinates (u, v) are 0 in the middle of the frame and ±1 at the edges of its shorter side, u to the
-right and v up, so a shape does not depend on the resolution. Depth is in **pixels**: slopes are the same in
+right and v up, so shapes do not depend on the resolution. Depth is in **pixels**: slopes are the same in
 both units.
 """
 
@@ -21,9 +21,9 @@ Size: TypeAlias = int | tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """What the camera sees of a shape; arrays are read-only."""
+    """The part of a shape that the camera sees; arrays are read-only."""
 
-    depth: Array  #: (H, W) height towards the camera in pixels; NaN outside the mask
+    depth: Array  #: (H, W) height toward the camera in pixels; NaN outside the mask
     normals: Array  #: (H, W, 3) exact unit normals; zero outside the mask
     mask: BoolArray  #: (H, W)
     scale: float  #: pixels per object unit
@@ -42,7 +42,7 @@ class Surface:
         return np.stack([u, v, np.where(self.mask, self.depth, 0.0) / self.scale], axis=-1)
 
     def restrict(self, max_tilt: float) -> Surface:
-        """The surface without the pixels that turn more than ``max_tilt`` degrees from the camera."""
+        """Return the surface without pixels that face more than ``max_tilt`` degrees away from the camera."""
         keep = self.mask & (self.normals[..., 2] >= np.cos(np.deg2rad(max_tilt)))
         depth, normals = np.where(keep, self.depth, np.nan), np.where(keep[..., None], self.normals, 0.0)
         paint = None if self.paint is None else np.where(keep[..., None], self.paint, 0.0)
@@ -79,7 +79,7 @@ def grid(size: Size) -> tuple[Array, Array, float]:
 
 
 def grid_variables(size: Size) -> tuple[Jet, Jet, float]:
-    """The same coordinates, ready to be differentiated."""
+    """Like :func:`grid`, as variables for differentiation."""
     u, v, scale = grid(size)
     return (*variables(u, v), scale)
 

@@ -1,9 +1,9 @@
-"""A capture in one NumPy archive (``.npz``), read and written.
+"""Read and write a capture in one NumPy archive (``.npz``).
 
     images (d, H, W) or (d, H, W, 3), lights (d, 3); optional: mask (H, W), intensities (d,) or (d, 3), name,
     and truth (H, W, 3), truth_depth (H, W), truth_albedo (H, W) or (H, W, 3)
 
-Integers are divided by their full scale, floating-point intensities are taken as they are.
+Integers are divided by their full scale; floating-point intensities are used unchanged.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from photostereo.photographs.source import Photographs, PhotographsInMemory, bad
 LAYOUT = "npz"
 EXPECTS = "NumPy: an .npz file with the arrays images (d, H, W) or (d, H, W, 3) and lights (d, 3)"
 
-#: Letters of a capture's name that are kept.
+#: Largest number of characters to keep of a capture's name.
 NAME_LETTERS = 200
 
 _TRUTHS = ("truth", "truth_depth", "truth_albedo")
-#: What near lights have besides directions.
+#: Fields of near lights besides directions.
 _NEAR = ("positions", "distances", "camera")
 
 
@@ -98,7 +98,7 @@ def read(path: Path, options: ReadOptions) -> Capture:
 
 
 def write_archive(capture: Capture, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """Write a capture to an ``.npz`` file, exactly; complete or not at all.
+    """Write a capture to an ``.npz`` file, exactly and atomically.
 
     >>> import tempfile
     >>> from photostereo.capture import load
@@ -125,7 +125,7 @@ def _strengths(given: NDArray[Any] | None, count: int, path: Path) -> NDArray[np
     strengths = np.ones(count) if given is None else np.asarray(given, np.float64)
     if strengths.shape not in ((count,), (count, 1), (count, 3)):
         raise CaptureError(
-            f"The intensities in {path} have the shape {strengths.shape}, but there are {count} photographs; "
+            f"The intensities in {path} have shape {strengths.shape}, but there are {count} photographs; "
             "expected one strength or three per photograph. Correct the array.",
             code="lights-count",
             file=path,
@@ -135,7 +135,7 @@ def _strengths(given: NDArray[Any] | None, count: int, path: Path) -> NDArray[np
 
 
 class ArchivePhotographs(Photographs):
-    """The photographs of an archive, in memory or in a temporary file as they were saved, developed when they are used."""
+    """The photographs of an archive as saved, in memory or in a temporary file; developed on access."""
 
     place: Path
 
@@ -165,7 +165,7 @@ class ArchivePhotographs(Photographs):
         framing = self._options.framing
         stored = self._stored[number, slice(None) if framing.changes else rows]
         whole = np.empty((*stored.shape[:2], *target.shape[2:]), np.float32) if framing.changes else target
-        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite and is reported
+        with np.errstate(over="ignore"):  # overflow becomes infinite and is reported
             develop_into(whole, stored, self._strengths[number], bool(self._options.srgb), None)
         if framing.changes:
             target[:] = framing.picture(whole)[rows]

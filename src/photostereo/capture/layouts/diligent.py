@@ -1,18 +1,18 @@
-"""The DiLiGenT layout, read and written.
+"""Read and write the DiLiGenT layout.
 
     light_directions.txt    d lines x y z
     light_intensities.txt   d lines R G B: each channel of a photograph is divided by its light's strength
-    filenames.txt           d file names (where missing: all pictures in natural order)
+    filenames.txt           d file names (if missing: all pictures in natural order)
     mask.png                white on the object
     Normal_gt.mat           true normals, key ``Normal_gt`` (optional)
-    Depth_gt.mat            true depth, key ``Depth_gt`` (optional, ours)
-    Albedo_gt.mat           true albedo, key ``Albedo_gt`` (optional, ours)
-    photostereo.json        written by us: intensities are not to be clipped
+    Depth_gt.mat            true depth, key ``Depth_gt`` (optional, photostereo only)
+    Albedo_gt.mat           true albedo, key ``Albedo_gt`` (optional, photostereo only)
+    photostereo.json        written by photostereo: do not clip intensities
 
 The benchmark's published figures come from gray intensities clipped to at most 1 after the division, and the
 clip matters: without it least squares gives 4.17 instead of 4.10 degrees on ball and 19.94 instead of 19.80
-on reading (the other shared objects have no such values). So the reader clips, except if
-``photostereo.json`` says that larger values are meant, as in captures with noise.
+on reading (the other shared objects have no such values). So the reader clips, unless
+``photostereo.json`` says that larger values are valid, as in captures with noise.
 
 References
 ----------
@@ -52,12 +52,12 @@ _TRUTHS = {"truth": "Normal_gt", "truth_depth": "Depth_gt", "truth_albedo": "Alb
 
 
 def recognizes(path: Path) -> bool:
-    """A folder with light directions, and with intensities or a list of names beside them."""
+    """A folder with light directions and with intensities or a list of file names."""
     return (path / _DIRECTIONS).is_file() and ((path / _INTENSITIES).is_file() or (path / _NAMES).is_file())
 
 
 def find(path: Path, options: ReadOptions) -> Found:
-    """What lies in the folder, before any photograph is decoded."""
+    """List the contents of the folder without decoding any photograph."""
     sidecar = _read_sidecar(path / _SIDECAR)
     files = _photographs(path)
     chosen = options.path_of("lights")
@@ -97,12 +97,12 @@ def write_diligent(
     force: bool = False,
     keep: Iterable[str | os.PathLike[str]] = (),
 ) -> Path:
-    """Write a capture in the DiLiGenT layout with 16-bit RGB PNG files; reading it gives the capture again.
+    """Write a capture in the DiLiGenT layout with 16-bit RGB PNG files; reading it restores the capture.
 
-    One exposure is chosen for the whole capture so that its largest value is the 16-bit full scale; it goes into
-    ``light_intensities.txt``, so that the division on reading restores the values: each to within half a step,
-    that is ``capture.images.max() / 131070``, also above 1. Negative values cannot be stored and become 0, which
-    the folder's notes then say. A gray capture gets three equal channels.
+    One exposure for the whole capture maps its largest value to the 16-bit full scale; it is stored in
+    ``light_intensities.txt``, so the division on reading restores each value to within half a step,
+    ``capture.images.max() / 131070``, also above 1. Negative values cannot be stored and become 0, which
+    is noted in the folder. A gray capture gets three equal channels.
 
     >>> import tempfile
     >>> from photostereo.capture import load
@@ -170,6 +170,6 @@ def _read_mat(path: Path, key: str) -> NDArray[np.float32]:
 
 
 def _write_table(path: Path, values: NDArray[Any]) -> None:
-    """Numbers with the 17 digits that give back the same float64."""
+    """Write numbers with 17 digits, which restore the same float64."""
     with replacing_file(path) as partial:
         np.savetxt(partial, values, fmt="%.17g")

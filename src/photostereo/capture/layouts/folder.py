@@ -1,11 +1,11 @@
-"""A plain folder: photographs and a light file, as anyone with a camera and a light can make it; or photographs alone,
+"""A plain folder: photographs and a light file, such as anyone with a camera and a light can make; or photographs alone,
 with a ball in the frame or in a folder nearby.
 
 ======================================  ======================================================================
 ``*.png``, ``*.tif``, ``*.jpg``, ...    the photographs, in natural order of their names
-``lights.csv | .txt | .json``           a direction for each, perhaps a strength (:mod:`photostereo.lights.files.reading`)
-``intensities.txt | .csv``              strengths in a file of their own (optional)
-``ambient.*``, ``flat.*``               with the lights off; of an even surface (optional)
+``lights.csv | .txt | .json``           a direction for each, optionally a strength (:mod:`photostereo.lights.files.reading`)
+``intensities.txt | .csv``              strengths in a separate file (optional)
+``ambient.*``, ``flat.*``               photographs with the lights off; of an even surface (optional)
 ``mask.png``                            white on the object (optional; by default the full frame)
 ======================================  ======================================================================
 """
@@ -47,13 +47,13 @@ def recognizes(path: Path) -> bool:
 
 
 def photographs_and_mask(path: Path) -> tuple[list[Path], Path | None]:
-    """The photographs in natural order, and the mask picture if there is one."""
+    """Return the photographs in natural order and the mask picture, if there is one."""
     listed = _listed(path)
     return listed["files"], listed["mask_file"]
 
 
 def _listed(path: Path) -> dict[str, Any]:
-    """The pictures in a folder by what they are in a :class:`Found`.
+    """Return the pictures in a folder by their role in a :class:`Found`.
 
     ``ambient.*`` was taken with the lights off, ``flat.*`` of an even surface.
     """
@@ -72,13 +72,13 @@ def _listed(path: Path) -> dict[str, Any]:
 
 
 def find(path: Path, options: ReadOptions) -> Found:
-    """What lies in the folder, before any photograph is decoded."""
+    """List the contents of the folder without decoding any photograph."""
     listed = _listed(path)
     files, chosen = listed["files"], options.path_of("lights")
     present = [path / name for name in LIGHT_FILES if (path / name).is_file()]
     source = in_folder(path, chosen) if chosen else present[0]
     table = read_lights(source, count=len(files)).naming(files)
-    if table.files is not None:  # its order counts
+    if table.files is not None:  # its order applies
         require_matching(Found(path, LAYOUT, path.name, files, table), len(table.vectors))
         by_name = {file.name.casefold(): file for file in files}
         listed["files"] = [by_name[name.casefold()] for name in table.files]
@@ -98,21 +98,21 @@ def find(path: Path, options: ReadOptions) -> Found:
         if not 0.1 < mean < 10:
             intensities = intensities / mean
             notes.append(Finding("light-strengths-scaled", mean=mean))
-    # Balls of another capture's file stand elsewhere.
+    # Balls from another capture's light file are elsewhere.
     balls = table.balls if source.resolve().parent == path.resolve() else ()
     table = replace(table, intensities=intensities, balls=balls)
     return Found(path, LAYOUT, path.name, lights=table, notes=tuple(notes), **listed)
 
 
 def find_alone(path: Path, options: ReadOptions) -> Found:
-    """The photographs in a folder without a light file, or in its ``Objects/``."""
+    """Find the photographs in a folder without a light file, or in its ``Objects/``."""
     inside = path / "Objects"
     place = inside if inside.is_dir() and not photographs_and_mask(path)[0] else path
     name, ball = path.resolve().name, options.path_of("ball")
     return Found(path, LAYOUT_ALONE, name, ball=ball, mask_default="auto", **_listed(place))
 
 
-#: Folders in which people put the photographs of their ball: chrome/, LightProbe-1/, gray/, black-ball/ ...
+#: Typical names of folders with photographs of a ball: chrome/, LightProbe-1/, gray/, black-ball/ ...
 _LOOK, _BALL = (
     "(chrome|mirror|silver|steel|shiny|black|matte|matt|gr[ae]y|white)",
     "(ball|sphere|light[-_ ]?probe|probe|calibration)",
@@ -126,7 +126,7 @@ def is_ball_series(folder: Path) -> bool:
 
 
 def find_ball_series(capture: Path, photographs: Sequence[Path]) -> list[Path]:
-    """Folders in or beside a capture whose name suggests a ball and that have a photograph for each of these.
+    """Find folders in or beside a capture that are named like a ball and have a photograph for each of these.
 
     >>> [bool(_NAME.match(name)) for name in ("chrome", "LightProbe-1", "black ball", "cat", "ballPNG", "12", "s1")]
     [True, True, True, False, False, False, False]
@@ -148,7 +148,7 @@ def find_ball_series(capture: Path, photographs: Sequence[Path]) -> list[Path]:
 
 
 def pair_photographs(photographs: Sequence[Path], others: Sequence[Path], folder: Path) -> list[Path]:
-    """For each photograph the one in ``folder`` under the same light: by name, by number, or by order.
+    """Find, for each photograph, the one in ``folder`` under the same light: by name, by number, or by order.
 
     >>> cat, ball = [Path("cat.0.png"), Path("cat.1.png")], [Path("ref.jpg"), Path("b0.jpg"), Path("b1.jpg")]
     >>> [file.name for file in pair_photographs(cat, ball, Path("chrome"))]

@@ -5,8 +5,8 @@
     light_directions.txt     3 × d, unit
 
 The refined lights are the authors' own improvement of the chrome-sphere calibration, so they are used if
-they exist; ``lights="directions"`` takes the others. There is no mask: the objects stand before black cloth,
-so the mask is found in the photographs; ``mask="full"`` takes the full frame. The axes are ours (checked: the
+they exist; ``lights="directions"`` selects the others. There is no mask: the objects stand in front of black cloth,
+so the mask is found in the photographs; ``mask="full"`` selects the full frame. The axes match ours (checked: the
 brightest side of the objects moves right with x and up with y).
 
 References
@@ -39,7 +39,7 @@ def recognizes(path: Path) -> bool:
 
 
 def find(path: Path, options: ReadOptions) -> Found:
-    """What lies in the folder, before any photograph is decoded."""
+    """List the contents of the folder without decoding any photograph."""
     files = [file for file in list_images(path / "Objects") if file.stem.casefold() != "mask"]
     table, use_length = _lights(path, options, files)
     masks = [file for file in (path / "mask.png", path / "Objects" / "mask.png") if file.is_file()]
@@ -59,7 +59,7 @@ def find(path: Path, options: ReadOptions) -> Found:
 
 
 def _lights(path: Path, options: ReadOptions, files: list[Path]) -> tuple[LightTable, bool]:
-    """The light table, and whether the vectors' norms are strengths."""
+    """Return the light table, and whether the norms of its vectors are strengths."""
     choice = options.lights
     if choice is None:
         choice = "refined" if (path / _REFINED).is_file() else "directions"

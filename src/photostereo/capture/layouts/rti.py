@@ -1,6 +1,6 @@
 """RTI light-position files (``.lp``): the count in the first line, then ``filename x y z``.
 
-As they are found in the wild: names with blanks, absolute Windows paths in names (the last part counts),
+Supports variants found in practice: names with blanks, absolute Windows paths in names (the last part counts),
 decimal commas, the photographs in the file's folder or in one beside it such as ``jpeg-exports/``. Only the
 directions of the positions are used.
 """
@@ -25,12 +25,12 @@ EXPECTS = "RTI: an .lp file, or a folder with one (the count, then lines: filena
 
 
 def recognizes(path: Path) -> bool:
-    """An ``.lp`` file, or a folder that holds one."""
+    """An ``.lp`` file, or a folder that contains one."""
     return path.suffix.lower() == ".lp" if path.is_file() else bool(_light_positions(path))
 
 
 def find(path: Path, options: ReadOptions) -> Found:
-    """What lies in the folder, before any photograph is decoded."""
+    """List the contents of the folder without decoding any photograph."""
     source = path
     chosen = options.path_of("lights")
     if chosen is not None and chosen.suffix.lower() == ".lp":
@@ -53,7 +53,7 @@ def find(path: Path, options: ReadOptions) -> Found:
 
 
 def read_light_positions(path: Path) -> LightTable:
-    """The table in an ``.lp`` file.
+    """Read the table in an ``.lp`` file.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "coin.lp"
@@ -102,7 +102,7 @@ def _light_positions(folder: Path) -> list[Path]:
 
 
 def _locate(table: LightTable, source: Path) -> list[Path]:
-    """The photographs: in the folder of the ``.lp`` file, in a folder inside it, or in one beside it."""
+    """Find the photographs: in the folder of the ``.lp`` file, in a folder inside it, or in one beside it."""
     home = source.resolve().parent
     folders = [home, *_subfolders(home), *(folder for folder in _subfolders(home.parent) if folder != home)]
     assert table.files is not None
