@@ -301,6 +301,4 @@ def error_chart(entries: Sequence[Entry], mask: BoolArray) -> list[Chart]:
         y_range=(0.0, 100.0),
         summary="Share of pixels below an angular error, by method",
     )
-    return [
-        Chart("Pixels below an error", plot, legend(series), "The higher and the further left, the better.")
-    ]
+    return [Chart("Pixels below an error", plot, legend(series), "Higher and further left is better.")]

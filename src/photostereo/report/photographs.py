@@ -22,7 +22,7 @@ from photostereo.solver.reconstruction import Reconstruction
 
 #: Approximate bytes of the page for all photographs, and for the method's maps of them.
 BYTE_BUDGET, VERDICT_BUDGET = 2_400_000, 900_000
-#: Limits of a photograph's longest side, in pixels (if few, they are shown beside the relit view); JPEG quality.
+#: Limits of the longest side in pixels (a few photographs are large enough to show beside the view); JPEG quality.
 LARGEST, SMALLEST, QUALITY = 900, 110, 82
 #: Longest side of the method's map of a photograph; it is only shown small.
 VERDICT_SIDE = 294
