@@ -126,9 +126,7 @@ class Guard:
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if scope["path"] == "/" and given:
             if not secrets.compare_digest(given.encode(), address.token.encode()):
-                return PlainTextResponse(
-                    "This address is from another run of the app. See the terminal.", 403
-                )
+                return PlainTextResponse("This address belongs to another run. See the terminal.", 403)
             answer = RedirectResponse("/", 303)
             week = 7 * 24 * 3600
             answer.set_cookie(
