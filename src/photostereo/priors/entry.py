@@ -22,7 +22,7 @@ class Setting:
     noise: float = 0.0  #: Standard deviation of an intensity.
     #: Mean 3 × 3 Hessian of the model's data cost.
     hessian: NDArray[Any] = field(default_factory=lambda: np.eye(3))
-    device: Device = CPU  #: Where the arrays live.
+    device: Device = CPU  #: Device of the arrays.
     lessons: Sequence[Lesson] = ()  #: If the prior follows a sample, the lessons of each iteration.
 
 
@@ -49,9 +49,9 @@ class PriorEntry:
         return parameters_of(self.parameters)
 
     def is_open(self, values: Mapping[str, Any]) -> bool:
-        """Whether a strength is to be chosen from the noise."""
+        """Whether a strength will be chosen from the noise."""
         return any(values[name] is None for name in self.strengths)
 
     def weight_is_open(self, values: Mapping[str, Any]) -> bool:
-        """Whether the prior's weight is to be chosen from the noise."""
+        """Whether the prior's weight will be chosen from the noise."""
         return bool(self.strengths) and values[self.strengths[0]] is None

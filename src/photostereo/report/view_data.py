@@ -76,7 +76,7 @@ def _level(channels: Sequence[Channel], level: int, control: Control = SILENT) -
     return [list(islice(done, len(places))) for _ in channels]
 
 
-#: Size limit of a page, below ten megabytes; tiles take what the rest leaves.
+#: Size limit of a page, below ten megabytes; tiles fill the remaining space.
 PAGE_BYTES = 9_800_000
 #: Minimum for the view, whatever else a page holds.
 LEAST_ROOM = 400_000
