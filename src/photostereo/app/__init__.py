@@ -1,6 +1,6 @@
 """The local web app: photographs in, results out, in the browser.
 
-A small server (:mod:`.server`) shows pages and keeps what they show; everything that computes runs in processes of
-its own (:mod:`.worker`), one for each open capture and one for each solve. What is done by hand is kept beside the
-photographs (:mod:`photostereo.capture.edits`).
+A small server (:mod:`.server`) serves the pages and holds their state. All computation runs in separate processes
+(:mod:`.worker`), one per open capture and one per solve. Manual corrections are stored beside the photographs
+(:mod:`photostereo.capture.edits`).
 """

@@ -1,4 +1,4 @@
-"""What the pages show, in named parts: whoever is connected gets the parts that changed."""
+"""State of the pages, in named parts; connected pages receive the parts that changed."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from photostereo.io.json_text import json_text
 
-#: Seconds between two messages at least, and at most (so that a closed connection is noticed).
+#: Minimum and maximum seconds between two messages (the maximum detects closed connections).
 _PACE, _HEARTBEAT = 0.08, 15.0
 
 
 class Board:
-    """Named parts with versions. Everything happens in the server's loop, so nothing is locked."""
+    """Named parts with versions. Everything runs in the server's event loop, so no locks are needed."""
 
     def __init__(self, **parts: Any) -> None:
         self.parts: dict[str, Any] = parts
@@ -31,7 +31,7 @@ class Board:
         changed.set()
 
     async def messages(self) -> AsyncIterator[str]:
-        """Server-sent events: everything at first, then what has changed."""
+        """Yield server-sent events: all parts first, then the changed ones."""
         sent: dict[str, int] = {}
         while True:
             news = {

@@ -1,4 +1,4 @@
-"""A capture that is open in the app: its worker, its corrections, its solves and results."""
+"""A capture open in the app: its worker, corrections, solves and results."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from photostereo.solver.result_files import read_summary
 
 #: The first and the refined method of a preview.
 PREVIEWS = ("ls", "auto")
-#: The folder of results inside a capture.
+#: Folder for results inside a capture.
 RESULTS = "results"
 
 
 class Desk:
-    """An open capture: the board that its pages show, a temporary folder ``work`` for pictures and previews, and
-    folders of results by the random names (``keys``) under which their pages are served.
+    """An open capture: the board of its pages, a temporary folder ``work`` for pictures and previews, and the result
+    folders by the random ``keys`` under which their pages are served.
     """
 
     def __init__(self, folder: Path, worker: WorkerProcess | None = None) -> None:
@@ -41,7 +41,7 @@ class Desk:
         self.keys: dict[str, Path] = {}
         try:
             edits = read_edits(folder)
-        except PhotostereoError:  # said when the folder is read
+        except PhotostereoError:  # reported when the folder is read
             edits = Edits()
         self.board = Board(
             capture={"folder": str(folder), "name": folder.name, "files": []},
@@ -62,12 +62,12 @@ class Desk:
         self.refresh_results()
 
     async def open(self) -> None:
-        """Find and copy the photographs, then look at them."""
+        """Find and copy the photographs, then analyze them."""
         self.board.put(photographs=[], opening={"state": "running"})
         await self._desk.send("open", **self._place)
 
     async def close(self) -> None:
-        """End the workers and remove what was temporary."""
+        """Stop the workers and remove temporary files."""
         self._closed = True
         await self._desk.close()
         if self._solver is not None:
@@ -77,7 +77,7 @@ class Desk:
     # Corrections.
 
     async def change_edits(self, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Change corrections by name, keep them beside the photographs, and show what follows."""
+        """Change corrections by name, store them beside the photographs, and update the page."""
         now = read_edits(self.folder).as_dict()
         edits = Edits.from_dict({**now, **changes})
         self._require_names(edits)
@@ -87,7 +87,7 @@ class Desk:
         return edits.as_dict()
 
     def _require_names(self, edits: Edits) -> None:
-        """Corrections name photographs of this capture, and leave enough of them."""
+        """Require that corrections name photographs of this capture and leave at least three."""
         files = set(self.board["capture"]["files"])
         unknown = [name for name in (*edits.leave_out, *edits.keep, *edits.moved_lights) if name not in files]
         if unknown:
@@ -105,7 +105,7 @@ class Desk:
         return done
 
     async def look(self) -> None:
-        """Compute what the page shows again; a look that is under way is stopped first."""
+        """Recompute what the page shows; a running analysis is canceled first."""
         if self.board["opening"]["state"] != "done" or self._closed:
             return
         if self._look is not None:
@@ -116,7 +116,7 @@ class Desk:
         self._look = await self._desk.send("look", **self._place)
 
     async def ask(self, do: str, **arguments: Any) -> dict[str, Any]:
-        """A task of the desk's worker, and its result; raises what went wrong."""
+        """Run a task in the desk's worker and return its result; raise its error."""
         if self._look is not None and do in ("circle", "paint"):
             self._look_again = do == "paint"
             await self._desk.cancel(self._look)
@@ -124,16 +124,16 @@ class Desk:
 
     @property
     def _place(self) -> dict[str, str]:
-        """What every task of the desk needs to know."""
+        """Arguments of every task."""
         return {"folder": str(self.folder), "work": str(self.work)}
 
     # Solves.
 
     async def preview(self) -> None:
-        """Solve the small copies: at once, then better."""
+        """Solve the small copies, first with a fast method, then with a better one."""
         if self.is_solving() or self.board["opening"]["state"] != "done":
             raise ParameterError("A solve is already running.", code="busy")
-        if self._look is not None:  # it goes on after the preview
+        if self._look is not None:  # it restarts after the preview
             await self._desk.cancel(self._look)
         await self._next_preview(0)
 
@@ -144,7 +144,7 @@ class Desk:
         await self._desk.send("preview", **self._place, out=str(out), method=method)
 
     async def solve(self, choice: Mapping[str, Any]) -> None:
-        """Solve the photographs themselves, in a process of its own."""
+        """Solve the photographs themselves, in a separate process."""
         if self.is_solving():
             raise ParameterError("A solve is already running.", code="busy")
         settings, words = solve_settings(choice)
@@ -170,7 +170,7 @@ class Desk:
                 await worker.cancel(task)
 
     def log(self) -> list[str]:
-        """The last lines that the workers printed."""
+        """Return the last lines that the workers printed."""
         return [*self._desk.log, *([] if self._solver is None else self._solver.log)]
 
     def is_solving(self) -> bool:
@@ -211,7 +211,7 @@ class Desk:
             if kind == "done":
                 self.board.put(findings=event["result"]["findings"], looking={"state": "idle"})
             elif kind == "failed":
-                error = event["error"]  # about the small copies
+                error = event["error"]  # names the small copies
                 message = re.sub(
                     f"{re.escape(str(self.work))}\\S*", lambda at: str(self.folder), error["message"]
                 )
@@ -255,7 +255,7 @@ class Desk:
             ended |= {"summary": event["result"]["summary"], "result": Path(event["result"]["out"]).name}
             self.refresh_results()
         elif "out" in job:
-            clear_leftovers(Path(job["out"]))  # of a process that was killed
+            clear_leftovers(Path(job["out"]))  # left by a killed process
         self.board.put(job={**job, **ended})
 
     def _later(self, work: Any) -> None:
@@ -266,7 +266,7 @@ class Desk:
     # Results.
 
     def refresh_results(self) -> None:
-        """Find the results of this capture, the latest first."""
+        """List the results of this capture, latest first."""
         folders = [path.parent for path in (self.folder / RESULTS).glob("[!.]*/summary.json")]
         folders.sort(key=lambda path: path.stat().st_mtime, reverse=True)
         self.board.put(results=[entry for path in folders if (entry := self._entry(path)) is not None])
@@ -295,7 +295,7 @@ class Desk:
         }
 
     async def export(self, name: str, kind: str) -> dict[str, Any]:
-        """Write a result in another format, into a folder beside it."""
+        """Export a result in another format, into a folder beside it."""
         result = self.result_folder(name)
         if kind not in FORMAT_NAMES:
             raise CaptureError("There is no such format.", code="bad-question")
@@ -310,7 +310,7 @@ class Desk:
 
 
 def solve_settings(choice: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The settings of a solve from what the page sends, checked; and the same as words of the command line."""
+    """Return the checked settings of a solve from the page's request, and the same as command-line arguments."""
     method = str(choice.get("method", "best"))
     given = {str(name): value for name, value in dict(choice.get("parameters") or {}).items()}
     resolved = find_method(method).resolve(given)
@@ -326,7 +326,7 @@ def solve_settings(choice: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]
 
 
 def python_call(folder: Path, summary: Mapping[str, Any]) -> str:
-    """The same result from Python."""
+    """Return Python code that computes the same result."""
     command = shlex.split((summary.get("provenance") or {}).get("command") or "")
     options = dict(pairwise(command))
     sets = dict(word.split("=", 1) for flag, word in pairwise(command) if flag == "--set")

@@ -1,4 +1,4 @@
-"""What is known of lights and photographs, as the page shows it."""
+"""Facts about lights and photographs, as shown on the page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from photostereo.lights.lights import Lights
     from photostereo.pipeline.pipeline import Pipeline
 
-#: What is wrong with a photograph, in a word or two (see :mod:`photostereo.photographs.faults`).
+#: Short descriptions of faults of photographs (see :mod:`photostereo.photographs.faults`).
 FAULTS = {
     "duplicate": "duplicate",
     "dark": "almost black",
@@ -29,15 +29,15 @@ FAULTS = {
     "mismatched": "does not match",
     "size-mismatch": "another size",
 }
-#: Lights are found in small copies for the page and in full size for a solve. Larger differences are reported: degrees
-#: between two lights (a ball gives them to 0.3°), and the share of the masks that is in one only (0.01 is usual).
+#: Lights are estimated from small copies for the page and at full size for a solve. Larger differences are reported:
+#: degrees between two lights (accurate to 0.3° with a ball), and the share of the masks that is in only one (usually 0.01).
 LIGHTS_APART, MASK_APART = 2.0, 0.03
-#: A photograph with more clipped values than this inside the mask is marked; small highlights, which do no harm, are below.
+#: Photographs with a larger share of clipped values inside the mask are marked; small, harmless highlights stay below.
 _CLIPPED = 0.01
 
 
 def original(name: str) -> str:
-    """The photograph of a small copy."""
+    """Return the name of the photograph of a small copy."""
     return name.removesuffix(".ppm")
 
 
@@ -72,13 +72,13 @@ def lights_facts(opened: OpenCapture, lights: Lights, calibration: Calibration |
 
 
 def _shown(finding: Finding) -> dict[str, Any]:
-    """A finding about small copies as one about the photographs."""
+    """Rewrite a finding about small copies to name the photographs."""
     facts = finding.as_dict("app")
     return {**facts, "text": facts["text"].replace(".ppm", "")}
 
 
 def findings_of(pipeline: Pipeline, opened: OpenCapture) -> dict[str, Any]:
-    """What was noticed about the capture, and about single photographs by name."""
+    """Return findings about the capture, and about single photographs by name."""
     diagnosis, capture = pipeline.diagnosis, pipeline.capture
     names = [original(name) for name in (capture.origin.files if capture.origin else ())]
     about: dict[str, list[str]] = {}
@@ -103,7 +103,7 @@ def findings_of(pipeline: Pipeline, opened: OpenCapture) -> dict[str, Any]:
 
 
 def differences(capture: Capture, shown: Mapping[str, Any]) -> list[Finding]:
-    """What the photographs themselves gave otherwise than their small copies, which the page showed."""
+    """Report differences between the photographs and their small copies, which the page showed."""
     said = []
     files = list(capture.origin.files) if capture.origin else []
     if others := set(files) ^ set(shown["files"]):

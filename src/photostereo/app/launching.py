@@ -1,4 +1,4 @@
-"""Start the server on two free ports of this machine and open the browser."""
+"""Start the server on two ports of this machine and open the browser."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from photostereo.core.errors import OutputError
 
 
 def listening(port: int) -> socket.socket:
-    """A socket on the loopback interface; port 0 for any that is free."""
+    """Bind a socket on the loopback interface; port 0 means any free port."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -29,7 +29,7 @@ def listening(port: int) -> socket.socket:
 def make_server(
     folder: Path | None, port: int = 0, *, compiling: bool = False
 ) -> tuple[uvicorn.Server, list[socket.socket], Address]:
-    """The server, its sockets and its address."""
+    """Return the server, its sockets and its address."""
     sockets = [listening(port), listening(0)]
     address = Address(sockets[0].getsockname()[1], sockets[1].getsockname()[1])
     config = uvicorn.Config(

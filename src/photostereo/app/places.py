@@ -1,4 +1,4 @@
-"""Folders of the user: where the app keeps its small files, where dropped photographs go, what was open lately."""
+"""Folders of the user: the app's state, dropped photographs, recent captures."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from photostereo.io.names import folder_name
 from photostereo.io.safe import read_json
 from photostereo.io.schema import check_facts
 
-#: Captures that are remembered.
+#: Maximum number of recent captures.
 _RECENT = 12
-#: Entries of a folder that are looked at.
+#: Maximum number of folder entries read.
 _LISTED = 2000
 
 
 def state_folder() -> Path:
-    """Where the app remembers recent captures; ``PHOTOSTEREO_STATE`` sets another place."""
+    """Return the folder for the app's state; ``PHOTOSTEREO_STATE`` overrides it."""
     if given := os.environ.get("PHOTOSTEREO_STATE"):
         return Path(given)
     if sys.platform == "win32":
@@ -37,7 +37,7 @@ def state_folder() -> Path:
 
 
 def captures_folder() -> Path:
-    """Where dropped photographs become captures; ``PHOTOSTEREO_CAPTURES`` sets another place."""
+    """Return the folder for dropped photographs; ``PHOTOSTEREO_CAPTURES`` overrides it."""
     if given := os.environ.get("PHOTOSTEREO_CAPTURES"):
         return Path(given)
     pictures = Path.home() / "Pictures"
@@ -45,7 +45,7 @@ def captures_folder() -> Path:
 
 
 def free_place(folder: Path, name: str, suffix: str = "") -> Path:
-    """A path in a folder that nothing has yet: the name, or the name with a number."""
+    """Return an unused path in a folder: the name, or the name with a number."""
     paths = (folder / f"{name}{'' if n == 1 else f'-{n}'}{suffix}" for n in count(1))
     return next(path for path in paths if not path.exists())
 
@@ -57,7 +57,7 @@ def new_capture_folder(name: str) -> Path:
 
 
 def recent_captures() -> list[dict[str, Any]]:
-    """Captures that were open lately and still exist, the last one first."""
+    """List recent captures that still exist, latest first."""
     file = state_folder() / "recent.json"
     try:
         facts = read_json(file, "list of captures", remedy="")
@@ -69,16 +69,16 @@ def recent_captures() -> list[dict[str, Any]]:
 
 
 def remember(folder: Path) -> None:
-    """Put a capture first in the list."""
+    """Put a capture first in the list of recent captures."""
     known = [{"folder": str(folder)}]
     known += [{"folder": e["folder"]} for e in recent_captures() if e["folder"] != str(folder)]
-    with suppress(OSError, PhotostereoError):  # a home that cannot be written: the app works all the same
+    with suppress(OSError, PhotostereoError):  # the app also works if the home folder is read-only
         state_folder().mkdir(parents=True, exist_ok=True)
         write_json(state_folder() / "recent.json", known[:_RECENT])
 
 
 def list_folder(path: Path) -> dict[str, Any]:
-    """Names of the folders in a folder, and how many photographs it holds; no content of any file."""
+    """List the subfolders of a folder and count its photographs; no file content is returned."""
     entries = []
     with os.scandir(path) as found:
         for entry in islice(found, _LISTED):
@@ -99,7 +99,7 @@ def list_folder(path: Path) -> dict[str, Any]:
 
 
 def show_in_folder(path: Path) -> bool:
-    """Open the system's file manager; False if there is none."""
+    """Open the system's file manager; return False if there is none."""
     if sys.platform == "win32":
         command = ["explorer", f"/select,{path}"]
     else:

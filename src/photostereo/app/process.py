@@ -1,4 +1,4 @@
-"""The server's side of a worker process: start it, talk to it in lines of JSON, notice how it ends."""
+"""Server side of a worker process: start it, exchange lines of JSON, detect how it ends."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import Any
 from photostereo.core.errors import PhotostereoError
 
 Event = dict[str, Any]
-#: Bytes of one line: the lights of a thousand photographs take a tenth of it.
+#: Maximum bytes of one line; the lights of a thousand photographs take a tenth of it.
 _LINE = 16 << 20
-#: Lines of the log that are kept.
+#: Number of log lines kept.
 _LOG = 400
-#: Seconds that a canceled task has to stop by itself before its process is ended; loops check every 0.3 s.
+#: Seconds before the process of a canceled task is killed; loops check for cancellation every 0.3 s.
 PATIENCE = 4.0
 
 
 class WorkerProcess:
-    """A process that runs tasks, one after another. ``on_event`` hears of each event of a task, in the server's
+    """A process that runs tasks one after another. ``on_event`` receives each event of a task, in the server's event
     loop; the last one is ``done``, ``failed`` or ``cancelled``.
     """
 
@@ -42,7 +42,7 @@ class WorkerProcess:
         return None if self._process is None else self._process.pid
 
     async def send(self, do: str, answer: asyncio.Future[Event] | None = None, /, **arguments: Any) -> int:
-        """Give it a task; its number. The last event of the task is also the result of ``answer``."""
+        """Send a task and return its number. The last event of the task is also the result of ``answer``."""
         await self.start()
         self._number = number = self._number + 1
         self._tasks[number] = {"task": number, "do": do, "answer": answer, "process": self._process}
@@ -50,7 +50,7 @@ class WorkerProcess:
         return number
 
     async def ask(self, do: str, **arguments: Any) -> dict[str, Any]:
-        """Give it a task and wait for its result; raises a :class:`PhotostereoError` with what went wrong."""
+        """Send a task and wait for its result; raise a :class:`PhotostereoError` if it fails."""
         future: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
         await self.send(do, future, **arguments)
         event = await future
@@ -60,11 +60,11 @@ class WorkerProcess:
         raise PhotostereoError(error["message"], code=error["code"])
 
     def running(self, *kinds: str) -> list[int]:
-        """The numbers of tasks of these kinds that have not ended."""
+        """Return the numbers of running tasks of these kinds."""
         return [number for number, task in self._tasks.items() if task["do"] in kinds]
 
     async def cancel(self, task: int) -> None:
-        """Stop a task: it is asked to, and the process is ended if it does not."""
+        """Cancel a task; kill the process if the task does not stop in time."""
         if task not in self._tasks:
             return
         await self._write({"cancel": task})
@@ -85,14 +85,14 @@ class WorkerProcess:
         await asyncio.gather(*self._readers, return_exceptions=True)
 
     async def start(self) -> None:
-        """Start the process, if it does not run: what it imports takes half a second."""
+        """Start the process if it is not running; its imports take half a second."""
         async with self._starting:
             if self._process is not None and self._process.returncode is None:
                 return
             self._ended = False
             command = (sys.executable, "-m", "photostereo.app.worker")
             pipe = asyncio.subprocess.PIPE
-            own = os.name == "posix"  # Ctrl-C in the terminal is for the server
+            own = os.name == "posix"  # Ctrl-C in the terminal is only for the server
             self._process = await asyncio.create_subprocess_exec(
                 *command, stdin=pipe, stdout=pipe, stderr=pipe, limit=_LINE, start_new_session=own
             )
@@ -104,13 +104,13 @@ class WorkerProcess:
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
             await self._process.stdin.drain()
         except (BrokenPipeError, ConnectionResetError):
-            pass  # its end is reported by _read
+            pass  # _read reports the end of the process
 
     async def _read(self) -> None:
         process = self._process
         assert process is not None and process.stdout is not None
         while line := await process.stdout.readline():
-            if line.endswith(b"\n"):  # else it was killed in the middle of it
+            if line.endswith(b"\n"):  # otherwise it was killed while writing
                 self._receive(json.loads(line))
         code = await process.wait()
         for task in [task for task in self._tasks.values() if task["process"] is process]:
@@ -140,7 +140,7 @@ class WorkerProcess:
 
 
 def end_error(code: int) -> dict[str, Any]:
-    """Why a process ended by itself, in words."""
+    """Describe why a process ended unexpectedly."""
     if code == -9:
         remedy = "Close other programs, or work at a lower resolution."
         message = f"The solver was stopped by the system: out of memory. {remedy}"

@@ -1,4 +1,4 @@
-"""Who may ask the server for what: this machine, this browser, this page; and files of opened folders only."""
+"""Access control of the server: only this machine, this browser and this page; only files of open folders."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from photostereo.io.images import is_image
 from photostereo.io.names import WINDOWS_DEVICES, shortened
 
-#: Nothing outside this machine can connect.
+#: Only this machine can connect.
 LOOPBACK = "127.0.0.1"
-#: Files beside photographs that a drop may hold: lights and their strengths.
+#: Other files accepted with dropped photographs: lights and their strengths.
 _LIGHT_SUFFIXES = (".csv", ".txt", ".json", ".lp")
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where the server is: the app on one port, results, which are pages of their own, on another.
+    """Address of the server: the app on one port, the pages of results on another.
 
-    A page on another port is another origin for the browser: a report that somebody else made can be looked at, but it
-    cannot use the app.
+    For the browser, another port is another origin: a report from an untrusted source can be shown, but it cannot use
+    the app.
     """
 
     port: int
@@ -45,17 +45,17 @@ class Address:
 
     @property
     def url(self) -> str:
-        """What the browser opens."""
+        """The URL that the browser opens."""
         return f"{self.origin}/?token={self.token}"
 
     @property
     def cookie(self) -> str:
-        """Browsers share cookies between the ports of a host: each server has a name of its own."""
+        """Cookie name with the port, because browsers share cookies between the ports of a host."""
         return f"photostereo-{self.port}"
 
     @property
     def headers(self) -> dict[str, str]:
-        """Of every answer of the app: nothing from elsewhere, no foreign frames, no guessing of types."""
+        """Headers of every response of the app: no foreign content, no foreign frames, no MIME sniffing."""
         policy = (
             "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
             f"img-src 'self' blob: data: {self.results_origin}; frame-src {self.results_origin}; "
@@ -73,7 +73,7 @@ class Address:
 
     @property
     def results_headers(self) -> dict[str, str]:
-        """Of every file of a result; a page among them has a policy of its own."""
+        """Headers of every file of a result; a page among them also has its own policy."""
         return {
             "Content-Security-Policy": f"frame-ancestors {self.origin}",
             "X-Content-Type-Options": "nosniff",
@@ -83,7 +83,7 @@ class Address:
 
 
 class Guard:
-    """ASGI middleware: checks ``Host``, ``Origin``, ``Sec-Fetch-Site`` and the token before anything is answered."""
+    """ASGI middleware: checks ``Host``, ``Origin``, ``Sec-Fetch-Site`` and the token before any response."""
 
     def __init__(self, app: ASGIApp, address: Address) -> None:
         self.app, self.address = app, address
@@ -122,11 +122,11 @@ class Guard:
         if site not in ("same-origin", "none") and not (reads and scope["path"] == "/"):
             return PlainTextResponse("Another page may not use the app.", 403)
         if not reads and origin is None:
-            return PlainTextResponse("A change needs to come from the app's own page.", 403)
+            return PlainTextResponse("Changes must come from the app's own page.", 403)
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if scope["path"] == "/" and given:
             if not secrets.compare_digest(given.encode(), address.token.encode()):
-                return PlainTextResponse("This address is of another run of the app. See the terminal.", 403)
+                return PlainTextResponse("This address belongs to another run. See the terminal.", 403)
             answer = RedirectResponse("/", 303)
             week = 7 * 24 * 3600
             answer.set_cookie(
@@ -135,12 +135,12 @@ class Guard:
             return answer
         kept = cookie_parser(headers.get("cookie", "")).get(address.cookie, "")
         if not secrets.compare_digest(kept.encode(), address.token.encode()):
-            return PlainTextResponse("Open the address that the terminal shows: it holds a key.", 401)
+            return PlainTextResponse("Open the address shown in the terminal: it contains a key.", 401)
         return None
 
 
 def harmless_name(name: str) -> str | None:
-    """A name for a dropped file that stays in its folder and on one line; None if such a file is not wanted."""
+    """Return a safe, single-line name for a dropped file, without folders; None if the file type is not accepted."""
     base = re.split(r"[/\\\\]", name)[-1]
     kept = "".join(c if c.isprintable() and c not in '<>:"|?*' else "_" for c in base)
     kept = re.sub("_+", "_", kept).strip(" .")

@@ -1,4 +1,4 @@
-"""The server of the app: routes, and what each answers."""
+"""The server of the app: routes and their responses."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from photostereo.report.serving import PAGE, ResultTiles, is_own, page_text
 from photostereo.results.format_names import FORMAT_NAMES
 from photostereo.solver.methods import find_method, method_names
 
-# Windows may take it for text, and browsers then refuse it.
+# Windows may register it as plain text, which browsers refuse to run.
 mimetypes.add_type("text/javascript", ".js")
 
-#: Bytes of a question in JSON, of a painted mask, of one dropped file, and of all of a drop; and files of a drop.
+#: Maximum bytes of a JSON request, a painted mask, a dropped file and a whole drop; maximum number of files of a drop.
 _JSON_LIMIT, _MASK_LIMIT, _FILE_LIMIT, _DROP_LIMIT, _DROP_FILES = 1 << 20, 32 << 20, 512 << 20, 64 << 30, 1000
-#: Captures that are open at a time; the one that was used least lately is closed.
+#: Maximum number of open captures; the least recently used one is closed.
 _OPEN = 3
 
 
 class App:
-    """The state of the server: open captures, and folders whose files may be served."""
+    """State of the server: open captures, and folders whose files may be served."""
 
     def __init__(self, address: Address, first: Path | None = None) -> None:
         self.address, self.first = address, first
@@ -50,7 +50,7 @@ class App:
         self.spare = WorkerProcess()
 
     async def prepare(self, *, compiling: bool) -> None:
-        """Start the worker of the next capture, and the compilation of what every solve needs, once."""
+        """Start the worker for the next capture and, once, compile the kernels that every solve needs."""
         await self.spare.start()
         stamp = places.state_folder() / f"compiled-{__version__}"
         if not compiling or stamp.exists():
@@ -62,7 +62,7 @@ class App:
             await worker.close()
 
     async def open(self, folder: Path) -> Desk:
-        """Open a folder, or the desk on which it is already."""
+        """Open a folder; return its desk if it is already open."""
         place = folder.expanduser().resolve()
         if not place.is_dir():
             raise CaptureError(f"{place} is not a folder.", code="not-a-folder", file=place)
@@ -90,12 +90,12 @@ class App:
         desk = self.desks.get(request.path_params["desk"])
         if desk is None:
             raise CaptureError("This capture is no longer open.", code="not-open")
-        self.desks[desk.id] = self.desks.pop(desk.id)  # used last
+        self.desks[desk.id] = self.desks.pop(desk.id)  # most recently used
         return desk
 
 
 async def json_of(request: Request) -> dict[str, Any]:
-    """A question in JSON, of limited size."""
+    """Return the JSON object of a request, of limited size."""
     body = await limited(request, _JSON_LIMIT)
     try:
         value = json.loads(body or b"{}")
@@ -107,17 +107,17 @@ async def json_of(request: Request) -> dict[str, Any]:
 
 
 async def limited(request: Request, limit: int) -> bytes:
-    """The body of a request, at most this many bytes."""
+    """Return the body of a request of at most ``limit`` bytes."""
     body = bytearray()
     async for part in request.stream():
         body += part
         if len(body) > limit:
-            raise CaptureError(f"At most {limit >> 20} MB are accepted.", code="too-large", limit=limit)
+            raise CaptureError(f"The limit is {limit >> 20} MB.", code="too-large", limit=limit)
     return bytes(body)
 
 
 def make_app(address: Address, first: Path | None = None, *, compiling: bool = False) -> Starlette:
-    """The application; ``first`` is the folder to open, ``compiling`` whether kernels are compiled meanwhile."""
+    """Make the application; ``first`` is the folder to open, ``compiling`` compiles kernels in the background."""
     state = App(address, first)
 
     async def index(request: Request) -> Response:
@@ -245,7 +245,7 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
     async def download(request: Request) -> Response:
         desk = state.desk(request)
         file = desk.folder / RESULTS / request.path_params["result"] / request.path_params["file"]
-        hidden = any(part.startswith(".") for part in request.url.path.split("/"))  # unfinished
+        hidden = any(part.startswith(".") for part in request.url.path.split("/"))  # unfinished files
         return own_file(desk.folder / RESULTS, file, hidden)
 
     async def result(request: Request) -> Response:
@@ -267,7 +267,7 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
     desk = "/api/c/{desk}"
     routes = [
         Route("/", index),
-        # The report's colors and type are shared.
+        # The app shares the report's colors and fonts.
         Mount(
             "/static", StaticFiles(packages=[("photostereo.app", "static"), ("photostereo.report", "static")])
         ),
@@ -298,7 +298,7 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
 
 
 async def refuse(request: Request, problem: Exception) -> Response:
-    """An error as an answer that the page can show."""
+    """Turn an error into a response that the page can show."""
     if not isinstance(problem, PhotostereoError):
         return JSONResponse({"code": "bad-question", "message": str(problem)}, 400)
     missing = problem.code.startswith(("no-", "not-open"))
@@ -308,7 +308,7 @@ async def refuse(request: Request, problem: Exception) -> Response:
 
 
 def own_file(folder: Path, file: Path, hidden: bool = False) -> Response:
-    """A file for download, if it is one of this folder; links out of it lead nowhere."""
+    """Return a file of this folder for download; links out of the folder are refused."""
     if hidden or not is_own(folder.resolve(), file) or not file.is_file():
         raise CaptureError("There is no such file.", code="no-such-file")
     return FileResponse(file, filename=file.name)
@@ -316,11 +316,11 @@ def own_file(folder: Path, file: Path, hidden: bool = False) -> Response:
 
 @lru_cache(maxsize=4)
 def _tiles(folder: Path, stamp: int) -> ResultTiles:
-    """The tiles of a result; ``stamp`` is the age of its page, 0 without one."""
+    """Return the tiles of a result; ``stamp`` is the modification time of its page, 0 without one."""
     return ResultTiles(folder.resolve(), page_text(folder / PAGE) if stamp else "")
 
 
 def looks_like_a_picture(part: Path, suffix: str) -> bool:
-    """Whether the content of a dropped file is a picture, as its name says; formats without a header that we know pass."""
+    """Whether the content of a dropped file is a picture, as its name says; always True for formats we cannot check."""
     known = {".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".pgm", ".ppm"}
     return suffix.lower() not in known or read_shot(part).frame is not None

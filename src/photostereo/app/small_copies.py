@@ -1,7 +1,7 @@
-"""Small copies of the photographs: pictures for the page, and a small capture on which every correction shows at once.
+"""Small copies of the photographs: pictures for the page, and a small capture that shows every correction at once.
 
-The small capture is an ordinary folder, linear and with the exposures divided out, so that the ordinary pipeline reads
-and solves it within a second. Results never come from it: a solve reads the photographs themselves.
+The small capture is an ordinary folder, linear and divided by the exposures, which the ordinary pipeline reads and
+solves within a second. Final results never come from it: a solve reads the photographs themselves.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from photostereo.lights.files.table import ball_line
 from photostereo.photographs.develop import full_scale, linear_part, upright
 from photostereo.report.pictures import scaled_size, to_srgb
 
-#: Pixels of a small photograph at most, and of all of them together: a correction is to show within a second.
+#: Maximum pixels of a small photograph, and of all together, so that a correction shows within a second.
 MOST_PIXELS, ALL_PIXELS = 400_000, 16_000_000
-#: Long side of a thumbnail.
+#: Longest side of a thumbnail, in pixels.
 THUMBNAIL = 320
-#: Threads: decoding is the longest part, and memory grows with them.
+#: Threads for decoding, the slowest part; memory grows with their number.
 _THREADS = 2
 _REDUCED = {8: cv2.IMREAD_REDUCED_COLOR_8, 4: cv2.IMREAD_REDUCED_COLOR_4, 2: cv2.IMREAD_REDUCED_COLOR_2}
-#: A linear photograph is brightened for the eye so that its bright parts reach this, by at most this factor.
+#: Linear photographs are brightened for display until their bright parts reach this value, by at most this factor.
 _WHITE, _BRIGHTEN = 0.85, 12.0
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Between the photographs and their small copies."""
+    """Scale between the photographs and their small copies."""
 
     full: tuple[int, int]
     small: tuple[int, int]
 
     @classmethod
     def of(cls, full: tuple[int, int], count: int) -> Scale:
-        """For a number of photographs with this height and width."""
+        """Return the scale for ``count`` photographs of this height and width."""
         pixels = full[0] * full[1]
         factor = min(1.0, (min(MOST_PIXELS, ALL_PIXELS / max(count, 1)) / pixels) ** 0.5)
         return cls(full, (max(8, round(full[0] * factor)), max(8, round(full[1] * factor))))
@@ -61,7 +61,7 @@ class Scale:
         return self.small[1] / self.full[1]
 
     def circle(self, circle: Sequence[float], *, up: bool) -> tuple[float, float, float]:
-        """A circle (column, row, radius) in the small copies, or back in the photographs."""
+        """Convert a circle (column, row, radius) to the small copies or, with ``up``, to the photographs."""
         s = 1 / self.factor if up else self.factor
         x, y, radius = circle
         return ((x + 0.5) * s - 0.5, (y + 0.5) * s - 0.5, radius * s)
@@ -69,16 +69,16 @@ class Scale:
 
 @dataclass(frozen=True)
 class SmallCopies:
-    """Where the small copies of a capture are."""
+    """The small copies of a capture."""
 
     work: Path  #: a temporary folder: ``thumbs/`` and ``views/`` for the page, ``small/`` for the pipeline
-    name: str  #: of the capture
+    name: str  #: name of the capture
     scale: Scale  #: between photographs and copies
     focal: float | None = None  #: focal length in pixels of the copies, if it is known
 
     @classmethod
     def of(cls, found: Found, work: Path) -> SmallCopies:
-        """The place for the copies of these photographs."""
+        """Set up the copies of these photographs."""
         shots = [found.heads[file] for file in found.files]
         frames = Counter(shot.frame for shot in shots if shot.frame is not None)
         frame: Any = frames.most_common(1)[0][0] if frames else decode_image(found.files[0]).shape[:2]
@@ -97,15 +97,15 @@ class SmallCopies:
         return np.asarray(small >= 0.5)
 
     def enlarge_mask(self, mask: NDArray[Any]) -> NDArray[np.uint8]:
-        """A mask of the copies as one of the photographs, with smooth outlines."""
+        """Scale a mask of the copies to the photographs, with smooth outlines."""
         large = cv2.resize(mask.astype(np.float32), self.scale.full[::-1], interpolation=cv2.INTER_CUBIC)
         return np.where(large >= 0.5, 255, 0).astype(np.uint8)
 
     def make(self, found: Found, control: Control) -> Iterator[dict[str, Any]]:
-        """Copy photographs one after another; what is known of each.
+        """Copy the photographs; yield facts about each.
 
-        Yields for each photograph its ``number``, ``name``, ``size`` and the share of ``clipped`` values; or an
-        ``error`` if it cannot be decoded.
+        The facts are ``number``, ``name``, ``size`` and the share of ``clipped`` values, or an ``error`` if the
+        photograph cannot be decoded.
         """
         shots = [found.heads[file] for file in found.files]
         work, scale = self.work, self.scale
@@ -148,7 +148,7 @@ class SmallCopies:
         self._write_lights(found)
 
     def _write_lights(self, found: Found) -> None:
-        """The light file for the copies; positions follow their scale."""
+        """Write the light file of the copies, with scaled positions."""
         table = found.lights
         if table is None:
             return
@@ -160,7 +160,7 @@ class SmallCopies:
         if table.positions is not None:
             unit = 1.0 if table.unit == "widths" else self.scale.factor
             kind = {"pixels": "position"}.get(table.unit, table.unit)
-            if table.unit == "mm":  # a pixel of the copies shows more
+            if table.unit == "mm":  # a pixel of the copies covers more
                 kind, unit = (
                     ("mm", 1.0) if table.pixel_size is None else ("position", unit / table.pixel_size)
                 )
@@ -179,12 +179,12 @@ class SmallCopies:
 
 
 def small_name(name: str) -> str:
-    """The name of a photograph's small copy: of a format that is read at once."""
+    """Return the name of the small copy of a photograph, in a format that is fast to read."""
     return f"{name}.ppm"
 
 
 def _decoded(file: Path, shot: Shot, scale: Scale) -> NDArray[np.float32]:
-    """Linear values of a photograph, decoded no larger than needed."""
+    """Decode a photograph to linear values, no larger than needed."""
     factor = next((n for n in _REDUCED if n * scale.factor <= 1.0), 1)
     if file.suffix.lower() in (".jpg", ".jpeg") and factor > 1:
         data = np.frombuffer(read_bytes(file, "image"), np.uint8)
@@ -192,7 +192,7 @@ def _decoded(file: Path, shot: Shot, scale: Scale) -> NDArray[np.float32]:
         if stored is not None:
             return linear_part(stored[..., ::-1], srgb=shot.srgb)
     stored = decode_image(file)
-    if factor > 1:  # averaged first: the curve of a large photograph takes longer than its pixels
+    if factor > 1:  # average first: linearizing the full size would take longer
         rows, cols = stored.shape[0] // factor, stored.shape[1] // factor
         stored = cv2.resize(stored, (cols, rows), interpolation=cv2.INTER_AREA)
     if stored.dtype.kind == "f":
@@ -205,7 +205,7 @@ def _shrunk(linear: NDArray[np.float32], size: tuple[int, int]) -> NDArray[np.fl
 
 
 def _sixteen_bits(linear: NDArray[np.float32]) -> bytes:
-    """As PGM or PPM."""
+    """Encode as 16-bit PGM or PPM."""
     values = np.rint(np.clip(linear, 0, 1) * 65535).astype(">u2")
     kind = b"P5" if values.ndim == 2 else b"P6"
     return kind + f" {values.shape[1]} {values.shape[0]} 65535\n".encode() + values.tobytes()

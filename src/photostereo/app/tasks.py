@@ -1,4 +1,4 @@
-"""What a worker can do: copy photographs, look at a capture, solve it, export a result."""
+"""Tasks of a worker: copy photographs, analyze a capture, solve it, export a result."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from photostereo.solver.reconstruction import Reconstruction
 if TYPE_CHECKING:
     from photostereo.app.worker import Reporter
 
-#: Codes of errors about lights: the photographs can be shown all the same.
+#: Prefixes of error codes about lights; the photographs can still be shown.
 _ABOUT_LIGHTS = ("light", "bad-edits", "no-lights", "photograph-without-light")
 
 #: Estimated lights of the small copies.
@@ -54,21 +54,21 @@ _ESTIMATED = "estimated.csv"
 
 @dataclass(eq=False)
 class OpenCapture:
-    """A capture whose small copies are looked at, and what was found in them and is not searched for again."""
+    """A capture with its small copies, and cached results of their analysis."""
 
     folder: Path
     found: Found
-    problem: str  #: what is wrong with the light file
+    problem: str  #: problem with the light file
     copies: SmallCopies
-    pipeline: Pipeline  #: of the copies; stages that did not change are kept
+    pipeline: Pipeline  #: pipeline of the copies; unchanged stages are kept
     version: int = 0
     circle: tuple[float, float, float] | None = None  #: the ball
-    #: Masks that were found (by the word that asks for them) or read from files.
+    #: Masks that were detected (by their keyword) or read from files.
     masks: dict[Any, NDArray[np.bool_]] = field(default_factory=dict)
     mask_notes: list[Any] = field(default_factory=list)
     faults: dict[str, str] | None = None  #: photographs that cannot be used
-    moved: frozenset[str] = frozenset()  #: displaced ones
-    ambient: Path | None = None  #: the one that was taken with the light off
+    moved: frozenset[str] = frozenset()  #: displaced photographs
+    ambient: Path | None = None  #: the photograph taken with the light off
     estimated: dict[str, str] = field(default_factory=dict)  #: lines of a light file
     estimated_for: tuple[Any, Any] = (None, None)
 
@@ -81,9 +81,9 @@ class OpenCapture:
         return cls(folder, found, problem, copies, pipeline)
 
     def look(self, control: Reporter) -> dict[str, Any]:
-        """Show lights, mask and a glance at the normals, each as soon as it is known; what was noticed.
+        """Send lights, mask and a quick view of the normals, each as soon as it is known; return the findings.
 
-        Estimating lights takes seconds: a correction is shown with those that are known, then with new ones.
+        Estimating lights takes seconds, so a correction is shown with the known lights first, then with new ones.
         """
         edits = read_edits(self.folder)
         if (edits.lights, edits.circle) != self.estimated_for:
@@ -107,7 +107,7 @@ class OpenCapture:
         notes: list[Any] = list(capture.origin.notes) if capture.origin else []
         about = [note for note in notes if as_finding(note).code in ABOUT_MASK]
         chosen = read_edits(self.folder).mask
-        if chosen in (None, "auto"):  # said when it was found
+        if chosen in (None, "auto"):  # its notes are only given when it is detected
             about = self.mask_notes = about or self.mask_notes
             self.masks.setdefault(chosen, capture.mask)
         share = float(capture.mask.mean())
@@ -129,12 +129,12 @@ class OpenCapture:
         if capture.origin.calibration is not None and not read_edits(self.folder).moved_lights:
             head, *rows = lights_table(capture.origin.calibration).splitlines()[1:]
             self.estimated |= {row.split(",")[0]: row for row in rows}
-            nowhere = ball_line(Circle(-9, -9, 1))  # so that no ball is searched for, which takes a second
+            nowhere = ball_line(Circle(-9, -9, 1))  # skips the search for a ball, which takes a second
             lines = [nowhere, head, *self.estimated.values(), ""]
             write_text(self.copies.capture / _ESTIMATED, "\n".join(lines))
 
     def _judge(self, control: Reporter) -> bool:
-        """Look once for faults of all photographs, whoever left some out; True if others are used from now on."""
+        """Check all photographs for faults, once, even those left out; return True if the selection changes."""
         if self.faults is not None:
             return False
         pipeline = Pipeline(self.copies.capture, method="ls", edits=False, control=control)
@@ -147,10 +147,10 @@ class OpenCapture:
         return "mismatched" in self.faults.values()
 
     def corrected(self, control: Reporter, *, guess: bool = False) -> Pipeline:
-        """The pipeline of the small copies with the present corrections; with a guess, the lights last estimated."""
+        """Pipeline of the small copies with the current corrections; with ``guess``, with the last estimated lights."""
         edits = read_edits(self.folder)
         kept = self.ambient is not None and original(self.ambient.name) in edits.keep
-        if self.faults is not None:  # no photograph is judged again
+        if self.faults is not None:  # do not check photographs again
             unused = {*edits.leave_out, *(set(self.faults) - set(edits.keep))}
             every = tuple(file.name for file in self.found.files)
             edits = replace(edits, leave_out=tuple(sorted(unused)), keep=every)
@@ -170,7 +170,7 @@ class OpenCapture:
         )
 
     def _mask(self, chosen: str | None) -> Any:
-        """The chosen mask in the size of the copies, or the word that asks for one."""
+        """Return the chosen mask in the size of the copies, or the keyword of a mask to detect."""
         if chosen in ("bright", "full"):
             return chosen
         if chosen == "auto":
@@ -186,7 +186,7 @@ class OpenCapture:
 
 
 class Tasks:
-    """The tasks of one worker, and the capture that is open in it."""
+    """Tasks of one worker, and its open capture."""
 
     def __init__(self) -> None:
         self.open: OpenCapture | None = None
@@ -206,7 +206,7 @@ class Tasks:
         return {"full": copies.scale.full[::-1], "small": copies.scale.small[::-1]}
 
     def _at(self, folder: str, work: str) -> OpenCapture:
-        """The open capture; another process may have made its copies."""
+        """Return the open capture; another process may have made its copies."""
         self.open = self.open or OpenCapture.at(Path(folder), Path(work))
         return self.open
 
@@ -214,7 +214,7 @@ class Tasks:
         return {"findings": self._at(folder, work).look(control)}
 
     def do_circle(self, folder: str, work: str, circle: list[float], control: Reporter) -> dict[str, Any]:
-        """The lights that follow from a circle, as it is being dragged; nothing is kept."""
+        """Return the lights for a circle while it is being dragged; nothing is stored."""
         opened = self._at(folder, work)
         stack = opened.corrected(control).loaded.gray()
         at = Circle(*opened.copies.scale.circle(circle, up=False))
@@ -223,7 +223,7 @@ class Tasks:
         return {"lights": lights_facts(opened, calibration.lights, calibration)}
 
     def do_paint(self, folder: str, work: str, picture: str, control: Reporter) -> dict[str, Any]:
-        """Keep a mask that was painted on the small copies: a file of its own beside the photographs."""
+        """Store a mask painted on the small copies as a file beside the photographs."""
         copies, edits = self._at(folder, work).copies, read_edits(folder)
         small, _ = mask_from_values(decode_image(Path(picture)), "The painted mask", copies.scale.small)
         name = edits.mask if edits.mask and edits.mask.startswith(MASK_STEM) else ""
@@ -235,7 +235,7 @@ class Tasks:
     def do_preview(self, folder: str, work: str, out: str, method: str, control: Reporter) -> dict[str, Any]:
         """Solve the small copies and write a result folder."""
         pipeline = self._at(folder, work).corrected(control)
-        # To look at, not to take along: no meshes.
+        # A preview is only viewed, so it needs no meshes.
         pipeline.configure(method=method, strengths="auto", surface=SurfaceChoice(formats=()))
         shutil.rmtree(out, ignore_errors=True)
         try:
@@ -252,7 +252,7 @@ class Tasks:
         shown: Mapping[str, Any],
         control: Reporter,
     ) -> dict[str, Any]:
-        """Solve a capture as the command line does; what the page showed otherwise (``shown``) is said."""
+        """Solve a capture as the command line does; report differences from what the page showed (``shown``)."""
         pipeline = Pipeline(folder, control=control, **settings)
         control.emit("said", said=differences(pipeline.capture, shown))
         written = pipeline.write(out, command=command)
@@ -266,18 +266,18 @@ class Tasks:
         return {"files": facts["files"]}
 
     def do_save_lights(self, folder: str, work: str, target: str, control: Reporter) -> dict[str, Any]:
-        """Find the lights in the photographs themselves and write them as a light file."""
+        """Estimate the lights from the full-size photographs and write a light file."""
         origin = Pipeline(folder, method="ls", control=control).capture.origin
         if origin is None or origin.calibration is None:
             raise CaptureError("The lights are already in a file.", code="output-exists")
         write_lights(origin.calibration, Path(target))
         edits = read_edits(folder)
-        if edits.mask is None:  # beside a light file the whole frame would be the object
+        if edits.mask is None:  # with a light file, the default object would be the whole frame
             write_edits(folder, replace(edits, mask="auto"))
         return {"file": Path(target).name}
 
     def do_compile(self, stamp: str, control: Reporter) -> dict[str, Any]:
-        """Solve something tiny, so that a new user's first solve need not wait for compilers."""
+        """Solve a tiny capture, so that the first real solve does not wait for compilation."""
         getattr(os, "nice", int)(10)
         with tempfile.TemporaryDirectory() as home:
             place = self.do_example(f"{home}/figure", control, size=64)["folder"]
@@ -288,7 +288,7 @@ class Tasks:
         return {}
 
     def do_example(self, folder: str, control: Reporter, size: int = 400) -> dict[str, Any]:
-        """Photograph the figure of the demo."""
+        """Render the example capture, the figure of the demo, if it does not exist."""
         if not (Path(folder) / "filenames.txt").is_file():
             control.stage("example")
             lights = dome_lights(20)
@@ -299,7 +299,7 @@ class Tasks:
 
 
 def find_photographs(folder: Path) -> tuple[Found, str]:
-    """The photographs of a folder, those that are left out included; and what is wrong with the light file."""
+    """Find the photographs of a folder, including those left out; also return any problem with the light file."""
     try:
         chosen = read_edits(folder).lights
         found = find_capture(
@@ -317,5 +317,5 @@ def find_photographs(folder: Path) -> tuple[Found, str]:
 
 
 def brief(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page shows of a summary."""
+    """Return the part of a summary that the page shows."""
     return {name: summary.get(name) for name in ("expected_error", "seconds")}

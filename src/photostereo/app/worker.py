@@ -1,6 +1,6 @@
-"""A process that runs tasks for the app: reads them as lines of JSON, writes events as lines of JSON.
+"""Worker process of the app: reads tasks and writes events, both as lines of JSON.
 
-It ends when its input ends, so that no worker outlives the server.
+It exits when its input ends, so no worker outlives the server.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from photostereo.core.control import Cancelled, Control, Iteration, Pace
 from photostereo.core.errors import PhotostereoError
 from photostereo.io.json_text import json_text
 
-#: Progress is reported at most this often, in seconds.
+#: Minimum time between progress reports, in seconds.
 _INTERVAL = 0.1
 
 
 class Reporter(Control):
-    """Sends progress of one task to the server."""
+    """Sends the progress of one task to the server."""
 
     def __init__(self, emit: Callable[..., None]) -> None:
         self.emit = emit
@@ -64,15 +64,15 @@ def run_task(handler: Callable[..., Any], arguments: dict[str, Any], control: Re
     except PhotostereoError as problem:
         emit("failed", error=problem.as_dict("app"))
     except MemoryError:
-        emit("failed", error={"code": "out-of-memory", "message": "There is not enough memory."})
+        emit("failed", error={"code": "out-of-memory", "message": "Not enough memory."})
     except Exception as problem:
         traceback.print_exc()
-        message = f"An internal error ({type(problem).__name__}: {problem}). The log has the details."
+        message = f"Internal error ({type(problem).__name__}: {problem}). See the log for details."
         emit("failed", error={"code": "internal", "message": message})
 
 
 def main(lines: IO[bytes], out: IO[bytes]) -> None:
-    """Run the tasks of a stream until it ends."""
+    """Run tasks from a stream until it ends."""
     waiting: queue.Queue[dict[str, Any] | None] = queue.Queue()
     controls: dict[int, Reporter] = {}
     writing = threading.Lock()
@@ -98,7 +98,7 @@ def main(lines: IO[bytes], out: IO[bytes]) -> None:
         for control in list(controls.values()):
             control.cancel()
         waiting.put(None)
-        threading.Timer(0.8, os._exit, [1]).start()  # whatever still runs
+        threading.Timer(0.8, os._exit, [1]).start()  # stop whatever is still running
 
     threading.Thread(target=listen, daemon=True).start()
     tasks = Tasks()
@@ -112,7 +112,7 @@ if __name__ == "__main__":
     from photostereo.runtime.threads import shorten_spinning
 
     shorten_spinning()
-    # What libraries print goes to the log, not between the events.
+    # Redirect output of libraries to the log, away from the events.
     events = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     main(sys.stdin.buffer, events)

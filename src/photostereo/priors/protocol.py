@@ -1,6 +1,6 @@
 """The interface of a prior on the normals.
 
-A prior adds to a model's data cost what it knows of normal maps, with unknowns s of its own:
+A prior adds its knowledge of normal maps to a model's data cost, with its own unknowns s:
 
     minimize  Σ_pixels data(n, u)  +  prior(n, s)
 
@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.runtime.arrays import Array
 
-#: What a prior carries from one iteration to the next: arrays by name, updated in place.
+#: State of a prior between iterations: arrays by name, updated in place.
 PriorState = dict[str, Array]
-#: What bands of a large capture take over from the sample after one update: arrays by name.
+#: Arrays by name that the bands of a large capture take over from the sample after an update.
 Lesson = dict[str, NDArray[Any]]
 
 
@@ -36,46 +36,46 @@ class Domain:
     """The pixels that a prior is built for."""
 
     mask: NDArray[np.bool_]  #: (H, W) bool
-    #: if not 0, the picture consists of square crops of ``side`` rows, one below the other, that are not
-    #: neighbors of each other: a sample of a larger picture
+    #: if not 0, the picture is a sample of a larger one: square crops of ``side`` rows, stacked vertically, which
+    #: are not neighbors of each other
     side: int = 0
 
 
 class Prior(Protocol):
-    """What :class:`~photostereo.solver.problem.Problem` needs of a prior.
+    """Interface of a prior for :class:`~photostereo.solver.problem.Problem`.
 
-    Normals are (N, 3), one row per mask pixel; with a leading axis, several problems descend at once. Arrays are NumPy's
-    or torch's. All costs include the weight of the prior.
+    Normals are (N, 3), one row per mask pixel; with a leading axis, several problems descend at once. Arrays are NumPy
+    arrays or torch tensors. All costs include the weight of the prior.
     """
 
     def begin(self, normals: Array) -> PriorState:
-        """The first state. A saved state must have these names, shapes and types to be resumed."""
+        """Return the initial state. A saved state must match its names, shapes and types to be resumed."""
         return {}
 
     def update(self, state: PriorState, normals: Array, iteration: int, control: Control = SILENT) -> None:
-        """Improve the prior's own unknowns at fixed normals, in place; iterations count from 0."""
-        return  # a prior may have none
+        """Update the prior's own unknowns at fixed normals, in place; iterations count from 0."""
+        return  # nothing to do without unknowns
 
     def pull(self, state: PriorState, normals: Array) -> tuple[Array, Array]:
-        """w (N,) and q (N, 3) of the bound at these normals; the caller may overwrite q."""
+        """Return w (N,) and q (N, 3) of the bound at these normals; the caller may overwrite q."""
         ...
 
     def follow(self, state: PriorState, change: Array) -> None:
-        """Bring the state up to date after the normals have changed by ``change`` (N, 3)."""
+        """Update the state after the normals have changed by ``change`` (N, 3)."""
         return  # nothing to do if the state does not depend on the normals
 
     def cost(self, state: PriorState, normals: Array) -> dict[str, Array]:
-        """The terms of the prior by name; their sum is its cost."""
+        """Return the terms of the prior by name; their sum is its cost."""
         ...
 
     def record(self, state: PriorState) -> dict[str, Array]:
-        """Further figures of an iteration by name."""
+        """Return further figures of an iteration by name."""
         return {}
 
     def results(self, state: PriorState) -> dict[str, NDArray[Any]]:
-        """What to keep of the state with the result, by name."""
+        """Return the parts of the state to keep with the result, by name."""
         return {}
 
     def lesson(self, state: PriorState) -> Lesson:
-        """What a band must take over in the same iteration if this prior learns on a sample."""
+        """Return what a band must take over in the same iteration if this prior learns on a sample."""
         return {}

@@ -1,4 +1,4 @@
-"""Every prior: this package's and those of other packages."""
+"""Registry of all priors, including those of other packages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from photostereo.core.errors import require_known
 from photostereo.core.plugins import registered
 from photostereo.priors.entry import PriorEntry
 
-#: The folders here. To add a prior, write one with an ``entry.py`` and name it.
+#: Folders of this package. To add a prior, write a folder with an ``entry.py`` and list it here.
 FOLDERS = ("dictionary", "smoothness")
 
 
@@ -25,7 +25,7 @@ def registered_priors() -> dict[str, PriorEntry]:
 
 
 def find_prior(name: str) -> PriorEntry:
-    """The prior of that name, or an error that lists the known ones."""
+    """Return a prior by name, or raise an error that lists the known ones."""
     known = registered_priors()
     require_known(name, known, "prior")
     return known[name]

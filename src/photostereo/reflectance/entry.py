@@ -1,4 +1,4 @@
-"""What the registry knows of a reflectance model."""
+"""Registry entry of a reflectance model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class NoParameters:
 
 @dataclass(frozen=True)
 class Look:
-    """How a method appears in figures: its name in the literature, a color and a marker."""
+    """Appearance of a method in figures: its name in the literature, a color and a marker."""
 
     label: str
     color: str = ""
@@ -29,46 +29,44 @@ class Look:
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """A reflectance model as users see it."""
+    """A reflectance model, as presented to users."""
 
-    #: As users type it, and in words.
+    #: Name for commands, and title.
     name: str
     title: str
     assumes: str  #: When to use it, one line.
     #: ``"package.module:Class"`` of a :class:`.Model`; imported when it is first used.
     model: str
-    citation: str  #: Where it comes from.
+    citation: str  #: Reference.
     look: Look  #: Label, color and marker in figures.
     #: A dataclass of fields made by :mod:`photostereo.core.parameters`.
     parameters: type = NoParameters
     exact: bool = True  #: Recovers a noise-free, shadow-free Lambertian scene to rounding.
-    #: How far, in degrees, from exact the contract suite lets it be on that scene.
+    #: Largest error on that scene that the contract suite accepts, in degrees.
     tolerance: float = 1e-3
-    #: What the model is also given, beyond gray pixels and lights: ``"colors"`` (N, d, 3) where the photographs have
-    #: them, the ``"mask"``, the ``"noise"`` of each pixel (:class:`photostereo.diagnosis.noise.PixelNoise`), the
-    #: ``"surroundings"`` of pixels that are not the whole object (:meth:`.Model.see_whole`), and the ``"fall_off"`` (N, d)
-    #: that the intensities of near lights were divided by; keyword arguments of these names.
+    #: Additional inputs of the model besides gray pixels and lights, passed as keyword arguments: ``"colors"`` (N, d, 3)
+    #: if the photographs have them, the ``"mask"``, the ``"noise"`` of each pixel
+    #: (:class:`photostereo.diagnosis.noise.PixelNoise`), the ``"surroundings"`` of pixels that are not the whole object
+    #: (:meth:`.Model.see_whole`), and the ``"fall_off"`` (N, d) by which the intensities of near lights were divided.
     sees: tuple[str, ...] = ()
-    workspace: int = (
-        0  #: Bytes for each intensity of a pixel that the model needs beside it while it is built.
-    )
-    divisible: bool = True  #: Can be solved in parts; a model that compares all pixels cannot.
-    #: Defaults of parameters that differ if there is a prior.
+    workspace: int = 0  #: Additional bytes per intensity of a pixel while the model is built.
+    divisible: bool = True  #: Whether it can be solved in parts; a model that compares all pixels cannot.
+    #: Defaults of parameters that differ with a prior.
     with_prior: Mapping[str, Any] = field(default_factory=dict)
-    on_gpu: bool = False  #: Takes torch tensors as well as NumPy arrays, and so runs on a GPU.
+    on_gpu: bool = False  #: Accepts torch tensors as well as NumPy arrays, and so runs on a GPU.
 
     def declared(self, *, with_prior: bool) -> tuple[Parameter, ...]:
-        """The parameters that mean something with a prior, or without one."""
+        """Return the parameters that apply with a prior, or without one."""
         other = "alone" if with_prior else "prior"
         return tuple(p for p in parameters_of(self.parameters) if p.when != other)
 
     def build(self, pixels: Array, lights: Array, **options: Any) -> Model:
-        """The model of these pixels."""
+        """Build the model of these pixels."""
         return self.kind(pixels, lights, **options)
 
     @property
     def kind(self) -> Callable[..., Model]:
-        """The class of the model, or what makes one."""
+        """The class of the model, or its factory."""
         module, _, name = self.model.partition(":")
         try:
             found: Callable[..., Model] = getattr(import_module(module), name)
@@ -86,6 +84,6 @@ class ModelEntry:
         return bool(getattr(self.kind, "joins", False)) and not self.sees
 
     def join(self, parts: Sequence[Model]) -> Model:
-        """The model of the pixels of all parts."""
+        """Return the model of the pixels of all parts."""
         joined: Model = self.kind.join(parts)  # type: ignore[attr-defined]
         return joined

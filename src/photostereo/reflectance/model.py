@@ -4,12 +4,12 @@ Every method minimizes
 
     Σ_pixels data(n_px, u_px)  +  prior(n, s)
 
-over the scaled normals n = albedo × normal (N × 3), the model's own unknowns u and, with a prior, that prior's unknowns
-s. With s fixed the prior is bounded by a term for each pixel alone (:mod:`photostereo.priors.protocol`):
+over the scaled normals n = albedo × normal (N × 3), the model's own unknowns u and, with a prior, the prior's unknowns
+s. With s fixed, the prior is bounded by a separate term for each pixel (:mod:`photostereo.priors.protocol`):
 
     w |n|² − 2 n·q + constant.
 
-So a model never sees neighbors. It gets (w, q) and answers with the exact minimizer over its own pixel. A new model is
+So a model never sees neighbors. It gets (w, q) and returns the exact minimizer over its own pixel. A new model is
 one folder with a subclass of :class:`Model` and one registry line, and works with every prior.
 """
 
@@ -32,43 +32,43 @@ Unknowns = dict[str, Array]
 
 @dataclass(frozen=True)
 class Fit:
-    """A model's own answer, without a prior."""
+    """Solution of a model without a prior."""
 
     normals: Array  #: (N, 3) albedo × normal
-    unknowns: Unknowns = field(default_factory=dict)  #: The model's own unknowns at the answer.
+    unknowns: Unknowns = field(default_factory=dict)  #: The model's own unknowns at the solution.
     iterations: int = 0  #: 0 for a closed form
     converged: bool = True  #: Whether every pixel met the model's tolerance.
 
 
 class Whole(Protocol):
-    """What a model knows of a whole object."""
+    """Information of a model about a whole object."""
 
     def at(self, rows: NDArray[Any], columns: NDArray[Any]) -> Any:
-        """The same for some of its pixels, by their rows and columns in the picture."""
+        """Return it for some pixels, by their rows and columns in the picture."""
 
 
 class Model(ABC):
-    """What a :class:`~photostereo.solver.problem.Problem` needs of a reflectance model.
+    """Interface of a reflectance model for :class:`~photostereo.solver.problem.Problem`.
 
-    A model is built from ``(pixels, lights, **parameters)``: (N, d) intensities of order one and the lights, unit columns
-    (3, d) that all pixels share or (N, 3, d) of each pixel, seen along (0, 0, 1) in either case
-    (:mod:`photostereo.runtime.illumination` has the products). Four members have to be written; the others have defaults
-    that serve a model without unknowns of its own. The module's text explains the symbols.
+    A model is built from ``(pixels, lights, **parameters)``: (N, d) intensities of order one, and unit lights as columns,
+    (3, d) shared by all pixels or (N, 3, d) per pixel, with the view direction (0, 0, 1) in either case
+    (:mod:`photostereo.runtime.illumination` has the products). Four members are required; the defaults of the others suit
+    a model without unknowns of its own. The module docstring explains the symbols.
     """
 
-    #: Whether the model keeps sums of each pixel's photographs and lets go of these: see :meth:`join`.
+    #: Whether the model keeps only sums over each pixel's photographs: see :meth:`join`.
     joins: ClassVar[bool] = False
-    #: Whether its normals answer to noise in a way of their own, so that it has to be tried how: see
+    #: Whether its normals respond to noise in a way specific to the model, which must be measured: see
     #: :mod:`photostereo.solver.tried_noise`.
     bends: ClassVar[bool] = False
-    #: Whether a pixel's own curve makes more or less of an intensity, and of its noise, than its neighbors' curves do.
+    #: Whether each pixel has its own curve, which scales its intensities and their noise differently from its neighbors'.
     scales_noise: ClassVar[bool] = False
-    #: Whether its maps have a value for every photograph: bands do not ask for those.
+    #: Whether its maps have a value for every photograph; bands skip such maps.
     maps_photographs: ClassVar[bool] = False
 
     @classmethod
     def join(cls, parts: Sequence[Any]) -> Model:
-        """One model of the pixels of all parts, in their order; for models that keep sums and no photographs."""
+        """Join the pixels of all parts, in order, in one model; for models that keep sums and no photographs."""
         raise NotImplementedError(f"{cls.__name__} keeps its photographs.")
 
     @classmethod
@@ -82,20 +82,20 @@ class Model(ABC):
         colors: Array | None = None,
         **parameters: Any,
     ) -> Whole | None:
-        """What parts of an object have to know of all of it, from small photographs; their pixels lie in ``mask``.
+        """Return what parts of an object must know about the whole, from small photographs with pixels in ``mask``.
 
-        ``whole`` is the mask of the photographs in full. A model that is given something here has the keyword
-        ``surroundings`` for what it is at its pixels.
+        ``whole`` is the mask of the full-size photographs. A model that returns something here accepts the keyword
+        ``surroundings``, the value at its pixels.
         """
         return None
 
     @property
     def noise(self) -> float | None:
-        """Noise of one intensity that the model counts as noise, or None: then that of least squares is estimated."""
+        """Noise of one intensity as the model sees it; if None, that of least squares is estimated."""
         return None
 
     def excess_variance(self, unknowns: Unknowns) -> float:
-        """The variance of the model's own normals over that of least squares with its mean Hessian, σ² H⁻¹."""
+        """Ratio of the variance of the model's normals to that of least squares with its mean Hessian, σ² H⁻¹."""
         return 1.0
 
     @property
@@ -104,55 +104,55 @@ class Model(ABC):
         return False
 
     def lead(self, captured: int) -> None:  # noqa: B027  (most models have nothing to learn)
-        """This is a model of the sample of a capture with this many pixels, whose parts will :meth:`adopt` it."""
+        """Declare this a model of the sample of a capture of ``captured`` pixels; its parts will :meth:`adopt` it."""
 
     def adopt(self, sample: Model) -> None:  # noqa: B027  (most models measure nothing on the whole capture)
-        """Take over what was measured once for the whole capture from a model of its sample, before anything else."""
+        """Take over measurements for the whole capture from the model of its sample, before anything else."""
 
     @abstractmethod
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
-        """How firmly the photographs hold n: the 3 × 3 mean over pixels of H, data = nᵀH n − 2 hᵀn + ...;
-        NumPy."""
+        """Mean over pixels of the 3 × 3 matrix H in data = nᵀH n − 2 hᵀn + ...: how strongly the photographs
+        constrain n; a NumPy array."""
 
     @abstractmethod
     def alone(self, control: Control) -> Fit:
-        """The model's minimizer without a prior."""
+        """Return the model's minimizer without a prior."""
 
     def start(self, control: Control) -> tuple[Array, Unknowns]:
-        """Where block coordinate descent with a prior begins."""
+        """Return the starting point of block coordinate descent with a prior."""
         fit = self.alone(control)
         return fit.normals, fit.unknowns
 
     @abstractmethod
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
-        """Exact minimizer over n of ``data + w |n|² − 2 n·q``, with the unknowns fixed or eliminated.
+        """Return the exact minimizer over n of ``data + w |n|² − 2 n·q``, with the unknowns fixed or eliminated.
 
         ``weight`` (N,) is w and ``pull`` (N, 3) is q; both may have a leading axis of problems.
         """
 
     def quadratic(self, unknowns: Unknowns) -> tuple[Array, Array] | None:
-        """H (N, 6) or, if all pixels share it, (1, 6) and h (N, 3) of ``data = nᵀH n − 2 hᵀn + constant`` at fixed
-        or eliminated unknowns: constraints on n are then cheap. H is xx, xy, xz, yy, yz, zz, or (N, 1) if it is a multiple
-        of the identity; None for another cost."""
+        """Return H (N, 6), or (1, 6) if all pixels share it, and h (N, 3) of ``data = nᵀH n − 2 hᵀn + constant`` at fixed
+        or eliminated unknowns, which makes constraints on n cheap. H is xx, xy, xz, yy, yz, zz, or (N, 1) for a multiple
+        of the identity; None if the cost has another form."""
         return None
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
-        """Minimizer (or a step that does not raise the cost) over the model's own unknowns at fixed n."""
+        """Minimize over the model's own unknowns at fixed n, or take a step that does not increase the cost."""
         return unknowns
 
     @abstractmethod
     def cost(self, normals: Array, unknowns: Unknowns) -> Array:
-        """The data cost, summed over the pixels; a number, or an array of the same kind that holds one."""
+        """Return the data cost, summed over the pixels, as a number or a zero-dimensional array of the same kind."""
 
     def misfit(self, normals: Array, unknowns: Unknowns) -> Array | None:
-        """(N,) the pixel's data cost at its own normals per degree of freedom, comparable with the square of the
-        noise; None where the model has no such number."""
+        """Return the data cost (N,) of each pixel at its own normals per degree of freedom, comparable with the squared
+        noise; None if the model has no such number."""
         return None
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
-        """What is worth looking at per pixel, beyond the normals: arrays whose first axis is the pixel."""
+        """Return further maps besides the normals: arrays whose first axis is the pixel."""
         return {}
 
     def albedo(self, normals: Array, unknowns: Unknowns) -> Array | None:
-        """(N,) the albedo where it is not the length of n, as for a model of unit normals; else None."""
+        """Return the albedo (N,) if it is not the length of n, as for a model of unit normals; otherwise None."""
         return None

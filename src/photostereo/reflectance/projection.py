@@ -1,4 +1,4 @@
-"""``L y`` and ``|y|²`` of every pixel, for arrays of either kind."""
+"""Compute ``L y`` and ``|y|²`` of every pixel, for NumPy arrays and torch tensors."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 from photostereo.runtime.arrays import Array, cast, empty, is_tensor, like
 from photostereo.runtime.illumination import projected, some_lights
 
-#: Values in one batch of tensors: at most a few hundred megabytes of temporaries, whatever the capture.
+#: Values in one batch of tensors: at most a few hundred megabytes of temporaries for any capture.
 BATCH_VALUES = 1 << 23
 
 
 def tensor_batches(pixels: Array, *, copies: int = 1) -> Iterator[slice]:
-    """Slices over the pixels, so that ``copies`` arrays of their intensities stay small."""
+    """Yield slices over the pixels, so that ``copies`` arrays of their intensities stay small."""
     step = max(BATCH_VALUES // (pixels.shape[1] * copies), 1)
     for first in range(0, len(pixels), step):
         yield slice(first, min(first + step, len(pixels)))
 
 
 def project(pixels: Array, lights: Array) -> Array:
-    """``L y`` of every pixel, (N, 3) in double precision whatever the photographs' type.
+    """Return ``L y`` of every pixel, (N, 3) in double precision for photographs of any type.
 
-    NumPy multiplies in the photographs' precision, where it is fast; a GPU in double, which also keeps
-    TF32 out of it.
+    NumPy multiplies in the precision of the photographs, which is fast; a GPU multiplies in double precision,
+    which also avoids TF32.
 
     >>> project(np.ones((1, 2)), np.array([[0.0, 0.6], [0.0, 0.0], [1.0, 0.8]]))
     array([[0.6, 0. , 1.8]])
@@ -39,7 +39,7 @@ def project(pixels: Array, lights: Array) -> Array:
 
 
 def squared_lengths(pixels: Array) -> Array:
-    """``|y|²`` of every pixel, (N,) in double precision."""
+    """Return ``|y|²`` of every pixel, (N,) in double precision."""
     if not is_tensor(pixels):
         return np.einsum("ij,ij->i", pixels, pixels).astype(np.float64)
     out = empty((len(pixels),), pixels)

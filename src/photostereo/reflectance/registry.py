@@ -1,4 +1,4 @@
-"""Every reflectance model: this package's and those of other packages."""
+"""Registry of all reflectance models, including those of other packages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 from photostereo.core.plugins import registered
 from photostereo.reflectance.entry import ModelEntry
 
-#: The folders here. To add a model, write one and name it.
+#: Folders of this package. To add a model, write a folder and list it here.
 FOLDERS = ("lambertian", "piecewise", "sparse", "lowrank", "bivariate", "learned")
 
 

@@ -1,4 +1,4 @@
-"""The page to look at: one self-contained ``report.html`` with viewers and evidence."""
+"""The report: one self-contained ``report.html`` with viewers and evidence."""
 
 import lazy_loader as _lazy
 

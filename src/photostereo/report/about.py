@@ -1,6 +1,6 @@
-"""What an object is called and who may use its pictures: title, inventory number, credit, license.
+"""Facts about an object: title, inventory number, credit, license.
 
-They come from ``photostereo.json`` in the folder of the capture, or are given by the caller.
+They come from ``photostereo.json`` in the capture folder or from the caller.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from photostereo.core.errors import CaptureError, require_known
 from photostereo.io.safe import exists, read_json
 from photostereo.io.schema import check_facts
 
-#: The facts, and the words that stand before them on a page.
+#: The facts and their labels on a page.
 FACTS = {"title": "", "inventory": "Inventory no.", "credit": "", "license": "License:"}
-#: The file beside the photographs; what else it holds is not looked at here.
+#: The file beside the photographs; its other entries are ignored here.
 FILE = "photostereo.json"
 
 
 def read_about(capture: Path | None) -> dict[str, str]:
-    """The facts in the folder of a capture; empty without such a file."""
+    """Read the facts from a capture folder; empty if there is no such file."""
     if capture is None:
         return {}
     path = (capture if capture.is_dir() else capture.parent) / FILE
@@ -36,12 +36,12 @@ def read_about(capture: Path | None) -> dict[str, str]:
 
 
 def check_about(given: Mapping[str, str]) -> dict[str, str]:
-    """Facts as a caller gives them; an error names the unknown ones."""
+    """Check facts given by a caller; raise an error that names an unknown one."""
     for name in given:
         require_known(name, FACTS, "fact about an object", "unknown-fact")
     return {name: str(value) for name, value in given.items()}
 
 
 def about_lines(about: Mapping[str, str]) -> list[tuple[str, str]]:
-    """What stands below the title of a page."""
+    """Return the labels and facts shown below the title of a page."""
     return [(words, about[name]) for name, words in FACTS.items() if name != "title" and about.get(name)]

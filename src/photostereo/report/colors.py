@@ -1,4 +1,4 @@
-"""Color scales for maps: even steps to the eye, readable on light and dark pages."""
+"""Color scales for maps: perceptually uniform, readable on light and dark pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.conventions import FloatArray, linear_from_srgb, srgb_from_linear
 
-#: Anchors from low to high; between them colors run straight in OKLab, where equal distances look equal.
+#: Anchors from low to high, interpolated linearly in OKLab, where equal distances look equal.
 SCALES: dict[str, tuple[str, ...]] = {
     "ember": ("#15132b", "#4b1d6b", "#96286f", "#d9485a", "#f58b4c", "#fbd46d", "#fdf8d8"),
     "depth": ("#14213d", "#1f4e79", "#2a8a94", "#6fbf8f", "#cfe3a0", "#fbf6e0"),
@@ -43,7 +43,7 @@ def color_table(scale: str) -> NDArray[np.uint8]:
     anchors = np.array([[int(code[i : i + 2], 16) for i in (1, 3, 5)] for code in SCALES[scale]]) / 255.0
     roots = np.cbrt(linear_from_srgb(anchors) @ _LMS_FROM_RGB.T)
     lab = roots @ _LAB_FROM_ROOTS.T
-    # Anchors are placed by their distance in OKLab, so that the whole scale runs at one speed.
+    # Space the anchors by their distance in OKLab so that the scale is uniform.
     distance = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(lab, axis=0), axis=1))])
     wanted = np.linspace(0, distance[-1], 256)
     even = np.stack([np.interp(wanted, distance, lab[:, axis]) for axis in range(3)], axis=1)
@@ -55,7 +55,7 @@ def color_table(scale: str) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True)
 class Painting:
-    """A picture in few colors: numbers of colors (h, w), and the colors (n, 4) as RGBA."""
+    """An indexed picture: color indices (h, w) and the colors (n, 4) as RGBA."""
 
     index: NDArray[np.uint8]
     colors: NDArray[np.uint8]
@@ -67,7 +67,7 @@ class Painting:
 
 
 def paint(values: FloatArray, low: float, high: float, scale: str, *, levels: int = 255) -> Painting:
-    """A map in the colors of a scale; NaN is transparent."""
+    """Color a map with a scale; NaN is transparent."""
     known = np.isfinite(values)
     span = high - low if high > low else 1.0
     share = np.clip(np.where(known, (values - low) / span, 0), 0, 1)

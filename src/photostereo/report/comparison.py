@@ -1,4 +1,4 @@
-"""The comparison page: several results of one capture, any two on either side of a slider, and a table."""
+"""The comparison page: a slider between any two results of one capture, and a table."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, view_data
 from photostereo.solver.choice import BEST
 from photostereo.solver.reconstruction import Reconstruction
 
-#: Where the scale of differences between two results ends, in degrees: methods that agree differ by a few.
+#: Upper limit of the scale of differences between two results, in degrees: methods that agree differ by a few.
 DIFFERENCE_TOP = 20.0
-#: What the view can show only if there are heights.
+#: Modes of the view that need heights.
 OF_HEIGHTS = ("depth", "occlusion")
 
 
 @dataclass(frozen=True)
 class Basis:
-    """What results are compared on: the pixels, the truth and the photographs, if there are any."""
+    """The pixels on which results are compared, with the truth and the photographs if available."""
 
     name: str
     mask: BoolArray
@@ -72,20 +72,20 @@ def write_comparison(
     about: Mapping[str, str] | None = None,
     control: Control = SILENT,
 ) -> None:
-    """Write one self-contained page that compares results of the same capture, with the photographs' evidence if
-    it is given.
+    """Write one self-contained page that compares results of the same capture, with evidence from the photographs
+    if the capture is given.
 
-    ``labels`` (by default the methods), ``depths``, ``folders`` beside the page that hold the results, and
-    ``expected`` errors in degrees are in the order of the results. A served page takes finer tiles from the
-    folders, and those of the truth from ``truth``. With true normals, by default those of the capture, the page
-    shows errors. The other parameters are those of :func:`.page.write_report`.
+    ``labels`` (by default the methods), ``depths``, ``folders`` (result folders beside the page) and ``expected``
+    (errors in degrees) are in the order of the results. A served page reads finer tiles from the folders, and those
+    of the truth from ``truth``. With true normals, by default those of the capture, the page shows errors. The other
+    parameters are those of :func:`.page.write_report`.
     """
     if not results:
         raise ParameterError(code="nothing-to-compare")
     basis = basis_of(results, capture, truth)
     mask = basis.mask
     entries = entries_of(results, basis, labels=labels, depths=depths, folders=folders)
-    # The bytes of the cards' pictures are taken from the view's.
+    # The pictures of the cards share the bytes of the view.
     frame = frame_around(mask, max_pixels=int(min(MAX_PIXELS, 1_200_000 / len(entries))))
     shown = []
     for entry in entries:
@@ -121,7 +121,7 @@ def write_comparison(
     }
     page = render_page("compare.html", **context)
     room = page.room(data, PAGE_BYTES)
-    # One albedo for all: what is compared are the normals.
+    # One albedo for all results: the page compares normals.
     common = Layers(frame, mask, albedos=[albedo_share(result.albedo, result.mask) for result in results])
     sides = {
         entry.key: (
@@ -138,7 +138,7 @@ def write_comparison(
 
 
 def _best(results: Sequence[Reconstruction], entries: Sequence[Entry], mask: BoolArray) -> str:
-    """The result with the smallest error; without a truth that of the default method, or else the last."""
+    """Key of the result with the smallest error; without a truth, of the default method, or else of the last one."""
     judged = {one.key: float(np.mean(one.error[mask])) for one in entries if one.error is not None}
     if judged:
         return min(judged, key=lambda key: judged[key])
@@ -147,7 +147,7 @@ def _best(results: Sequence[Reconstruction], entries: Sequence[Entry], mask: Boo
 
 
 def _cards(entry: Entry, mask: BoolArray, frame: Frame) -> dict[str, Any]:
-    """Small pictures of a result, and of its error if that is known."""
+    """Small pictures of a result and, if known, of its error."""
     factor = min(1.0, 360 / max(frame.height, frame.width))
     small = Frame(frame.rows, frame.cols, *pictures.scaled_size(frame.height, frame.width, factor))
     error = None if entry.error is None else figures.map_picture(entry.error, mask, small)
@@ -155,7 +155,7 @@ def _cards(entry: Entry, mask: BoolArray, frame: Frame) -> dict[str, Any]:
 
 
 def _first_pair(entries: Sequence[Entry], best: str) -> list[str]:
-    """The pair that says most at first sight: the first method and the best one."""
+    """The pair shown first: the first method and the best one."""
     keys = [entry.key for entry in entries if entry.key != "truth"]
     if len(keys) == 1:
         return [keys[0], entries[-1].key]
@@ -173,10 +173,10 @@ def _grids(entries: Sequence[Entry], mask: BoolArray, frame: Frame) -> dict[str,
 
 
 def _align_heights(view: dict[str, Any], entries: Sequence[Entry], mask: BoolArray) -> None:
-    """Bring the heights of all results to one level and one scale: integration leaves a constant open.
+    """Bring the heights of all results to one level and scale: integration leaves a constant undetermined.
 
-    Medians are laid on one another; ``lift`` is what the page adds to a height above a result's own lowest point,
-    ``heights_top`` the highest point of all above the lowest of all.
+    The medians are aligned. The page adds ``lift`` to a height above the lowest point of its result; ``heights_top``
+    is the height of the highest point of all results above the lowest.
     """
     ends = {}
     for one in entries:
@@ -193,7 +193,7 @@ def _align_heights(view: dict[str, Any], entries: Sequence[Entry], mask: BoolArr
 
 
 def basis_of(results: Sequence[Reconstruction], capture: Capture | None, truth: FloatArray | None) -> Basis:
-    """The basis of results: that of their capture, or without it the pixels that all of them know."""
+    """Return the basis of results: their capture, or without one the pixels known in all of them."""
     frame = results[0].normals.shape[:2] if capture is None else capture.frame
     for result in results:
         _require_size(f"The result of {result.method}", result.normals, frame)
@@ -221,7 +221,7 @@ def entries_of(
     depths: Sequence[FloatArray | None] | None = None,
     folders: Sequence[str] | None = None,
 ) -> list[Entry]:
-    """All results, then the truth, if it is known. Keys are our own, so that no name can do harm."""
+    """List all results, then the truth if known. Keys are generated, so names from outside cannot do harm."""
     if depths is not None and len(depths) != len(results):
         raise ParameterError(code="counts-differ", results=len(results), depths=len(depths))
     entries = []
@@ -281,7 +281,7 @@ def figures_table(
 
 
 def error_chart(entries: Sequence[Entry], mask: BoolArray) -> list[Chart]:
-    """If there is a truth: the share of the pixels below an error, over that error."""
+    """Plot the share of pixels below an angular error; empty without a truth."""
     judged = [entry for entry in entries if entry.error is not None]
     if not judged:
         return []
@@ -301,6 +301,4 @@ def error_chart(entries: Sequence[Entry], mask: BoolArray) -> list[Chart]:
         y_range=(0.0, 100.0),
         summary="Share of pixels below an angular error, by method",
     )
-    return [
-        Chart("Pixels below an error", plot, legend(series), "The higher and the further left, the better.")
-    ]
+    return [Chart("Pixels below an error", plot, legend(series), "Higher and further left is better.")]

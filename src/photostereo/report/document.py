@@ -1,8 +1,7 @@
 """One self-contained page: templates, style, script and data in a single file that loads nothing else.
 
-Three defences keep hostile names harmless: templates escape by default, data travels as JSON in which ``<``
-cannot occur, and the page's Content-Security-Policy runs no script but the one whose hash it names and
-allows no connection at all.
+Three defenses keep hostile names harmless: templates escape by default, data is JSON without ``<``, and the
+Content-Security-Policy of the page allows no connections and only the script with the given hash.
 """
 
 from __future__ import annotations
@@ -26,24 +25,24 @@ from photostereo.io.atomic import write_bytes
 from photostereo.io.json_text import json_text
 from photostereo.report import wording
 
-#: How templates say numbers.
+#: Filters that format numbers in templates.
 WORDS = (wording.begun, wording.decibels, wording.duration, wording.plain, wording.thousands)
 STYLE_FILES = ("base.css", "layout.css", "viewer.css", "evidence.css")
 
 
-#: Where the data of a page begins. No name that comes from outside can forge it: templates escape "<".
+#: Start of the page's data. No name from outside can forge it: templates escape "<".
 DATA_ELEMENT = '<script type="application/json" id="data">'
 
 
 @dataclass(frozen=True)
 class Page:
-    """A rendered page without the data of its viewers, which fill the room that is left."""
+    """A rendered page without the data of its viewers, which fill the remaining room."""
 
     before: str
     after: str
 
     def room(self, data: Mapping[str, Any], limit: int) -> int:
-        """Characters that are left for more data in a page of at most ``limit``."""
+        """Characters left for more data in a page of at most ``limit`` characters."""
         return limit - len(self.before) - len(self.after) - len(json_for_script(data))
 
     def text(self, data: Mapping[str, Any]) -> str:
@@ -70,7 +69,7 @@ def render_page(template: str, **context: Any) -> Page:
 
 @cache
 def templates() -> Environment:
-    """Where the templates are, and how they are read."""
+    """Return the Jinja environment of the templates."""
     made = Environment(
         loader=PackageLoader("photostereo.report"),
         autoescape=True,
@@ -85,22 +84,22 @@ def templates() -> Environment:
 
 @cache
 def bundle(folder: str, names: Sequence[str]) -> str:
-    """Source files one after the other."""
+    """Concatenate source files."""
     root = files("photostereo.report") / folder
     text = "\n".join((root / name).read_text(encoding="utf-8") for name in names)
-    # These would end the element that holds them.
+    # These would close the enclosing element.
     assert "</script" not in text.lower() and "</style" not in text.lower()
     return text
 
 
 def wrapped_script() -> str:
-    """All scripts in one closed scope, in the order of ``scripts.txt``: nothing leaks into the page's globals."""
+    """Return all scripts in one closed scope, in the order of ``scripts.txt``; nothing leaks into the page's globals."""
     scripts = tuple(bundle("static", ("scripts.txt",)).split())
     return f'(() => {{\n"use strict";\n{bundle("static", scripts)}\n}})();\n'
 
 
 def content_policy(style: str, script: str) -> str:
-    """What the page may do: show pictures that it carries, run its one script, use its one style sheet."""
+    """Content-Security-Policy: embedded pictures, one script and one style sheet, nothing else."""
     return "; ".join(
         (
             "default-src 'none'",
@@ -114,12 +113,12 @@ def content_policy(style: str, script: str) -> str:
 
 
 def source_hash(text: str) -> str:
-    """The hash by which a policy names an inline script or style sheet."""
+    """Return the hash by which a policy allows an inline script or style sheet."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
 
 def json_for_script(data: Mapping[str, Any]) -> Markup:
-    """JSON that is safe inside a script element: no ``<``, ``>``, ``&`` and no line separators of JavaScript."""
+    """JSON that is safe inside a script element: no ``<``, ``>``, ``&`` and no JavaScript line separators."""
     text = json_text(data, indent=None)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -127,11 +126,11 @@ def json_for_script(data: Mapping[str, Any]) -> Markup:
 
 
 def safe_links(links: Mapping[str, str], meanings: Mapping[str, str] | None = None) -> list[dict[str, str]]:
-    """Labels, percent-encoded relative addresses and meanings; what could leave the page's folder is refused."""
+    """Labels, percent-encoded relative URLs and meanings; raise an error for a URL outside the page's folder."""
     result = []
     for label, target in links.items():
         parts = urlsplit(target)
-        # A colon in the first segment would be read as a scheme ("javascript:").
+        # A colon in the first segment could be parsed as a scheme ("javascript:").
         if parts.scheme or parts.netloc or target.startswith(("/", "\\")) or ":" in target.split("/")[0]:
             raise ParameterError(code="link-leaves-folder", label=str(label), target=target)
         note = (meanings or {}).get(target, "")
@@ -140,6 +139,6 @@ def safe_links(links: Mapping[str, str], meanings: Mapping[str, str] | None = No
 
 
 def write_page(path: str | Path, text: str) -> None:
-    """Write the page at once or not at all."""
-    # Lone surrogates (undecodable file names) have no UTF-8; they are shown as question marks.
+    """Write the page atomically."""
+    # Lone surrogates (undecodable file names) have no UTF-8 encoding; they become question marks.
     write_bytes(path, text.encode("utf-8", errors="replace"))

@@ -1,4 +1,4 @@
-"""Pictures of the page, and the figures of the maps among them. Titles and words are in the templates."""
+"""Pictures of the page, with statistics for maps. Titles and texts are in the templates."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from photostereo.report import pictures
 from photostereo.report.colors import Painting, paint
 from photostereo.report.pictures import Frame
 
-#: Error maps saturate here, in degrees: beyond it a normal is simply wrong.
+#: Error maps saturate at this angle, in degrees: beyond it a normal is simply wrong.
 ERROR_TOP = 45.0
-#: The four still pictures for browsers without WebGL2: where the light is, and its direction.
+#: Light positions and directions of the four still pictures for browsers without WebGL2.
 STILL_LIGHTS = {
     "left": (-0.75, 0.1, 0.65),
     "top": (0.1, 0.75, 0.65),
@@ -27,7 +27,7 @@ STILL_LIGHTS = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of the page, as a data address."""
+    """A picture of the page, as a data URL."""
 
     address: str
     width: int
@@ -59,7 +59,7 @@ def normals_picture(normals: FloatArray, mask: BoolArray, frame: Frame) -> Pictu
 
 
 def map_picture(values: FloatArray, mask: BoolArray, frame: Frame, *, top: float = ERROR_TOP) -> Map:
-    """A map in colors; a fixed top makes reports comparable."""
+    """Color a map; a fixed ``top`` makes reports comparable."""
     picture = shown(paint(pictures.shrink_map(values, mask, frame), 0, top, "ember"))
     inside = values[mask]
     mean, median, highest = (float(figure(inside)) for figure in (np.mean, np.median, np.max))
@@ -67,7 +67,7 @@ def map_picture(values: FloatArray, mask: BoolArray, frame: Frame, *, top: float
 
 
 def depth_picture(depth: FloatArray, mask: BoolArray, frame: Frame, size: PixelSize) -> dict[str, object]:
-    """The integrated depth above its lowest point, in pixels and, if the size of one is known, in millimeters."""
+    """Picture the depth above its lowest point, in pixels or, if the pixel size is known, in millimeters."""
     small = pictures.shrink_map(depth, mask, frame)
     known = small[np.isfinite(small)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
@@ -80,7 +80,7 @@ def depth_picture(depth: FloatArray, mask: BoolArray, frame: Frame, size: PixelS
 def still_pictures(
     normals: FloatArray, inside: BoolArray, albedo: NDArray[np.uint8], *, side: int = 420
 ) -> Iterator[tuple[str, Picture]]:
-    """The object under four lights, for browsers that cannot relight it."""
+    """Render the object under four lights, for browsers that cannot relight it."""
     factor = min(1.0, side / max(inside.shape))
     height, width = pictures.scaled_size(inside.shape[0], inside.shape[1], factor)
     small, known = pictures.resize_masked(normals, inside, height, width)

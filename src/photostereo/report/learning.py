@@ -1,4 +1,4 @@
-"""How a method with a prior converged: curves over the iterations, and a dictionary before and after learning."""
+"""Convergence of a method with a prior: curves over the iterations, dictionary before and after learning."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from photostereo.report.figures import Picture, shown
 from photostereo.report.plots import Chart, Series, legend, line_chart
 from photostereo.solver.reconstruction import Reconstruction
 
-#: Figures of a prior that are terms of the cost, with their names in the chart; each other figure has its own chart.
+#: Figures of a prior that are cost terms, with their names in the chart; every other figure has its own chart.
 COST_TERMS = {"fit": "dictionary fit", "sparsity": "sparsity", "roughness": "roughness"}
-#: Headings of charts of single figures; others are headed by their name.
+#: Headings of charts of single figures; by default, the name of the figure.
 HEADINGS = {"nonzeros": "Share of non-zero codes"}
 
 
 def convergence_charts(history: Sequence[Iteration]) -> list[Chart]:
-    """Cost by term, the prior's other figures and, if the truth is known, error over the iterations."""
+    """Plot cost by term, the prior's other figures and, if the truth is known, the error over the iterations."""
     if not history:
         return []
     last, x = history[-1], [record.number for record in history]
@@ -72,9 +72,9 @@ def atom_pictures(result: Reconstruction) -> dict[str, Picture]:
 
 
 def atom_sheet(atoms: NDArray[Any], patch: tuple[int, ...]) -> NDArray[np.uint8]:
-    """Atoms (K, m) as tiles, RGBA; each is scaled to its own largest value.
+    """Arrange atoms (K, m) as RGBA tiles, each scaled to its own largest value.
 
-    A row of ``atoms`` has its components slowest, then y, then x.
+    In a row of ``atoms``, the component varies slowest, then y, then x.
     """
     width, height, depth = (int(side) for side in patch)
     count = len(atoms)

@@ -1,7 +1,7 @@
-"""In a notebook: how captures and results show themselves, the viewer in a cell, progress.
+"""Display in notebooks: captures and results, the viewer in a cell, progress.
 
-An object is shown as its panels (pictures with a title) and its facts (a small table). To show another class, register
-its :func:`contents`.
+An object is shown as panels (pictures with titles) and facts (a small table). To show another class, register a
+:func:`contents` for it.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.solve import solve
 from photostereo.surface import Surface
 
-#: Pictures in a cell have at most this many pixels, and at most this many photographs are shown.
+#: Maximum number of pixels of a picture in a cell, and of photographs shown.
 PIXELS, PHOTOGRAPHS = 60_000, 6
-#: The light of the relit panel: from the upper left.
+#: Light of the relit panel: from the upper left.
 LIGHT = (-0.5, 0.6, 0.8)
-#: A display is renewed at most this often, in seconds.
+#: Minimum time between updates of a display, in seconds.
 RENEWED = 0.2
 
 Panel = tuple[str, NDArray[np.uint8]]
@@ -49,7 +49,7 @@ Facts = list[tuple[str, str]]
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Displayed):
-    """Results of several methods on one capture, in the order in which they were asked for."""
+    """Results of several methods on one capture, in the requested order."""
 
     capture: Capture
     results: tuple[Reconstruction, ...]
@@ -59,7 +59,7 @@ class Comparison(Displayed):
 
 
 def compare(capture: Capture, methods: Sequence[str], *, control: Control = SILENT) -> Comparison:
-    """Solve a capture by several methods.
+    """Solve a capture with several methods.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def compare(capture: Capture, methods: Sequence[str], *, control: Control = SILE
     methods : sequence of str
         Names of methods.
     control : Control
-        Receives progress and can cancel the work.
+        Receives progress and can cancel.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def compare(capture: Capture, methods: Sequence[str], *, control: Control = SILE
 
 @singledispatch
 def contents(shown: Any) -> tuple[str, list[Panel], Facts]:
-    """The name, the pictures (RGB or RGBA) and the small table of an object."""
+    """Return the name, the pictures (RGB or RGBA) and the table of facts of an object."""
     raise TypeError(f"{type(shown).__name__} has no pictures")
 
 
@@ -165,7 +165,7 @@ def _(comparison: Comparison) -> tuple[str, list[Panel], Facts]:
 
 
 def as_html(shown: Any) -> str:
-    """An object for a cell of a notebook."""
+    """Render an object as HTML for a notebook cell."""
     name, panels, facts = contents(shown)
     addresses = [(title, pictures.webp(picture)) for title, picture in panels]
     template = templates().get_template("cell.html")
@@ -173,7 +173,7 @@ def as_html(shown: Any) -> str:
 
 
 def plot(shown: Any) -> Any:
-    """A matplotlib figure of an object's pictures, side by side."""
+    """Draw the pictures of an object side by side in a matplotlib figure."""
     try:
         from matplotlib.figure import Figure
     except ImportError as problem:
@@ -189,7 +189,7 @@ def plot(shown: Any) -> Any:
 
 @dataclass(frozen=True)
 class Viewer:
-    """The viewer of a result in a cell of a notebook; see :func:`view`."""
+    """The viewer of a result in a notebook cell; see :func:`view`."""
 
     page: str
     height: int
@@ -209,18 +209,18 @@ def view(
     *,
     height: int = 560,
 ) -> Viewer:
-    """The interactive viewer of a result, to be shown in a notebook.
+    """Return the interactive viewer of a result, for display in a notebook.
 
     Parameters
     ----------
     result : Reconstruction or path
-        What to show, or the folder of a result, whose ``report.html`` is shown.
+        The result, or a result folder, whose ``report.html`` is shown.
     capture : Capture, optional
         Adds the photographs.
     surface : Surface, optional
         Adds heights.
     height : int
-        Of the cell, in pixels.
+        Height of the cell, in pixels.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def view(
 
 
 class Progress(Control):
-    """A progress bar for notebooks; outside of one, a line on standard error.
+    """A progress bar in notebooks; elsewhere, a line on standard error.
 
     Examples
     --------
@@ -287,7 +287,7 @@ class Progress(Control):
 
 
 def _notebook_shell() -> Any:
-    """The shell of the notebook that this runs in; None elsewhere."""
+    """Return the shell of the current notebook; None elsewhere."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return shell if hasattr(shell, "kernel") else None

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.report.pictures import Frame, resize, scaled_size, spread_beyond
 
-#: More vertices than this are not worth their bytes in a page; the full mesh is linked.
+#: Maximum number of vertices in a page: more are not worth their bytes, and the full mesh is linked.
 MAX_VERTICES = 160_000
 
 
 def pack_normals(normals: FloatArray, inside: BoolArray) -> NDArray[np.uint8]:
-    """Unit normals in three bytes: octahedral, twice 12 bits (within 0.06°); black means unknown.
+    """Pack unit normals into three bytes: octahedral, 2 × 12 bits (within 0.06°); black means unknown.
 
-    Eight bits per component would show as rings in a highlight on a smooth surface; this costs the same.
+    Eight bits per component, at the same size, would cause rings in a highlight on a smooth surface.
 
     References
     ----------
@@ -27,12 +27,12 @@ def pack_normals(normals: FloatArray, inside: BoolArray) -> NDArray[np.uint8]:
     x, y, z = np.moveaxis(np.asarray(normals, np.float64), -1, 0)
     total = np.maximum(np.abs(x) + np.abs(y) + np.abs(z), 1e-12)
     u, v = x / total, y / total
-    # The lower half of the octahedron is folded over the diagonals of the square.
+    # Fold the lower half of the octahedron over the diagonals of the square.
     folded_u, folded_v = (1 - np.abs(v)) * _sign(u), (1 - np.abs(u)) * _sign(v)
     u, v = np.where(z < 0, folded_u, u), np.where(z < 0, folded_v, v)
     a = np.rint((u * 0.5 + 0.5) * 4095).astype(np.uint32)
     b = np.rint((v * 0.5 + 0.5) * 4095).astype(np.uint32)
-    # Corners all mean "straight away from the camera": black is kept for "unknown".
+    # All corners mean "straight away from the camera"; black is reserved for "unknown".
     corner = (a == 0) & (b == 0)
     a, b = np.where(corner, 4095, a), np.where(corner, 4095, b)
     packed = np.stack([a >> 4, (a & 15) << 4 | b >> 8, b & 255], axis=-1).astype(np.uint8)
@@ -41,7 +41,7 @@ def pack_normals(normals: FloatArray, inside: BoolArray) -> NDArray[np.uint8]:
 
 
 def unpack_normals(packed: NDArray[np.uint8]) -> FloatArray:
-    """What the viewer's shader does; zero where unknown."""
+    """Unpack normals as the viewer's shader does; zero where unknown."""
     r, g, b = np.moveaxis(packed.astype(np.int64), -1, 0)
     u, v = (r << 4 | g >> 4) / 4095 * 2 - 1, ((g & 15) << 8 | b) / 4095 * 2 - 1
     z = 1 - np.abs(u) - np.abs(v)
@@ -64,20 +64,20 @@ def pack_heights(
     tears: BoolArray | None = None,
     max_vertices: int = MAX_VERTICES,
 ) -> dict[str, Any]:
-    """A depth map cut, thinned out and quantized for the viewer.
+    """Crop, downsample and quantize a depth map for the viewer.
 
-    ``cols`` and ``rows`` of vertices, ``step`` pixels apart, the first at ``step / 2`` from the upper left corner of the
-    picture of ``width`` × ``height`` pixels; ``codes`` (base64, 16 bits, little-endian, by rows; 0 is a hole), of which 1
-    and 65535 stand for the heights ``low`` and ``high``; ``cuts`` (base64, a byte per vertex): 1 where the cell to its
-    lower right is torn open, empty without tears.
+    Returns ``cols`` and ``rows`` of vertices, ``step`` pixels apart, the first at ``step / 2`` from the upper left corner
+    of the picture of ``width`` × ``height`` pixels; ``codes`` (base64, 16 bits, little-endian, row by row): 0 is a hole, 1
+    and 65535 are the heights ``low`` and ``high``; ``cuts`` (base64, a byte per vertex): 1 if the cell to its lower right
+    is torn open, empty without tears.
 
-    Heights are averaged over cells of whole pixels, and carried one cell beyond the rim: the viewer trims
+    Heights are averaged over cells of whole pixels and extended by one cell beyond the rim: the viewer trims
     the outline with the normal map, which is finer than the grid.
     """
     cut_depth, known = frame.cut(depth), frame.cut(mask & np.isfinite(depth))
     height, width = cut_depth.shape
     step = max(1, int(np.ceil(np.sqrt(height * width / max_vertices))))
-    # Odd rows and columns at the lower and right edge are filled up with holes.
+    # Incomplete cells at the lower and right edges are padded with holes.
     pad = ((0, -height % step), (0, -width % step))
     rows, cols = -(-height // step), -(-width // step)
     cover, total = (resize(np.pad(part, pad), rows, cols) for part in (known, np.where(known, cut_depth, 0)))
@@ -104,7 +104,7 @@ def pack_heights(
 
 
 def small_map(values: FloatArray, side: int) -> NDArray[np.float32]:
-    """A map shrunk so that its longer side has at most ``side`` pixels."""
+    """Shrink a map so that its longer side has at most ``side`` pixels."""
     height, width = values.shape[:2]
     factor = min(1.0, side / max(height, width))
     return resize(values, *scaled_size(height, width, factor))

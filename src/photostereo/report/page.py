@@ -29,7 +29,7 @@ from photostereo.report.surface_parts import surface_parts
 from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, view_data
 from photostereo.solver.reconstruction import Reconstruction
 
-#: What the relighting view can show of one result.
+#: Modes of the relighting view of one result, with their labels.
 MODES = (
     ("albedo", "Albedo"),
     ("clay", "Clay"),
@@ -56,40 +56,39 @@ def write_report(
     about: Mapping[str, str] | None = None,
     control: Control = SILENT,
 ) -> None:
-    """Write one self-contained page that shows a result: relighting, surface, evidence, diagnosis.
+    """Write one self-contained page with a result: relighting, surface, evidence, diagnosis.
 
     Parameters
     ----------
     path : path
         The file to write.
     result : Reconstruction
-        What to show.
+        The result to show.
     capture : Capture, optional
         Adds the photographs, the lights, the diagnosis and, if the truth is known, the error.
     depth : (H, W) array, optional
         Height towards the camera in pixels, NaN outside the mask; adds the surface.
     tears : (H, W) array of bool, optional
-        True where the surface is torn between a pixel and its right or lower neighbors; left open in the
-        view.
+        True where the surface is torn between a pixel and its right or lower neighbors; the view shows a gap.
     files : mapping, optional
         Files to offer for download: labels to paths relative to the page, such as ``{"full mesh": "mesh.ply"}``.
     meanings : mapping, optional
-        Those paths to a description of their numbers.
+        Descriptions of the numbers in those files, by path.
     expected : ExpectedError, optional
-        How sure the result is; by default what its method says of itself.
+        Expected error of the result; by default the estimate of its method.
     evidence : mapping, optional
-        What :func:`capture_evidence` has made of the capture, if that is known already.
+        Return value of :func:`capture_evidence`, if already computed.
     pixel_size : PixelSize
-        Scale of measurements in the page; lengths are in pixels if it is not known.
+        Scale of measurements in the page; without it, lengths are in pixels.
     about : mapping, optional
         ``title`` (the heading; by default the capture's name), ``inventory``, ``credit`` and ``license``.
     control : Control
-        Can cancel the work.
+        Can cancel.
 
     Raises
     ------
     OutputError
-        If the page cannot be written; an old one is then still in place.
+        If the page cannot be written; an existing page is kept.
     ParameterError
         If a linked file is not a relative path.
 
@@ -156,7 +155,7 @@ def write_report(
 
 
 def identity_of(result: Reconstruction) -> str:
-    """A name for what a page shows, by which a browser keeps its notes apart."""
+    """Return an identifier under which a browser stores the notes of a page."""
     digest = hashlib.sha256(f"{result.digest} {result.method}".encode())
     digest.update(np.ascontiguousarray(result.normals[:: max(1, result.normals.shape[0] // 64)]).tobytes())
     return digest.hexdigest()[:20]

@@ -1,4 +1,4 @@
-"""The input photographs for the contact sheet: small pictures, lights in words, and what the method made of each."""
+"""Contact sheet of the input photographs: small pictures, lights in words, and a map from the method for each."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from photostereo.report.packing import small_map
 from photostereo.report.pictures import Frame
 from photostereo.solver.reconstruction import Reconstruction
 
-#: Bytes of the page for all photographs together, about, and for what the method made of them.
+#: Approximate bytes of the page for all photographs, and for the method's maps of them.
 BYTE_BUDGET, VERDICT_BUDGET = 2_400_000, 900_000
-#: Longest side of a photograph on the page, in pixels: few are large enough to be seen beside the relit view.
+#: Limits of the longest side in pixels (a few photographs are large enough to show beside the view); JPEG quality.
 LARGEST, SMALLEST, QUALITY = 900, 110, 82
-#: Longest side of a map of what the method made of one: it is only shown small.
+#: Longest side of the method's map of a photograph; it is only shown small.
 VERDICT_SIDE = 294
-#: More photographs than this are shown in part, spread evenly.
+#: Maximum number of photographs shown; from more, an even selection is taken.
 MAX_PHOTOGRAPHS = 144
-#: Maps in which methods keep what they made of each photograph: what they show, words for the two ends, low and high.
+#: Maps per photograph that methods return: title, labels of the two ends, low and high.
 OWN_MAPS = {
     "inliers": ("Weight of each pixel", ("0: an outlier", "1: trusted"), 0.0, 1.0),
     "errors": ("What the method took away", ("a shadow", "a highlight"), -0.5, 0.5),
@@ -37,11 +37,11 @@ OWN_MAPS = {
 
 @dataclass(frozen=True)
 class Verdicts:
-    """Maps of the photographs on one scale."""
+    """Maps of the photographs, all on one scale."""
 
-    title: str  #: what the maps show
-    ends: tuple[str, str]  #: words for the two ends of the scale
-    #: low, high: its range
+    title: str  #: title of the maps
+    ends: tuple[str, str]  #: labels of the two ends of the scale
+    #: low, high: range of the scale
     low: float
     high: float
     maps: Sequence[FloatArray]  #: a small map for each photograph shown; NaN outside the object
@@ -55,10 +55,10 @@ def find_verdicts(
     frame: Frame,
     control: Control = SILENT,
 ) -> Verdicts:
-    """The method's own weights or errors; for others, the photographs minus a matte surface with their normals.
+    """Return the method's own weights or errors or, if it has none, differences from a matte surface with its normals.
 
-    The ``photographs`` are those with the ``chosen`` numbers, cut to the frame and at least as large as its
-    pictures, linear.
+    ``photographs`` are the linear photographs with the ``chosen`` indices, cropped to the frame and at least as
+    large as its pictures.
     """
     for name, facts in OWN_MAPS.items():
         own = result.maps.get(name)
@@ -81,7 +81,7 @@ def matte_differences(
     frame: Frame,
     control: Control = SILENT,
 ) -> list[FloatArray]:
-    """Small gray photographs (d, h, w) minus the matte surface that fits them best, relative to each pixel's brightness."""
+    """Subtract the best-fitting matte surface from gray photographs (d, h, w), relative to each pixel's brightness."""
     normals, known = pictures.shrink_normals(result.normals, result.mask, frame)
     # Pixels that are partly background cannot be compared.
     known &= pictures.resize(frame.cut(result.mask).astype(np.float32), frame.height, frame.width) > 0.99
@@ -110,7 +110,7 @@ class Photograph:
     verdict: str
 
     def as_data(self) -> dict[str, Any]:
-        """What the page's script needs (the picture itself is in the page already)."""
+        """Return the data for the page's script (the picture itself is already in the page)."""
         return {name: getattr(self, name) for name in ("number", "name", "light", "words", "verdict")}
 
 
@@ -120,9 +120,9 @@ def contact_sheet(
     saturation: FloatArray | None,
     control: Control = SILENT,
 ) -> tuple[list[Photograph], Verdicts]:
-    """Every photograph, small, in the order of the lights, and what the method made of it.
+    """Return all photographs, small, in the order of the lights, and the method's maps of them.
 
-    Of very many photographs an even selection is taken.
+    If there are more than ``MAX_PHOTOGRAPHS``, an even selection is taken.
     """
     count = len(capture)
     chosen = np.unique(np.linspace(0, count - 1, min(count, MAX_PHOTOGRAPHS)).round().astype(int)).tolist()
@@ -153,7 +153,7 @@ def contact_sheet(
                 height=small.shape[0],
                 light=tuple(round(float(value), 4) for value in capture.lights.directions[index]),
                 words=words,
-                # Few colors are enough, and make the pictures small.
+                # A few colors are enough and keep the pictures small.
                 verdict=pictures.indexed_png(
                     paint(verdict, verdicts.low, verdicts.high, "weight", levels=17)
                 ),
@@ -163,7 +163,7 @@ def contact_sheet(
 
 
 def light_words(light: FloatArray) -> str:
-    """A light direction as a sentence."""
+    """Describe a light direction in a sentence."""
     elevation = float(np.degrees(np.arcsin(np.clip(light[2], -1, 1))))
     side = compass_word(float(np.degrees(np.arctan2(light[1], light[0])) % 360))
     side = "front" if elevation > 90 - FRONTAL_DEGREES else side
@@ -171,7 +171,7 @@ def light_words(light: FloatArray) -> str:
 
 
 def _side_within_budget(capture: Capture, frame: Frame, white: float, chosen: list[int]) -> int:
-    """The longest side for which all photographs together keep to the budget, judged by three of them."""
+    """Longest side at which all photographs fit the budget, estimated from about three of them."""
     trial = chosen[:: max(1, len(chosen) // 3)]
     smalls = [small_map(frame.cut(capture.images[index]) / white, LARGEST) for index in trial]
     length = sum(len(pictures.jpeg(pictures.to_srgb(small), QUALITY)) for small in smalls)
@@ -188,7 +188,7 @@ def _white_level(capture: Capture) -> float:
 
 
 def _verdict_frame(capture: Capture, frame: Frame, count: int, side: int) -> Frame:
-    """A size at which all verdicts keep to their budget, at half a byte for a pixel of the object."""
+    """Frame at which all maps fit their budget, assuming half a byte per object pixel."""
     height, width = frame.rows.stop - frame.rows.start, frame.cols.stop - frame.cols.start
     within_budget = np.sqrt(VERDICT_BUDGET / 0.5 / count / capture.pixel_count)
     factor = min(min(0.7 * side, VERDICT_SIDE) / max(height, width), float(within_budget), 1.0)

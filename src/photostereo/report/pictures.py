@@ -1,4 +1,4 @@
-"""Arrays to pictures inside the page: cropping, shrinking, sRGB, data addresses."""
+"""Convert arrays to pictures in the page: cropping, shrinking, sRGB, data URLs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_PIXELS = 420_000
 
 @dataclass(frozen=True)
 class Frame:
-    """The part of the photographs that the page shows, and how much it is shrunk."""
+    """The part of the photographs that the page shows, and the size of its pictures."""
 
     #: rows, cols: the box around the mask, with a small margin
     rows: slice
@@ -31,11 +31,11 @@ class Frame:
     width: int
 
     def cut(self, array: NDArray[Any]) -> NDArray[Any]:
-        """The box out of a full-frame array (H, W, ...)."""
+        """Crop a full-frame array (H, W, ...) to the box."""
         return array[self.rows, self.cols]
 
     def places(self, shown: BoolArray) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Rows and columns of the photographs in the middle of some of the pictures' pixels (height, width)."""
+        """Rows and columns in the photographs of the centers of the selected picture pixels (height, width)."""
         steps = (
             (self.rows.stop - self.rows.start) / self.height,
             (self.cols.stop - self.cols.start) / self.width,
@@ -45,7 +45,7 @@ class Frame:
 
 
 def frame_around(mask: BoolArray, *, max_pixels: int = MAX_PIXELS, margin: float = 0.03) -> Frame:
-    """The mask's bounding box with a margin, shrunk so that a picture has at most ``max_pixels``."""
+    """Return the bounding box of the mask with a margin, shrunk to at most ``max_pixels``."""
     rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     edge = int(np.ceil(margin * max(rows[-1] - rows[0] + 1, cols[-1] - cols[0] + 1)))
     top, bottom = max(int(rows[0]) - edge, 0), min(int(rows[-1]) + 1 + edge, mask.shape[0])
@@ -56,12 +56,12 @@ def frame_around(mask: BoolArray, *, max_pixels: int = MAX_PIXELS, margin: float
 
 
 def scaled_size(height: int, width: int, factor: float) -> tuple[int, int]:
-    """The size times a factor, in whole pixels and never less than one."""
+    """Multiply a size by a factor and round to whole pixels, at least one."""
     return max(1, round(height * factor)), max(1, round(width * factor))
 
 
 def resize(array: NDArray[Any], height: int, width: int) -> NDArray[np.float32]:
-    """Area-averaged (H, W) or (H, W, c); the same array if it has that size already."""
+    """Resize (H, W) or (H, W, c) by area averaging; an array that already has the size is returned as it is."""
     values = np.ascontiguousarray(array, dtype=np.float32)
     if values.shape[:2] == (height, width):
         return values
@@ -72,7 +72,7 @@ def resize(array: NDArray[Any], height: int, width: int) -> NDArray[np.float32]:
 def resize_masked(
     array: NDArray[Any], mask: BoolArray, height: int, width: int
 ) -> tuple[NDArray[np.float32], BoolArray]:
-    """Averages over the mask pixels only, and the shrunk mask (at least half covered); zero outside it."""
+    """Average over the mask pixels only; also return the shrunk mask (at least half covered). Zero outside it."""
     cover = resize(mask.astype(np.float32), height, width)
     inside, channels = cover >= 0.5, (...,) + (None,) * (array.ndim - 2)
     total = resize(np.where(mask[channels], array, 0), height, width)
@@ -81,14 +81,14 @@ def resize_masked(
 
 
 def shrink_map(values: FloatArray, mask: BoolArray, frame: Frame) -> FloatArray:
-    """A scalar map (H, W) cut to the frame; NaN outside the mask."""
+    """Crop and shrink a scalar map (H, W) to the frame; NaN outside the mask."""
     known = frame.cut(mask & np.isfinite(values))
     small, inside = resize_masked(np.nan_to_num(frame.cut(values)), known, frame.height, frame.width)
     return np.where(inside, small, np.nan)
 
 
 def shrink_normals(normals: FloatArray, mask: BoolArray, frame: Frame) -> tuple[FloatArray, BoolArray]:
-    """Unit normals cut to the frame, and where they are known."""
+    """Crop and shrink unit normals to the frame; also return where they are known."""
     known = frame.cut(mask & normals.any(axis=-1))
     small, inside = resize_masked(frame.cut(normals), known, frame.height, frame.width)
     length = np.linalg.norm(small, axis=-1)
@@ -111,9 +111,9 @@ def albedo_picture(albedo: FloatArray, mask: BoolArray, frame: Frame) -> tuple[N
 def spread_beyond(
     values: NDArray[Any], inside: BoolArray, rings: int
 ) -> tuple[NDArray[np.float32], BoolArray]:
-    """Carry values some pixels beyond their mask, as means of their known neighbors; where they are known now.
+    """Extend values beyond their mask as means of known neighbors; also return where they are known then.
 
-    Filtering at the rim then finds no background.
+    Filtering at the rim then mixes in no background.
     """
     result, known = values.astype(np.float32), inside.astype(np.float32)
     channels = (...,) + (None,) * (result.ndim - 2)
@@ -129,7 +129,7 @@ def spread_beyond(
 
 @cache
 def _srgb_table() -> NDArray[np.uint8]:
-    # Steps of a quarter of a gray level where the curve is steepest: the power function itself is slow.
+    # The power function is slow. Table steps are a quarter of a gray level where the curve is steepest.
     return np.rint(255 * srgb_from_linear(np.linspace(0, 1, 1 << 14, dtype=np.float32))).astype(np.uint8)
 
 
@@ -147,25 +147,25 @@ def with_alpha(picture: NDArray[np.uint8], inside: BoolArray) -> NDArray[np.uint
 
 
 def png(picture: NDArray[np.uint8]) -> str:
-    """A data address of a lossless picture: gray, RGB or RGBA."""
+    """Data URL of a lossless picture: gray, RGB or RGBA."""
     return _address("png", encode_png(picture))
 
 
 def webp(picture: NDArray[np.uint8], *, exact: bool = False) -> str:
-    """A data address of a picture: gray, RGB or RGBA, a fraction of the lossless size.
+    """Data URL of a picture, gray, RGB or RGBA; a fraction of the lossless size.
 
-    If ``exact``, of numbers, gray or RGB: smaller than a PNG by a quarter or more.
+    With ``exact``, lossless, for gray or RGB numbers: at least a quarter smaller than a PNG.
     """
     return _address("webp", encode_picture(picture, "webp", quality=101 if exact else 90))
 
 
 def indexed_png(painting: Painting) -> str:
-    """A data address of a picture in at most 256 colors."""
+    """Data URL of a picture with at most 256 colors."""
     return _address("png", encode_indexed_png(painting.index, painting.colors))
 
 
 def jpeg(picture: NDArray[np.uint8], quality: int = 85) -> str:
-    """A data address of a photograph: gray or RGB."""
+    """Data URL of a photograph: gray or RGB."""
     return _address("jpeg", encode_picture(picture, "jpeg", quality=quality))
 
 

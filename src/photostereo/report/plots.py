@@ -1,6 +1,6 @@
-"""Crisp vector plots, colored by the page's style sheet so that they follow its light or dark scheme.
+"""Vector plots, colored by the page's style sheet so that they follow its light or dark scheme.
 
-Here are the numbers; ``templates/plots.html`` draws them.
+This module computes the numbers; ``templates/plots.html`` draws them.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from photostereo.core.conventions import FloatArray
 from photostereo.report.colors import gradient_stops
 from photostereo.report.document import templates
 
-#: Where a plot has nothing to show.
+#: An empty plot.
 NOTHING = Markup("")
-#: Colors for lines and points, ``--tone-1`` to ``--tone-9`` in the style sheet: one per method.
+#: Number of colors for lines and points, one per method: ``--tone-1`` to ``--tone-9`` in the style sheet.
 TONES = 9
-#: Kinds of lines for more methods than colors, ``dash-1`` to ``dash-3`` in the style sheet; 0 is a full line.
+#: Number of line styles, for more methods than colors: 0 is solid, ``dash-1`` to ``dash-3`` are in the style sheet.
 DASHES = 4
-#: Classes of a histogram.
+#: Bins of a histogram.
 BINS = 45
 
 _ids = count(1)
 Scale = Callable[[float], float]
-#: Places and labels.
+#: Positions and labels.
 Ticks = list[tuple[float, str]]
 
 
@@ -45,7 +45,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Series:
-    """A line: its name in the legend, its values, and which of the page's colors and dashes it has."""
+    """A line: its name in the legend, its values, and its color and dash in the style sheet."""
 
     name: str
     values: Sequence[float]
@@ -59,7 +59,7 @@ class Series:
 
 
 class Axes:
-    """The box of a plot inside its picture, with places and labels along its two axes."""
+    """The box of a plot inside its picture, with ticks and labels along its two axes."""
 
     width, height, left, right, top, bottom = 440, 250, 58, 428, 14, 210
 
@@ -75,7 +75,7 @@ class Axes:
 
 
 def style_of(number: int) -> tuple[int, int]:
-    """Color and dash of the n-th line: no two of the first 36 are alike."""
+    """Color and dash of the n-th line; the first 36 all differ."""
     return 1 + number % TONES, number // TONES % DASHES
 
 
@@ -91,7 +91,7 @@ def line_chart(
     suffix: str = "",
     y_range: tuple[float, float] | None = None,
 ) -> Markup:
-    """Lines over a common x axis; ``summary`` is read aloud in place of the picture.
+    """Draw lines over a common x axis; screen readers read ``summary`` instead of the picture.
 
     The y axis is logarithmic if ``allow_log`` and the values span more than a factor of thirty.
     """
@@ -118,7 +118,7 @@ def line_chart(
 
 
 def legend(series: Sequence[Series]) -> Markup:
-    """Names and colors of the lines, as a list."""
+    """List the names and colors of the lines."""
     return _drawn("legend", series)
 
 
@@ -131,7 +131,7 @@ def histogram(
     summary: str,
     scale: str,
 ) -> Markup:
-    """Shares of the values in classes from 0 to ``top`` (larger ones in the last), with labeled marks."""
+    """Histogram of the values from 0 to ``top`` (larger ones in the last bin), with labeled marks."""
     counts, _ = np.histogram(np.minimum(values, top * (1 - 1e-9)), bins=BINS, range=(0.0, top))
     shares = 100.0 * counts / max(int(counts.sum()), 1)
     high = max(float(shares.max()) * 1.18, 1e-9)
@@ -151,7 +151,7 @@ def histogram(
 
 
 def light_compass(lights: FloatArray, names: Sequence[str]) -> Markup:
-    """Lights on the hemisphere as the camera sees it: the rim is the horizon, the middle the camera."""
+    """Draw the lights on the hemisphere seen from the camera: the rim is the horizon, the center the camera."""
     summary = f"{len(lights)} light directions on a hemisphere seen from the camera"
     shown = list(zip(np.asarray(lights).tolist(), names, strict=True))
     return _drawn("compass", f"sky{next(_ids)}", shown, summary)
@@ -166,9 +166,9 @@ def color_bar(
     words: tuple[str, str] | None = None,
     per_pixel: float | None = None,
 ) -> Markup:
-    """A horizontal color scale with round numbers, or words at its two ends.
+    """Draw a horizontal color scale with round numbers, or words at its two ends.
 
-    Lengths carry their number of pixels (``per_pixel`` is the size of one), so that the page can change their unit.
+    With ``per_pixel``, the size of a pixel, ticks also carry their length in pixels, so that the page can change the unit.
     """
     across = _scale(low, high, 8, 292)
     ticks = [
@@ -176,7 +176,7 @@ def color_bar(
         for tick in (round_ticks(low, high, 5) if words is None and high > low else ())
     ]
     summary = f"color scale from {short_number(low)}{suffix} to {short_number(high)}{suffix}"
-    # With the scale's name: the bar of a depth map that another process renews meets no namesake in the page.
+    # With the scale's name, so that ids stay unique if another process replaces the depth map in the page.
     identity = f"bar-{scale}-{next(_ids)}"
     return _drawn("color_bar", identity, gradient_stops(scale), words, ticks, summary)
 
@@ -192,7 +192,7 @@ def _scale(low: float, high: float, begin: float, end: float, log: bool = False)
 
 
 def round_ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """About ``count`` round numbers that span [low, high]."""
+    """Return about ``count`` round numbers that span [low, high]."""
     span = high - low
     if not span > 0 or not math.isfinite(span):
         return [low]
@@ -204,7 +204,7 @@ def round_ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 
 def decade_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten in [low, high], and 2 and 5 times them if there are few."""
+    """Return the powers of ten in [low, high], and 2 and 5 times them if there are few."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     decades = [10.0**n for n in range(first, last + 1)]
     inside = [tick for tick in decades if low <= tick <= high]
@@ -215,7 +215,7 @@ def decade_ticks(low: float, high: float) -> list[float]:
 
 
 def short_number(value: float) -> str:
-    """Few characters, no needless zeros."""
+    """Format a number with few characters and no trailing zeros."""
     if value == 0:
         return "0"
     size = abs(value)

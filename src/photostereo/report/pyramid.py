@@ -1,8 +1,8 @@
-"""A result at every scale: levels that halve, cut into tiles, read from the arrays when they are asked for.
+"""Image pyramid of a result: levels that halve, cut into tiles, computed from the arrays on request.
 
-Level 0 has the pixels of the arrays themselves, cut to the page's frame; a pixel of level k is the mean over the
-known ones of 2^k × 2^k of them. The page carries the levels that it has room for (:mod:`.view_data`); the local server
-makes the finer ones (:mod:`.serving`). Both ask here, so a tile does not depend on who asked.
+Level 0 has the pixels of the arrays, cropped to the page's frame; a pixel of level k is the mean over the known pixels
+among 2^k × 2^k of them. The page holds the levels that fit (:mod:`.view_data`); the local server computes the finer
+ones (:mod:`.serving`). Both use this module, so their tiles are identical.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from photostereo.report.pictures import Frame, resize_masked, spread_beyond, to_
 
 #: Pixels along a side of a tile.
 TILE = 512
-#: Percentiles are taken of about this many values: more would not move them.
+#: Approximate number of values for percentiles: more would not change them.
 SAMPLE = 1_000_000
-#: Cells are averaged in bands of at most this many pixels, so that a large frame is never copied whole.
+#: Cells are averaged in bands of at most this many pixels, so that a large frame is never copied as a whole.
 BAND = 4_000_000
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a frame is cut into levels and tiles."""
+    """Division of a frame into levels and tiles."""
 
     height: int
     width: int
@@ -40,11 +40,11 @@ class Layout:
         return 1 + max(0, int(np.ceil(np.log2(max(self.height, self.width) / self.tile))))
 
     def size(self, level: int) -> tuple[int, int]:
-        """Height and width of a level; pixels at the lower and right edge may be cut short."""
+        """Height and width of a level; pixels at the lower and right edges may be incomplete."""
         return -(-self.height >> level), -(-self.width >> level)
 
     def tiles(self, level: int) -> tuple[int, int]:
-        """Rows and columns of tiles of a level."""
+        """Number of rows and columns of tiles of a level."""
         height, width = self.size(level)
         return -(-height // self.tile), -(-width // self.tile)
 
@@ -59,7 +59,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Layers:
-    """The arrays of one result, full size (they may be maps of files), and the part that the page shows."""
+    """The full-size arrays of one result (possibly memory-mapped) and the part that the page shows."""
 
     frame: Frame  #: the part that is shown
     mask: BoolArray  #: (H, W) bool
@@ -71,13 +71,13 @@ class Layers:
 
     @cached_property
     def layout(self) -> Layout:
-        """How the frame is cut."""
+        """Division of the frame."""
         rows, cols = self.frame.rows, self.frame.cols
         return Layout(rows.stop - rows.start, cols.stop - cols.start, self.tile)
 
     @cached_property
     def white(self) -> float:
-        """The albedo that is shown as white: its 99.5th percentile."""
+        """The albedo shown as white: the 99.5th percentile."""
         step = max(1, int(np.sqrt(self.mask.size / SAMPLE)))
         inside = self.mask[::step, ::step]
         values = _sum(
@@ -88,7 +88,7 @@ class Layers:
 
     @cached_property
     def heights(self) -> tuple[float, float]:
-        """The lowest and the highest point; the codes 1 and 65535 stand for them."""
+        """The lowest and the highest point, encoded as 1 and 65535."""
         assert self.depth is not None
         known = np.asarray(self.depth)[self.mask]
         known = known[np.isfinite(known)]
@@ -99,13 +99,13 @@ class Layers:
 
     @property
     def kinds(self) -> list[str]:
-        """What can be shown beside the albedo."""
+        """Kinds of tiles besides the albedo."""
         return [kind for kind in ("normals", "depth") if getattr(self, kind) is not None]
 
     def make_tile(self, kind: str, level: int, row: int, col: int) -> NDArray[np.uint8] | None:
-        """A tile of ``normals``, ``albedo`` or ``depth``; None if nothing is known there.
+        """Make a tile of ``normals``, ``albedo`` or ``depth``; None if nothing is known there.
 
-        Normals are packed (h, w, 3). The albedo is in sRGB, (h, w) or (h, w, 3), and carried a little beyond the mask.
+        Normals are packed (h, w, 3). The albedo is in sRGB, (h, w) or (h, w, 3), and extended a little beyond the mask.
         Heights are 16-bit codes in the first two of three bytes; 0 is unknown.
         """
         rows, cols = self.layout.box(level, row, col)
@@ -134,7 +134,7 @@ class Layers:
 
 
 def albedo_share(albedo: FloatArray, mask: BoolArray) -> tuple[FloatArray, float]:
-    """An albedo and the factor that makes its mean 1."""
+    """Return an albedo and the factor that makes its mean 1."""
     level = float(np.mean(albedo[mask]))
     return albedo, 1.0 / level if level > 0 else 1.0
 
@@ -150,7 +150,7 @@ def shrink(values: FloatArray, known: BoolArray, level: int) -> tuple[NDArray[np
         ]
         return np.concatenate([part for part, _ in parts]), np.concatenate([inside for _, inside in parts])
     pad = ((0, -height % step), (0, -width % step))
-    # What lies beyond the edge is unknown in a cell that is cut short, but does not count against it.
+    # Repeat the edge, so that the missing pixels of an incomplete cell do not count as unknown.
     rows, cols = (height + pad[0][1]) // step, (width + pad[1][1]) // step
     if pad != ((0, 0), (0, 0)):
         known = np.pad(known, pad, mode="edge")
@@ -171,7 +171,7 @@ def mean_curvature(normals: FloatArray) -> FloatArray:
 
 
 def _sum(albedos: Sequence[FloatArray]) -> FloatArray:
-    """The sum of albedos; if one of them is in color, a gray one counts in every channel."""
+    """Sum albedos; if one of them is in color, a gray one is added to every channel."""
     axes = max(albedo.ndim for albedo in albedos)
     shown = [one if one.ndim == axes else np.repeat(one[..., None], 3, axis=-1) for one in albedos]
     return np.asarray(np.sum(shown, axis=0))

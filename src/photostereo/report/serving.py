@@ -1,4 +1,4 @@
-"""A report in the browser: opened, or served to this machine alone with the tiles that were too many for its page."""
+"""Open a report in the browser, or serve it on this machine only, with the tiles that did not fit into the page."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from photostereo.report.pyramid import Layers, albedo_share
 from photostereo.report.surface_parts import page_data
 from photostereo.solver.result_files import map_array
 
-#: Nothing outside this machine can connect.
+#: Only this machine can connect.
 LOOPBACK = "127.0.0.1"
 PAGE = "report.html"
-#: Where the page asks for tiles, relative to itself.
+#: Path of the tiles, relative to the page.
 TILES = "tiles"
 _TILE_PATH = re.compile(rf"{TILES}/(normals|albedo|depth)/([^/]+)/(\d{{1,2}})/(\d{{1,5}})/(\d{{1,5}})\.png")
 
 
 class ResultTiles:
-    """Tiles of the result, or the results, that a page in this folder shows, made from their arrays when asked for.
+    """Tiles of the results that a page in this folder shows, computed from their arrays on request.
 
-    Only the folders that the page itself names are looked into: the page's own (``-``) and those beside it.
+    Only folders that the page names are read: its own (``-``) and those beside it.
     """
 
     def __init__(self, folder: Path, page: str) -> None:
@@ -46,7 +46,7 @@ class ResultTiles:
         self.names = [name or "-" for name in named if name is not None]
         self.names = [name for name in self.names if self._file(name, "normals") and self._file(name, "mask")]
         self._layers: dict[tuple[str, str], Layers] = {}
-        #: The finest level that the page holds itself.
+        #: The finest level that the page holds.
         self.held = relight["held"]
 
     @property
@@ -55,7 +55,7 @@ class ResultTiles:
         return bool(self.names) and self.held > 0
 
     def content(self, name: str) -> tuple[bytes, str] | None:
-        """The page, allowed to ask for tiles, or a tile, and its media type; None for any other name."""
+        """Return the page, allowed to request tiles, or a tile, with its media type; None for any other name."""
         try:
             if name == PAGE and is_own(self.folder, self.folder / PAGE):
                 return with_tiles(page_text(self.folder / PAGE)).encode(), "text/html; charset=utf-8"
@@ -78,7 +78,7 @@ class ResultTiles:
         return map_array(path, kind, frame)
 
     def _layers_of(self, name: str, channel: str) -> Layers:
-        """The arrays behind a channel; the albedo is common to all results."""
+        """Return the arrays of a channel; all results share the albedo."""
         if (name, channel) not in self._layers:
             mask = np.asarray(self._array(self.names[0] if channel == "albedo" else name, "mask"), dtype=bool)
             arrays: dict[str, Any] = {}
@@ -104,12 +104,12 @@ class ResultTiles:
 
 
 def page_text(page: Path) -> str:
-    """The text of a page, if it is a regular file: a pipe would never end."""
+    """Read a page. It must be a regular file: reading a pipe could block forever."""
     return read_bytes(page, "report", remedy="Solve again.").decode("utf-8", "replace")
 
 
 def make_server(page: Path, port: int = 0) -> ThreadingHTTPServer:
-    """A server bound to 127.0.0.1 that shows a page, the files beside it, and nothing else."""
+    """Return a server bound to 127.0.0.1 for a page and the files beside it, and nothing else."""
     folder = Path(os.path.realpath(page.parent))
     tiles = ResultTiles(folder, page_text(page))
     try:
@@ -120,7 +120,7 @@ def make_server(page: Path, port: int = 0) -> ThreadingHTTPServer:
 
 
 class LocalServer(ThreadingHTTPServer):
-    """Says nothing about clients that go away in the middle of an answer, such as a closed tab."""
+    """A server that ignores clients that disconnect during a response, such as a closed tab."""
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exc_info()[1], (ConnectionError, TimeoutError)):
@@ -128,11 +128,11 @@ class LocalServer(ThreadingHTTPServer):
 
 
 class LocalHandler(SimpleHTTPRequestHandler):
-    """Files of one folder and tiles, silently, and only to those who ask for this machine by its own name."""
+    """Serves files of one folder and tiles, without logging, and only if the Host header names this machine."""
 
-    #: Seconds after which a client that says nothing is left.
+    #: Seconds after which an idle client is disconnected.
     timeout = 30
-    #: Replaced when the request has been understood; one that has not is answered, too.
+    #: Set when the request has been parsed; a malformed request is answered, too.
     path = ""
 
     def __init__(self, *args: Any, tiles: ResultTiles, **options: Any) -> None:
@@ -140,8 +140,8 @@ class LocalHandler(SimpleHTTPRequestHandler):
         super().__init__(*args, **options)
 
     def send_head(self) -> Any:
-        """Answer with a tile, the page, another file of the folder, or an error; what is left to send."""
-        # A foreign page could point its own name at 127.0.0.1 and read the files; its name gives it away.
+        """Send headers for a tile, the page or another file, or an error; return the body still to send."""
+        # DNS rebinding: a foreign page could point its own name at 127.0.0.1 and read the files.
         host = re.sub(r":\d*$", "", self.headers.get("Host") or "")
         if host.lower() not in (LOOPBACK, "localhost"):
             self.send_error(403, "This page is served to this machine only")
@@ -169,7 +169,7 @@ class LocalHandler(SimpleHTTPRequestHandler):
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("X-Frame-Options", "SAMEORIGIN")
         self.send_header("Cross-Origin-Resource-Policy", "same-origin")
-        # A foreign picture with a script has no share in our origin.
+        # A foreign picture with a script must not share our origin.
         if self._asked() != f"/{PAGE}":
             self.send_header("Content-Security-Policy", "sandbox allow-scripts allow-downloads")
         super().end_headers()
@@ -179,18 +179,18 @@ class LocalHandler(SimpleHTTPRequestHandler):
 
 
 def is_own(folder: Path, path: Path) -> bool:
-    """Whether it is a file or folder of ours: no link out of the folder, no pipe that would wait for ever."""
+    """Whether a path is a file or folder inside ``folder``: no link out of it, no pipe that would block forever."""
     try:
         real = path.resolve()
         return real.is_relative_to(folder) and (real.is_file() or real.is_dir())
-    except (OSError, ValueError, RuntimeError):  # a name with NUL, too long, or a ring of links
+    except (OSError, ValueError, RuntimeError):  # a name with NUL, too long, or a symlink loop
         return False
 
 
 def with_tiles(page: str) -> str:
-    """The page as it is served: allowed to ask its own server, and no one else, for pictures.
+    """Return the page as it is served: it may load pictures from its own server, and from nowhere else.
 
-    Both places stand in the head before any name that comes from outside.
+    Both replaced strings precede any name from outside.
     """
     return page.replace("img-src data: blob:", "img-src 'self' data: blob:", 1).replace(
         '<html lang="en">', f'<html lang="en" data-tiles="{TILES}">', 1
@@ -198,7 +198,7 @@ def with_tiles(page: str) -> str:
 
 
 def holds_finer(page: Path) -> bool:
-    """Whether a server could show more of this page's result than the page itself holds."""
+    """Whether a server can show finer tiles than the page itself holds."""
     try:
         text = page_text(page)
     except PhotostereoError:
@@ -207,7 +207,7 @@ def holds_finer(page: Path) -> bool:
 
 
 def open_report(out_dir: str | Path) -> Path:
-    """Open ``report.html`` of an OUT folder in the user's browser; its path."""
+    """Open ``report.html`` of an OUT folder in the user's browser; return its path."""
     page = find_report(out_dir)
     webbrowser.open(page.as_uri())
     return page
@@ -233,7 +233,7 @@ def serve(
 
 
 def find_report(out_dir: str | Path) -> Path:
-    """The page of a folder; of the demo's, which has one per method, the one written last."""
+    """Return the page of a folder; in the demo folder, which has one per method, the latest."""
     folder = Path(out_dir).resolve()
     page = folder if folder.name == PAGE else folder / PAGE
     if page.is_file():

@@ -1,4 +1,4 @@
-"""What the page shows of the surface: parts between marks, so that another surface can take their place."""
+"""Parts of the page that show the surface, between marks, so that another surface can replace them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from photostereo.report.view_data import UNKNOWN_SIZE, Channel, pixel_data
 from photostereo.solver.reconstruction import Reconstruction
 
 PARTS = ("surface-entry", "surface-section", "depth-map", "files")
-#: What is read back from the data of a page.
+#: Schema of the data that is read back from a page.
 PAGE_DATA = {"relight?": {"sets": {str: {"channels": dict, "folder?": str}}, "held": int}}
 _DATA = re.compile(r'(?<=<script type="application/json" id="data">).*?(?=</script>)', re.DOTALL)
 
@@ -39,7 +39,7 @@ def surface_parts(
     meanings: Mapping[str, str] | None = None,
     pixel_size: PixelSize = UNKNOWN_SIZE,
 ) -> tuple[dict[str, Any] | None, dict[str, Markup]]:
-    """The viewer's data, None without a surface, and the parts of the page by name."""
+    """Return the viewer's data (None without a surface) and the parts of the page by name."""
     data = depth_map = None
     step = 1
     if depth is not None and np.isfinite(depth[result.mask]).any():
@@ -67,7 +67,7 @@ def renew_surface(
     meanings: Mapping[str, str] | None = None,
     pixel_size: PixelSize = UNKNOWN_SIZE,
 ) -> bool:
-    """Show another surface in a page that :func:`photostereo.write_report` wrote; photographs and evidence stay.
+    """Replace the surface in a page written by :func:`photostereo.write_report`; photographs and evidence stay.
 
     Returns False, and changes nothing, if the page is not such a report of this result.
     """
@@ -91,7 +91,7 @@ def renew_surface(
 
 
 def page_data(page: str) -> dict[str, Any]:
-    """What a page's script is given; empty if it is not a page of ours."""
+    """Read the data of a page's script; empty if photostereo did not write the page."""
     found = _DATA.search(page)
     try:
         data = json.loads(found.group()) if found else {}
@@ -102,7 +102,7 @@ def page_data(page: str) -> dict[str, Any]:
 
 
 def _renew_heights(relight: dict[str, Any], result: Reconstruction, depth: FloatArray) -> None:
-    """Tiles of the new heights, of the levels that the page holds already."""
+    """Replace the tiles of the heights, at the levels that the page already holds."""
     layers = Layers(frame_around(result.mask), result.mask, depth=depth)
     channel, shown = Channel(layers, "depth"), relight["sets"][result.method]
     for level in range(int(relight["held"]), layers.layout.levels):
@@ -112,7 +112,7 @@ def _renew_heights(relight: dict[str, Any], result: Reconstruction, depth: Float
 
 
 def _marked(name: str, text: str) -> Markup:
-    # No name that comes from outside can forge a mark: templates escape "<".
+    # No name from outside can forge a mark: templates escape "<".
     return Markup(f"<!-- {name} -->\n{text}<!-- end of {name} -->")
 
 

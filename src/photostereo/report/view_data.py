@@ -1,4 +1,4 @@
-"""What the relighting view needs to know: colors, ranges, the size of a pixel, and as many tiles as fit into the page."""
+"""Data of the relighting view: colors, ranges, pixel size, and the tiles that fit into the page."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from photostereo.runtime.threads import in_turn, processors
 
 @dataclass
 class Channel:
-    """Tiles of one kind, and those that the page holds as data addresses, by level and row by row."""
+    """Tiles of one kind; those in the page as data URLs, by level, row by row."""
 
     layers: Layers
     kind: str
     held: dict[int, list[str]] = field(default_factory=dict)
 
     def encode(self, level: int, row: int, col: int) -> str:
-        """The tile as a data address; empty if it shows nothing."""
+        """Encode a tile as a data URL; empty if it shows nothing."""
         tile = self.layers.make_tile(self.kind, level, row, col)
         if tile is None:
             return ""
-        # Colors are means beyond level 0 anyway: there the eye decides what may be lost.
+        # Beyond level 0 colors are means anyway, so visually lossless compression is enough.
         return webp(tile, exact=self.kind != "albedo" or level == 0)
 
     def hold(self, level: int) -> None:
@@ -39,14 +39,14 @@ class Channel:
 
     @property
     def data(self) -> dict[str, list[str]]:
-        """What the page's data hold."""
+        """Data URLs by level, for the page."""
         return {str(level): addresses for level, addresses in sorted(self.held.items())}
 
 
 def fill(channels: Sequence[Channel], budget: int, control: Control = SILENT) -> int:
-    """Encode levels from the coarsest to the finest that the budget of characters allows; the finest one held.
+    """Encode levels from the coarsest to the finest that fits the budget of characters; return the finest level held.
 
-    The coarsest is always there. A level is tried only if about four times the one before it would fit.
+    The coarsest is always included. A level is tried only if about four times the size of the previous one would fit.
     """
     coarsest = channels[0].layers.layout.levels - 1
     held, spent, last = coarsest, 0, 0
@@ -71,14 +71,14 @@ def _level(channels: Sequence[Channel], level: int, control: Control = SILENT) -
         channel, place = divmod(number, len(places))
         return channels[channel].encode(level, *places[place])
 
-    # OpenCV compresses outside of Python's lock.
+    # OpenCV releases the GIL while it compresses.
     done = in_turn(encode, count, processors(), control, ahead=count)
     return [list(islice(done, len(places))) for _ in channels]
 
 
-#: A page stays below ten megabytes; what is left of them goes to the tiles.
+#: Size limit of a page, below ten megabytes; tiles fill the remaining space.
 PAGE_BYTES = 9_800_000
-#: The least that the view gets, however much else a page holds.
+#: Minimum for the view, whatever else a page holds.
 LEAST_ROOM = 400_000
 #: Lengths in pixels.
 UNKNOWN_SIZE = PixelSize()
@@ -92,10 +92,10 @@ def view_data(
     room: int = PAGE_BYTES,
     control: Control = SILENT,
 ) -> dict[str, Any]:
-    """Tiles of the results by name, and of their common albedo, as fine as the room in characters allows.
+    """Return the tiles of the results by name, and of their common albedo, as fine as ``room`` characters allow.
 
-    With each result goes what else the page's script has to know of it: the ``folder`` beside the page that holds it
-    (None: no folder), for a comparison its ``title`` and the ``still`` picture of its normals.
+    Each result comes with further facts for the page's script: its ``folder`` beside the page (None: no folder) and, in a
+    comparison, its ``title`` and the ``still`` picture of its normals.
     """
     layout, colors = common.layout, Channel(common, "albedo")
     sets: dict[str, dict[str, Any]] = {}
@@ -128,12 +128,12 @@ def view_data(
 
 
 def pixel_data(pixel_size: PixelSize) -> dict[str, Any]:
-    """What lengths in pixels are multiplied with, and the unit they then have."""
+    """Return the factor for lengths in pixels, and the resulting unit."""
     return {"size": pixel_size.millimeters, "unit": "mm" if pixel_size.known else "px"}
 
 
 def _curvature_top(layers: Layers) -> float:
-    """Where the scale of curvatures ends: nine in ten stay below, at the scale of about a megapixel."""
+    """Upper limit of the curvature scale: the 90th percentile, at a resolution of about a megapixel."""
     level = max(0, layers.layout.levels - 2)
     found = []
     for row, col in np.ndindex(*layers.layout.tiles(level)):

@@ -1,4 +1,4 @@
-"""Facts of a result as short words, for pages and notebooks."""
+"""Short texts for the facts of a result, for pages and notebooks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from photostereo.solver.reconstruction import Reconstruction
 
 
 def method_words(name: str) -> tuple[str, str]:
-    """The method's name in words, and where it comes from; the name itself if the registry does not know it."""
+    """Return the title and the citation of a method; the name itself if it is not registered."""
     try:
         method = find_method(name)
     except ParameterError:
@@ -23,9 +23,9 @@ def method_words(name: str) -> tuple[str, str]:
 
 
 def status_words(result: Reconstruction) -> str:
-    """How the solve ended.
+    """Describe how the solve ended.
 
-    The three states of a :class:`~photostereo.solver.reconstruction.Reconstruction`, in words.
+    Covers the three states of a :class:`~photostereo.solver.reconstruction.Reconstruction`, in words.
     """
     if result.status == "converged":
         return f"converged after {result.iterations} iteration{'' if result.iterations == 1 else 's'}"
@@ -35,7 +35,7 @@ def status_words(result: Reconstruction) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A duration, for people."""
+    """Format a duration."""
     if seconds < 0.1:
         return f"{1000 * seconds:.0f} ms"
     if seconds < 60:
@@ -45,22 +45,22 @@ def duration(seconds: float) -> str:
 
 
 def thousands(number: int) -> str:
-    """Digits in groups of three, set apart by narrow spaces."""
+    """Group digits by three, separated by narrow spaces."""
     return f"{number:,}".replace(",", "\u202f")
 
 
 def decibels(ratio: float) -> str:
-    """A signal-to-noise ratio."""
+    """Format a signal-to-noise ratio."""
     return f"{ratio:.0f} dB" if math.isfinite(ratio) else "none" if ratio > 0 else "no signal"
 
 
 def begun(sentence: str) -> str:
-    """A sentence with a capital letter."""
+    """Capitalize the first letter of a sentence."""
     return sentence[:1].upper() + sentence[1:]
 
 
 def plain(value: Any) -> str:
-    """A parameter as text; arrays by their shape."""
+    """Format a parameter; arrays by their shape."""
     if isinstance(value, np.ndarray):
         return "array " + " × ".join(str(side) for side in value.shape)
     if isinstance(value, float):

@@ -1,6 +1,4 @@
-"""What people carry away: textured meshes, materials, RTI files, maps and figures that open right in their
-tools.
-"""
+"""Output files for other programs: textured meshes, materials, RTI files, maps and figures."""
 
 import lazy_loader as _lazy
 

@@ -1,4 +1,4 @@
-"""How depth and meshes are made. Nothing heavy is imported here: settings hold this choice."""
+"""Options for depth and meshes. Settings hold them, so this module imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from photostereo.core.units import PixelSize
 
 @dataclass(frozen=True)
 class SurfaceChoice:
-    """How depth and meshes are made."""
+    """Options for depth and meshes."""
 
     method: str = "poisson"  #: or ``"robust"``, ``"simchony"``
-    #: Meshes: ``"ply"``, ``"glb"``, ``"obj"``, ``"stl"``. PLY and STL hold every pixel, up to two million triangles;
+    #: Mesh formats: ``"ply"``, ``"glb"``, ``"obj"``, ``"stl"``. PLY and STL hold every pixel, up to two million triangles;
     #: beyond that they are adapted to the surface. GLB and OBJ hold a light mesh with albedo and normals as textures;
     #: a watertight solid has colors instead.
     formats: tuple[str, ...] = ("ply", "glb")
-    #: Width of a pixel, ``"0.1mm"``; a number alone is in millimeters. Without one lengths are in pixels.
+    #: Width of a pixel, ``"0.1mm"``; a plain number is in millimeters. Without it, lengths are in pixels.
     pixel_size: PixelSize = field(default_factory=PixelSize)
-    #: Target number of triangles of every mesh; by default GLB and OBJ have 50,000, PLY and STL all.
+    #: Target number of triangles of every mesh; by default 50,000 for GLB and OBJ, all for PLY and STL.
     decimate: int | None = None
-    full: bool = False  #: PLY and STL with every pixel, however many triangles that makes.
+    full: bool = False  #: PLY and STL with every pixel, whatever the number of triangles.
     watertight: bool = False  #: Close the mesh with a base plate, for printing.
     exr: bool = False  #: Also write ``normals.exr`` and ``depth.exr``.
     options: Mapping[str, Any] = field(

@@ -1,4 +1,4 @@
-"""A result in any of the formats that other programs open, into one folder."""
+"""Export a result to one folder, in formats that other programs open."""
 
 from __future__ import annotations
 
@@ -40,34 +40,34 @@ def export_result(
     out_dir : path
         The folder.
     result : Reconstruction
-        What is exported.
+        The result to export.
     formats : sequence of str
-        Names of :data:`photostereo.results.formats.FORMATS`.
+        Keys of :data:`photostereo.results.formats.FORMATS`.
     pixel_size : PixelSize, float, str, optional
         Width of a pixel, ``"0.1mm"``.
     name : str, optional
-        What the object and its files are called; by default like the capture.
+        Name of the object and its files; by default that of the capture.
     capture : Capture, optional
-        The photographs, from which the roughness of a material is measured.
+        The photographs, used to measure the roughness of a material.
     tileable : bool
         Make a material that tiles seamlessly.
     stretch : bool
         Scale the base color of a material to its full range; by default it keeps the measured albedo.
     texels : int, optional
-        Make a material a square of this many texels; a power of two suits game engines.
+        Side of a square material in texels; a power of two suits game engines.
     linear : bool
-        PTM and relight hold linear intensities instead of sRGB.
+        Write linear intensities instead of sRGB to PTM and relight.
     flip_y : bool
-        Normals as EXR in the DirectX convention; a material has both.
+        Write EXR normals in the DirectX convention; a material has both.
     surface_method, decimate : str, int
         See :class:`~photostereo.results.SurfaceChoice`.
     control : Control
-        Receives progress, and can cancel.
+        Receives progress and can cancel.
 
     Returns
     -------
     dict
-        ``files`` (relative names), ``conventions`` (of files or folders) and ``surface``, the facts about it.
+        ``files`` (relative names), ``conventions`` (of files or folders) and ``surface`` (facts about the surface).
     """
     wanted = check_formats(formats)
     if not wanted:

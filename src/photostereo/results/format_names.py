@@ -1,7 +1,7 @@
-"""The names of the export formats, known without importing any of them: help texts list them."""
+"""Names of the export formats, for help texts, without importing the formats themselves."""
 
-#: Each is a module in :mod:`photostereo.results.formats`. To add a format, write the module and name it here.
+#: Each is a module in :mod:`photostereo.results.formats`. To add a format, write the module and list it here.
 FORMAT_NAMES = ("glb", "obj", "ply", "stl", "tiff", "exr", "material", "ptm", "relight")
 
-#: Texels along a side of a material: the least that shows a pattern, and the most that graphics cards take.
+#: Limits of the side of a material in texels: the minimum to show a pattern, the maximum for graphics cards.
 LEAST_TEXELS, MOST_TEXELS = 32, 8192

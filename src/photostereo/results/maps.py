@@ -1,7 +1,7 @@
-"""Heights, normals and albedo as the pictures that people and other programs open: NPY, PNG, 32-bit TIFF, EXR.
+"""Write heights, normals and albedo as NPY, PNG, 32-bit TIFF and EXR.
 
-Every file says in its own metadata what its numbers mean, and carries the resolution if the size of a
-pixel is known: TIFF in pixels per centimeter, EXR in pixels per inch, PNG in pixels per meter.
+The metadata of every picture describe its numbers and, if the pixel size is known, its resolution:
+TIFF in pixels per centimeter, EXR in pixels per inch, PNG in pixels per meter.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from photostereo.solver.reconstruction import Reconstruction
 
 Bool = NDArray[np.bool_]
 
-#: What TIFF calls pixels per centimeter.
+#: TIFF code for pixels per centimeter.
 RESOLUTION_PER_CENTIMETER = 3
 
 
 def describe_heights(size: PixelSize | None, outside: str) -> str:
-    """The sentence that every file of heights carries; without a size they are in pixels by intent."""
+    """Describe a file of heights in a sentence; with ``size`` None, they are in pixels by intent."""
     unit = "mm" if size is not None and size.known else "pixels"
     unknown = " (the size of a pixel was not given)" if size is not None and not size.known else ""
     return (
@@ -36,14 +36,14 @@ def describe_heights(size: PixelSize | None, outside: str) -> str:
 
 
 def describe_normals(flip_y: bool, *, signed: bool) -> str:
-    """The sentence that every picture of normals carries."""
+    """Describe a picture of normals in a sentence."""
     green = "down (DirectX)" if flip_y else "up (OpenGL)"
     numbers = "R, G, B are x, y, z, signed" if signed else "R, G, B are (x, y, z + 1) / 2"
     return f"Normals: {numbers}; x right, green {green}, z towards the camera; 0 outside the mask."
 
 
 def encode_heights(depth: ArrayLike, mask: Bool) -> tuple[NDArray[np.uint16], tuple[float, float]]:
-    """Heights as 16-bit gray, and the range ``(low, high)`` that they span.
+    """Encode heights as 16-bit gray; also return their range ``(low, high)``.
 
     Zero is outside the mask; inside, ``height = low + (value − 1) / 65534 · (high − low)``.
     """
@@ -56,13 +56,13 @@ def encode_heights(depth: ArrayLike, mask: Bool) -> tuple[NDArray[np.uint16], tu
 
 
 def write_heights(folder: Path, depth: ArrayLike, mask: Bool, size: PixelSize) -> dict[str, Any]:
-    """``depth.npy``, ``depth.png`` and ``depth.tiff``; the facts a reader needs: ``files`` (name → convention),
-    ``range`` (as in PNG and TIFF), ``range_pixels``, ``png``.
+    """Write ``depth.npy``, ``depth.png`` and ``depth.tiff``; return ``files`` (name → convention), ``range`` (as in
+    PNG and TIFF), ``range_pixels`` and ``png``.
 
-    ``depth.npy`` (float32) is in pixels, as the normals mean it; PNG and TIFF are in millimeters if the size of a
-    pixel is known, NaN (TIFF) or 0 (PNG) outside the mask.
+    ``depth.npy`` (float32) is in pixels, consistent with the normals; PNG and TIFF are in millimeters if the pixel
+    size is known. Outside the mask, NPY and TIFF are NaN, PNG is 0.
     """
-    import tifffile  # a tenth of a second, and not every result has heights
+    import tifffile  # takes 0.1 s, and not every result has heights
 
     z = np.where(mask, np.asarray(depth, dtype=np.float64), np.nan)
     lengths = z * size.millimeters
@@ -96,7 +96,7 @@ def write_normal_png(
     size: PixelSize | None = None,
     control: Control = SILENT,
 ) -> Path:
-    """A 16-bit normal map, OpenGL convention, or DirectX with ``flip_y``."""
+    """Write a 16-bit normal map in the OpenGL convention, or DirectX with ``flip_y``."""
 
     def encoded() -> bytes:
         picture = encode_normals(np.asarray(normals, dtype=np.float32), mask, flip_y=flip_y)
@@ -109,9 +109,7 @@ def write_normal_png(
 def write_exr(
     path: Path, channels: dict[str, NDArray[np.generic]], *, size: PixelSize | None = None, comment: str = ""
 ) -> Path:
-    """32-bit EXR with one plane per name, such as ``{"R": …, "G": …, "B": …}`` or ``{"Z": …}``; needs the extra
-    ``exr``.
-    """
+    """Write a 32-bit EXR with one plane per name, such as ``{"R": …, "G": …, "B": …}``; needs the extra ``exr``."""
     try:
         import OpenEXR
     except ImportError as problem:
@@ -132,13 +130,13 @@ def write_exr(
     return path
 
 
-#: What the numbers of the arrays mean, for ``summary.json``.
+#: Meaning of the arrays, for ``summary.json``.
 ARRAYS = {
     "normals.npy": "Unit normals: x right, y up, z towards the camera; 0 outside the mask.",
     "albedo.npy": "Linear albedo in the units of the photographs; 0 outside the mask.",
-    "mask.npy": "True on the object.",
-    "dictionary.npy": "The atoms that were learned, one in each row: the patch of x, that of y, that of z, each by rows.",
-    "extras.npz": "What else the method has found, by name: map_* are pictures of the object, array_* are not.",
+    "mask.npy": "True inside the object.",
+    "dictionary.npy": "The learned atoms, one per row: the patches of x, y and z in turn, each in row-major order.",
+    "extras.npz": "Further results of the method, by name: map_* are maps of the object, array_* are other arrays.",
 }
 ALBEDO = "Albedo, sRGB; its 99th percentile is white; black outside the mask."
 
@@ -151,8 +149,8 @@ def write_pictures(
     size: PixelSize | None = None,
     control: Control = SILENT,
 ) -> dict[str, str]:
-    """``normals.png`` (16-bit; OpenGL, or DirectX with ``flip_y``) and ``albedo.png`` (8-bit, sRGB); what the
-    numbers of each file mean, also of the arrays beside them.
+    """Write ``normals.png`` (16-bit; OpenGL, or DirectX with ``flip_y``) and ``albedo.png`` (8-bit, sRGB); return the
+    meaning of each file, including the arrays beside them.
     """
     write_normal_png(
         folder / "normals.png", result.normals, result.mask, flip_y=flip_y, size=size, control=control
@@ -167,7 +165,7 @@ def write_pictures(
 
 
 def picture_of_albedo(albedo: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """Albedo for the eye: scaled so that its 99th percentile is white, sRGB-encoded, 8 bits."""
+    """Encode the albedo for display: 8-bit sRGB, the 99th percentile is white."""
     inside = albedo[mask]
     top = float(np.percentile(inside, 99)) if inside.size else 1.0
     picture = np.empty(albedo.shape, np.uint8)

@@ -1,8 +1,8 @@
-"""A flat sample as a material for renderers and game engines: base color, normals, height, roughness, ambient
-occlusion, under the names that they look for.
+"""Make a material for renderers and game engines from a flat sample: base color, normals, height, roughness, ambient
+occlusion, with the usual file names.
 
-The sample is the largest rectangle inside the mask. Tilt and bow of the whole sample, which are the camera's or
-the paper's and not the material's, are taken out: slopes are freed of their mean and of their linear trend.
+The sample is the largest rectangle inside the mask. Tilt and bow of the whole sample, caused by the camera or the paper
+and not by the material, are removed: the mean and the linear trend are subtracted from the slopes.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from photostereo.surface.integration import integrate
 
 Float64 = NDArray[np.float64]
 
-#: Without photographs: a matte surface.
+#: Roughness without photographs: a matte surface.
 ASSUMED_ROUGHNESS = 0.8
-#: Normals that lie flatter than this would have slopes without end.
+#: Minimum n_z: a normal in the image plane would have an infinite slope.
 LEAST_N_Z = 0.05
-#: A flat sample fills this share of its mask with one rectangle, and its slopes change by less than this over it. A disk
-#: fills 0.64, the demo's owl 0.6, a sample that fills the frame 1. Both only decide whether a warning is given.
+#: In a flat sample, one rectangle fills at least this share of the mask, and slopes change by less than this over it. A
+#: disk fills 0.64, the demo's owl 0.6, a sample that fills the frame 1. Both only decide whether a warning is given.
 FLAT_SHARE, MOST_BOW = 0.7, 0.5
 
 
@@ -46,14 +46,14 @@ FLAT_SHARE, MOST_BOW = 0.7, 0.5
 class Material:
     """The maps of a flat sample, all (h, w)."""
 
-    albedo: Float64  #: (h, w, 3), linear, as it was measured
+    albedo: Float64  #: (h, w, 3), linear, as measured
     normals: Float64  #: (h, w, 3), unit
     height: Float64  #: in pixels
     #: roughness, occlusion: in [0, 1]
     roughness: Float64
     occlusion: Float64
-    tileable: bool  #: whether they wrap
-    roughness_measured: bool  #: whether it was measured from photographs
+    tileable: bool  #: whether the maps wrap
+    roughness_measured: bool  #: whether the roughness was measured from photographs
     texel: float = 1.0  #: the width of a texel in pixels of the sample; heights are in texels
 
 
@@ -67,20 +67,20 @@ def make_material(
     stretch: bool = False,
     size: int | None = None,
 ) -> Material:
-    """The material of a flat sample.
+    """Make a material from a flat sample.
 
     Parameters
     ----------
     normals, albedo, mask : arrays
-        Of the result; the albedo is linear.
+        Maps of the result; the albedo is linear.
     roughness : (H, W) array, optional
         From :func:`~photostereo.results.roughness.estimate_roughness`; otherwise 0.8 everywhere.
     tileable : bool
-        Blend the ends, so that copies of the material join unseen; it gets about a fifth smaller on each side.
+        Blend the ends so that copies of the material join seamlessly; it becomes about a fifth smaller on each side.
     stretch : bool
-        Scale the albedo so that its 99th percentile is white. By default it stays as it was measured.
+        Scale the albedo so that its 99th percentile is white. By default it keeps its measured values.
     size : int, optional
-        Make a square of this many texels, from the middle of the sample. By default a texel is a pixel of the sample.
+        Side in texels of a square from the middle of the sample. By default a texel is a pixel of the sample.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def make_material(
     color = np.maximum(np.nan_to_num(np.asarray(albedo, dtype=np.float64)[box]), 0.0)
     color = color if color.ndim == 3 else np.repeat(color[..., None], 3, axis=2)
     white = float(np.percentile(color, 99.0))
-    # An albedo above 1 cannot be written: then, too, its 99th percentile becomes white.
+    # An albedo above 1 cannot be stored, so its 99th percentile becomes white then, too.
     color = color / (white if (stretch and white > 0) or white > 1.0 else 1.0)
     measured = roughness is not None
     rough = np.asarray(roughness)[box] if measured else np.full(n.shape[:2], ASSUMED_ROUGHNESS)
@@ -142,16 +142,16 @@ def make_material(
 
 
 def flatten(slope: Float64) -> Float64:
-    """A slope without its mean and its linear trend over the picture, by least squares."""
+    """Subtract the mean and the linear trend (least squares) from a slope map."""
     row, col = (np.linspace(-1.0, 1.0, size) for size in slope.shape)
-    # On a full grid 1, row and col are orthogonal: three projections.
+    # On a full grid 1, row and col are orthogonal, so three projections suffice.
     left = slope - slope.mean()
     left = left - np.outer(row, np.ones_like(col)) * (row @ left.mean(axis=1)) / (row @ row)
     return np.asarray(left - col[None, :] * (left.mean(axis=0) @ col) / (col @ col))
 
 
 def encode_material(material: Material, size: PixelSize, name: str = "material") -> dict[str, bytes]:
-    """File name → content.
+    """Return the files of a material: name → content.
 
     ``NAME_BaseColor.png`` (sRGB), ``NAME_Normal_OpenGL.png`` and ``NAME_Normal_DirectX.png`` (16 bits),
     ``NAME_Height.png`` (16 bits), ``NAME_Roughness.png``, ``NAME_AmbientOcclusion.png``,
@@ -168,7 +168,7 @@ def encode_material(material: Material, size: PixelSize, name: str = "material")
         "unit": size.unit,
         "height_range": [bound * size.millimeters for bound in _range(material)],
         "tileable": material.tileable,
-        # Mean step across the seam over that between neighbors, from right to left and from bottom to top.
+        # Ratio of the mean step across the seam to that between neighbors: right to left, bottom to top.
         "seam": {kind: [round(seam_ratio(m, axis), 3) for axis in (1, 0)] for kind, m in maps.items()},
         "roughness": "measured from the photographs" if material.roughness_measured else "assumed",
         "maps": {f"{name}_{kind}.png": words[kind] for kind in maps},
@@ -178,7 +178,7 @@ def encode_material(material: Material, size: PixelSize, name: str = "material")
 
 
 def _maps(material: Material) -> dict[str, NDArray[Any]]:
-    """The pictures as they are written, by the names that engines expect."""
+    """Return the pictures by the names that engines expect."""
     everywhere = np.ones(material.height.shape, dtype=bool)
     low, high = _range(material)
     shown = (material.height - low) / (high - low if high > low else 1.0)
@@ -196,7 +196,7 @@ def _maps(material: Material) -> dict[str, NDArray[Any]]:
 
 
 def describe_maps(material: Material, size: PixelSize) -> dict[str, str]:
-    """What the maps mean, by the names that engines expect."""
+    """Describe the maps, by the names that engines expect."""
     low, high = (bound * material.texel * size.millimeters for bound in _range(material))
     unit = "mm" if size.known else "pixels"
     return {

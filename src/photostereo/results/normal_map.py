@@ -1,4 +1,4 @@
-"""Normal maps from other tools: a picture, perhaps a mask beside it."""
+"""Read normal maps from other tools: a picture, with an optional mask."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from photostereo.masks.reading import read_mask
 def read_normal_map(
     png_path: str | Path, mask_path: str | Path | None = None, flip_y: bool = False
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Unit normals (H, W, 3) and mask of a normal-map picture of 8 or 16 bits, RGB or RGBA; DirectX with
+    """Read unit normals (H, W, 3) and the mask from a normal map of 8 or 16 bits, RGB or RGBA; DirectX with
     ``flip_y``.
 
-    In a mask picture bright is inside. Without one, the alpha channel says what is inside, or else every pixel
-    that is not black (and not the mid-gray that stands for no normal).
+    Bright pixels of a mask picture are inside. Without one, the alpha channel is the mask or, if there is none, every
+    pixel that is not black (or the mid-gray that encodes no normal).
     """
     source = Path(png_path)
     picture = decode_image(source, alpha=True)

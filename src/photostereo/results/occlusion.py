@@ -1,12 +1,12 @@
 """Ambient occlusion: how much of an evenly bright sky reaches a point of a relief.
 
-Per direction φ in the plane the sky is free above the horizon h(φ), the steepest line of sight to the relief
-within a radius, and never below the tangent plane. With the normal n and its part n_φ along φ the light is
+In each direction φ in the plane, the sky is visible above the horizon h(φ): the steepest line of sight to the relief
+within a radius, never below the tangent plane. With the normal n and its component n_φ along φ, the light is
 
     A = 1/π ∫ dφ ∫_h^{π/2} (n_φ cos e + n_z sin e) cos e de
       = 1/π ∫ dφ [ n_φ ((π/2 − h)/2 − sin 2h / 4) + n_z cos² h / 2 ],
 
-one for a plane, however it is tilted.
+1 for a plane of any tilt.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from photostereo.runtime.loops import njit, prange
 
 Float64 = NDArray[np.float64]
 
-#: Directions in which horizons are sought, and how far, as a share of the smaller side.
+#: Number of directions of the horizon search, and its reach as a share of the smaller side.
 DIRECTIONS, REACH = 16, 0.125
 
 
 def ambient_occlusion(height: Float64, normals: Float64, *, wrap: bool = False) -> Float64:
-    """Ambient occlusion (H, W) of a relief, 1 in the open, 0 in the dark. ``height`` is in pixels; with ``wrap``
-    the relief goes on with a copy of itself, otherwise it ends in the open.
+    """Compute the ambient occlusion (H, W) of a relief: 1 is fully open, 0 fully occluded. ``height`` is in pixels.
+    With ``wrap`` the relief repeats periodically, otherwise nothing lies beyond its edges.
     """
     reach = max(4, int(REACH * min(height.shape)))
     distances = np.unique(np.rint(np.geomspace(1.0, reach, 4 + 4 * int(math.log2(reach)))).astype(np.int64))

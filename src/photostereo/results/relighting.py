@@ -1,15 +1,15 @@
-"""A result as a picture that viewers light anew: per pixel a color and a function of the light's direction.
+"""A result as a relightable picture: per pixel, a color and a function of the light direction.
 
 RTI viewers approximate the luminance of a pixel under a light of direction (u, v, w), ‖·‖ = 1, by a sum
 
     L(u, v) = Σ_k c_k b_k(u, v)
 
-over few functions and show L times the color of the pixel. ``ptm`` has the six monomials 1, u, v, u², uv, v²,
+over a few functions and show L times the color of the pixel. ``ptm`` has the six monomials 1, u, v, u², uv, v²,
 ``hsh`` the first nine hemispherical harmonics. The coefficients are the least-squares fit to the pictures of
-the result, albedo · max(0, n · l), under lights spread evenly over the disc of (u, v). Viewers show the
-numbers as they are, so the pictures are fitted as the eye sees them, sRGB-encoded; ``linear=True`` fits
-intensities. Viewers clip below zero, so a pixel that faces away is given a negative luminance: that bends the
-function less than a floor at zero, and costs nothing.
+the result, albedo · max(0, n · l), under lights spread evenly over the disk of (u, v). Viewers show the
+numbers unchanged, so the fit is to sRGB-encoded pictures; ``linear=True`` fits intensities. Viewers clip below
+zero, so a pixel that faces away gets a negative luminance: this distorts the function less than a floor at zero,
+and costs nothing.
 
 Symbols: n normal, a albedo over its 99th percentile, s = n · l, g the sRGB curve.
 
@@ -36,17 +36,17 @@ from photostereo.runtime.illumination import shading
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
-#: Lights that the functions are fitted to, and the lowest of them above the plane of the picture, in degrees.
+#: Number of lights in the fit, and the lowest elevation above the image plane, in degrees.
 LIGHTS, LOWEST = 144, 20.0
-#: Pixels brighter than this many times white are taken for white.
+#: Albedos are clipped to this multiple of white.
 BRIGHTEST = 2.0
-#: Pixels that are fitted at once.
+#: Pixels fitted at once.
 CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class LightModel:
-    """Luminance as a function of the direction of the light, times a color."""
+    """Luminance as a function of the light direction, times a color."""
 
     basis: str  #: ``"ptm"`` or ``"hsh"``
     coefficients: NDArray[np.float32]  #: (H, W, k) float32; luminance 1 shows the color itself
@@ -55,22 +55,22 @@ class LightModel:
 
 
 def spread_lights(count: int = LIGHTS, lowest: float = LOWEST) -> Float64:
-    """Unit directions (count, 3) whose (u, v) cover the disc evenly, none lower than ``lowest`` degrees."""
+    """Return unit directions (count, 3) whose (u, v) cover the disk evenly, none lower than ``lowest`` degrees."""
     number = np.arange(count) + 0.5
     radius = np.cos(np.radians(lowest)) * np.sqrt(number / count)
-    turn = np.pi * (3.0 - np.sqrt(5.0)) * number  # the golden angle: no two lights in line
+    turn = np.pi * (3.0 - np.sqrt(5.0)) * number  # the golden angle: no two lights align
     u, v = radius * np.cos(turn), radius * np.sin(turn)
     return np.stack([u, v, np.sqrt(1.0 - u**2 - v**2)], axis=1)
 
 
 def ptm_basis(lights: Float64) -> Float64:
-    """1, u, v, u², uv, v² of directions (m, 3): (m, 6)."""
+    """Evaluate 1, u, v, u², uv, v² for directions (m, 3): (m, 6)."""
     u, v = lights[:, 0], lights[:, 1]
     return np.stack([np.ones_like(u), u, v, u * u, u * v, v * v], axis=1)
 
 
 def hsh_basis(lights: Float64) -> Float64:
-    """The hemispherical harmonics up to degree 2 of directions (m, 3): (m, 9), in relight's order."""
+    """Evaluate the hemispherical harmonics up to degree 2 for directions (m, 3): (m, 9), in relight's order."""
     turn = np.arctan2(lights[:, 1], lights[:, 0])
     c = np.clip(lights[:, 2], 0.0, 1.0)
     root = np.sqrt(c - c * c)
@@ -97,22 +97,22 @@ BASES: dict[str, Callable[[Float64], Float64]] = {"ptm": ptm_basis, "hsh": hsh_b
 def fit_lights(
     normals: ArrayLike, albedo: ArrayLike, mask: Bool, *, basis: str = "ptm", linear: bool = False
 ) -> LightModel:
-    """The light model of a result.
+    """Fit the light model of a result.
 
     Parameters
     ----------
     normals, albedo, mask : arrays
-        Of the result; the albedo is linear.
+        Maps of the result; the albedo is linear.
     basis : {"ptm", "hsh"}
         Polynomials or hemispherical harmonics.
     linear : bool
-        Fit intensities instead of what the eye sees.
+        Fit linear intensities instead of sRGB values.
     """
     lights = spread_lights()
     solve = np.linalg.pinv(BASES[basis](lights))
     n = np.asarray(normals, dtype=np.float64)[mask]
     a = np.minimum(relative_albedo(albedo, mask)[mask], BRIGHTEST)
-    # Above white the color is white and the luminance above one, so that a dim light shows it unclipped.
+    # Above white, the color is white and the luminance above 1, so a dim light shows the pixel unclipped.
     boost = np.maximum(1.0, a.max(axis=1))
     gray = np.maximum(np.asarray(gray_from_rgb(a)), 1e-4)
     curve = _linear if linear else srgb_curve
@@ -132,7 +132,7 @@ def fit_lights(
 def quantize(
     coefficients: NDArray[np.floating], mask: Bool
 ) -> tuple[NDArray[np.uint8], Float64, NDArray[np.int64]]:
-    """Coefficients as bytes (H, W, k) with scales and whole biases: ``c = (byte − bias) · scale``."""
+    """Quantize coefficients to bytes (H, W, k) with scales and integer biases: ``c = (byte − bias) · scale``."""
     inside = coefficients[mask].astype(np.float64)
     low = np.minimum(inside.min(axis=0), 0.0)
     high = np.maximum(inside.max(axis=0), 0.0)

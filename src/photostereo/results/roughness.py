@@ -1,9 +1,9 @@
-"""How rough a surface is, from the width of its highlights in the photographs.
+"""Estimate the roughness of a surface from the width of its highlights in the photographs.
 
-Per pixel the intensities are fitted by a diffuse part and a GGX lobe of roughness α, both not negative, by
-least squares over the lights that reach it; the lobe that leaves the least, summed over a neighborhood, is
-taken. Where a highlight explains next to nothing the surface is called fully rough. It is an estimate: the
-lobe is only seen where a photograph catches it.
+At each pixel, a diffuse part and a GGX lobe of roughness α, both non-negative, are fitted to the intensities by
+least squares over the lights that reach it. The lobe with the smallest residual, summed over a neighborhood,
+wins. If a highlight explains almost nothing, the surface counts as fully rough. This is only an estimate: a lobe
+is visible only where a photograph catches it.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from photostereo.scenes.brdf import Ggx
 
 Float64 = NDArray[np.float64]
 
-#: Perceptual roughnesses that are tried; α is their square, as in glTF and the game engines.
+#: Candidate perceptual roughnesses; α is their square, as in glTF and game engines.
 TRIED = np.linspace(0.15, 1.0, 18)
-#: A lobe must explain this share of what the diffuse part leaves, and this share of all light.
+#: A lobe must explain this share of the diffuse residual, and this share of all light.
 LEAST_SHARE, LEAST_LIGHT = 0.2, 1e-4
-#: Cosines toward light and camera below this count as edge-on: a lobe is not seen there.
+#: Below this cosine toward light or camera a surface is edge-on, and no lobe is visible.
 FACING = 0.05
-#: Pixels beyond this number are looked at on a coarser grid.
+#: Larger frames are sampled on a grid of about this many pixels.
 MOST_PIXELS = 150_000
 #: Standard deviation of the neighborhood, in grid points.
 NEIGHBORHOOD = 6.0
-#: How much the whole sample counts beside it: it decides where no photograph has caught a highlight.
+#: Weight of the whole sample beside it; it decides where no photograph shows a highlight.
 WHOLE = 0.5
 
 
 def estimate_roughness(capture: Capture, normals: NDArray[np.floating]) -> Float64:
-    """Perceptual roughness (H, W) in [0, 1], 1 where no highlight is seen.
+    """Estimate the perceptual roughness (H, W) in [0, 1]; 1 where no highlight is visible.
 
     Parameters
     ----------
@@ -61,14 +61,14 @@ def estimate_roughness(capture: Capture, normals: NDArray[np.floating]) -> Float
     matte = yy - dy**2 / np.maximum(dd, 1e-12)
 
     def around(values: Float64) -> Float64:
-        """A sum over the neighborhood, and a little of the whole sample."""
+        """Sum over the neighborhood, plus a share of the whole sample."""
         return np.asarray(gaussian_filter(values, NEIGHBORHOOD) + WHOLE * values.mean())
 
     left = np.empty((len(TRIED), *matte.shape))
     for number, rough in enumerate(TRIED):
         lobe = nl * Ggx(roughness=float(rough**2)).terms(np.maximum(nl, 1e-3), nv, lv)[1]
         ss, ds, sy = (np.sum(a * b, axis=0) for a, b in ((lobe, lobe), (nl, lobe), (lobe, seen)))
-        # Two unknowns by elimination; a negative lobe is no lobe.
+        # Eliminate one of two unknowns; a negative lobe counts as none.
         pure = np.maximum(ss - ds**2 / np.maximum(dd, 1e-12), 1e-12)
         gain = np.maximum(sy - ds * dy / np.maximum(dd, 1e-12), 0.0)
         left[number] = around(matte - gain**2 / pure)

@@ -1,4 +1,4 @@
-"""All that a surface leaves on disk, in one call: heights, normal maps, meshes, and the facts about them."""
+"""Write all files of a surface in one call: heights, normal maps, meshes, and facts about them."""
 
 from __future__ import annotations
 
@@ -53,22 +53,22 @@ def write_surface(
     normal_map : bool
         Write ``normals.png``.
     flip_y : bool
-        ``normals.png`` and ``normals.exr`` in the DirectX convention.
+        Write ``normals.png`` and ``normals.exr`` in the DirectX convention.
     camera : (3, 3) array, optional
         As for :func:`~photostereo.integrate`.
     surface : Surface, optional
         The surface, if it has been integrated already.
     name : str
-        What the object in GLB and OBJ is called.
+        Name of the object in GLB and OBJ.
     control : Control
-        Told of the stages, and of every iteration of ``robust``.
+        Receives the stages, and every iteration of ``robust``.
 
     Returns
     -------
     Surface
-        As it was written.
+        The surface that was written.
     dict
-        What ``summary.json`` says about it, ``conventions`` (file name → what its numbers mean), ``seconds`` by stage.
+        Its entry in ``summary.json``, with ``conventions`` (file name → meaning of its numbers) and ``seconds`` by stage.
     """
     kinds, size, watertight = check_formats(choice.formats, MESHES), choice.pixel_size, choice.watertight
     seconds: dict[str, float] = {}
@@ -139,7 +139,7 @@ def write_surface(
             "watertight": watertight and mesh.is_watertight,
         }
         if plain and choice.decimate is None and mesh.tolerance > 0:
-            facts["note"] = Finding(  # it would have too many triangles for most programs
+            facts["note"] = Finding(  # most programs cannot handle that many triangles
                 "mesh-simplified",
                 names=" and ".join(f"mesh.{kind}" for kind in plain),
                 before=mesh.full_triangles,
@@ -172,10 +172,10 @@ def write_mesh(mesh: Mesh, path: str | Path, *, unit: str = "mm") -> Path:
     Parameters
     ----------
     mesh : Mesh
-        In millimeters, or in pixels, of which glTF takes one for a millimeter.
+        In millimeters, or in pixels; glTF then treats a pixel as a millimeter.
     path : path
     unit : {"mm", "pixel"}
-        What the comment in the file says.
+        Unit given in the comment of the file.
 
     Raises
     ------
@@ -201,7 +201,7 @@ def _write_meshes(job: Job, kinds: Sequence[str]) -> dict[str, str]:
 
 
 def _unit_or_zero(normals: NDArray[Any], surface: Surface) -> NDArray[np.float32]:
-    """Normals for a picture: unit where known, zero elsewhere; the same array if they are."""
+    """Return normals that are unit where known and zero elsewhere; the same array if they already are."""
     parts = row_bands(*surface.mask.shape)
     if normals.dtype == np.float32 and all(_is_unit_or_zero(normals[r], surface.mask[r]) for r in parts):
         return normals

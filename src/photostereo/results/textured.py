@@ -1,12 +1,12 @@
 """A light mesh that looks like the full surface: few triangles, with albedo and normals as textures.
 
-The textures lie on the mesh as the photograph does: the texture coordinates of a vertex are its pixel. The
-normal map is in tangent space, the frame that viewers build at every point from the interpolated normal N of
-the mesh and its tangent T (the direction in which u grows): n = x T + y B + z N with B = N × T, green up
-(OpenGL, as glTF asks).
+The textures are aligned with the photograph: the texture coordinates of a vertex are its pixel. The normal map
+is in tangent space, the frame that viewers build at every point from the interpolated normal N of the mesh and
+its tangent T (the direction of increasing u): n = x T + y B + z N with B = N × T, green up (OpenGL, as glTF
+requires).
 
 A renderer that interpolates the frame over the triangles thus shades every texel with the normal of the
-photometric map, whatever was lost of the geometry.
+photometric map, even if the geometry is simplified.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
 
-#: Triangles of a light mesh; phones and web viewers draw it at once.
+#: Triangles of a light mesh, which phones and web viewers draw without delay.
 TRIANGLES = 50_000
-#: The largest side of a texture that every graphics card of today takes.
+#: Largest side of a texture that all current graphics cards support.
 TEXTURE_SIDE = 4096
 
 
@@ -45,7 +45,7 @@ class TexturedMesh:
     vertices: Float64  #: (V, 3), in pixels; x right, y up, z towards the camera.
     faces: NDArray[np.int64]  #: (F, 3), counterclockwise as seen from the camera.
     normals: Float64  #: (V, 3), unit normals of the light mesh.
-    tangents: Float64  #: (V, 3), unit tangents, along growing u.
+    tangents: Float64  #: (V, 3), unit tangents, along increasing u.
     uv: Float64  #: (V, 2), texture coordinates from the top left corner of the textures.
     albedo: NDArray[np.uint8]  #: (h, w, 3), sRGB.
     normal_map: NDArray[np.uint8]  #: (h, w, 3), tangent space, green up.
@@ -60,21 +60,21 @@ def texture_mesh(
     texture_side: int = TEXTURE_SIDE,
     control: Control = SILENT,
 ) -> TexturedMesh:
-    """A mesh of at most about ``triangles`` triangles that carries albedo and normals as textures.
+    """Build a mesh of at most about ``triangles`` triangles, with albedo and normals as textures.
 
     Parameters
     ----------
     surface : Surface
     normals : (H, W, 3) array
-        The normals of the map; an unknown one takes the value of its nearest neighbor.
+        Normals of the map; an unknown normal takes the value of its nearest neighbor.
     albedo : (H, W) or (H, W, 3) array, optional
-        Linear; 99 % of it becomes white. Without one the mesh is light gray.
+        Linear; the 99th percentile becomes white. Without it, the mesh is light gray.
     triangles : int
-        A surface of fewer is not reduced.
+        A surface with fewer is not reduced.
     texture_side : int
         Larger textures are reduced to this many texels along their longer side.
     control : Control
-        Can cancel the work.
+        Can cancel.
 
     Returns
     -------
@@ -105,14 +105,14 @@ def texture_mesh(
     give_back_memory()
     albedo_map = _resized_albedo(albedo, surface.mask, crop, size, control)
     shown = given[crop].astype(np.float32, copy=False)
-    known = inside & _known(shown)  # not of what is NaN or infinite
+    known = inside & _known(shown)  # excludes NaN and infinite normals
     if not known.all():
         shown = _padded(np.where(known[..., None], shown, np.float32(0.0)), known)
     control.check()
     map_normals = _resized(shown, size)
     del shown, known
     control.check()
-    # The tangents of vertices have no y.
+    # The y component of the vertex tangents is zero.
     frame = interpolate(texels, faces, np.concatenate([normal, tangent[:, ::2]], axis=1), size, np.float32)
     control.check()
     return TexturedMesh(
@@ -127,16 +127,16 @@ def texture_mesh(
 
 
 def tangents_of(normals: Float64) -> Float64:
-    """Unit tangents along +u = +x on the surface: orthogonal to the normal and without a y component."""
+    """Return unit tangents along +u = +x on the surface: orthogonal to the normal, with no y component."""
     along = np.stack([normals[:, 2], np.zeros(len(normals)), -normals[:, 0]], axis=1)
     length = np.linalg.norm(along, axis=1, keepdims=True)
     return np.where(length > 1e-9, along / np.maximum(length, 1e-9), [1.0, 0.0, 0.0])
 
 
 def bake_normals(normals: FloatArray, frame: FloatArray, control: Control = SILENT) -> NDArray[np.uint8]:
-    """Normals (h, w, 3) in the interpolated frames (h, w, 5: normal, x and z of the tangent) of a mesh, as an 8-bit map.
+    """Encode normals (h, w, 3) in the frames of a mesh (h, w, 5: normal, x and z of the tangent) as an 8-bit map.
 
-    Texels that no triangle covers take the frame of the nearest one that is covered.
+    Texels that no triangle covers take the frame of the nearest covered texel.
     """
     frame = _padded(frame, np.isfinite(frame[..., 0]))
     picture = np.empty(normals.shape, dtype=np.uint8)
@@ -149,7 +149,7 @@ def bake_normals(normals: FloatArray, frame: FloatArray, control: Control = SILE
         _normalize(t)
         _normalize(unit)
         b = np.stack([n[1] * t[2] - n[2] * t[1], n[2] * t[0] - n[0] * t[2], n[0] * t[1] - n[1] * t[0]])
-        # A normal that looks away from the light mesh cannot be shown: it lies down in the surface.
+        # A normal that faces away from the light mesh cannot be encoded: project it onto the surface.
         local = np.stack([_dot(unit, t), _dot(unit, b), np.maximum(_dot(unit, n), 0.0)])
         _normalize(local)
         picture[rows] = encode_normals(
@@ -159,7 +159,7 @@ def bake_normals(normals: FloatArray, frame: FloatArray, control: Control = SILE
 
 
 def pixels_of(surface: Surface, vertices: Float64) -> tuple[Float64, Float64]:
-    """Columns and rows, as fractions, of the pixels that see vertices (V, 3) given in pixels."""
+    """Return fractional columns and rows of the pixels that see vertices (V, 3) given in pixels."""
     x, y, z = vertices.T
     if surface.camera is not None:
         camera = surface.camera
@@ -199,11 +199,11 @@ def _known(normals: FloatArray) -> Bool:
 
 
 def _padded(values: FloatArray, known: Bool) -> FloatArray:
-    """Fill unknown pixels with the value of the nearest known one, in place, so that filtering draws in no background."""
+    """Fill unknown pixels with the nearest known value, in place, so that filtering mixes in no background."""
     if known.all() or not known.any():
         return values
     missing = ~known
-    # Each known pixel has a label of its own, row by row from 1; the others that of the nearest.
+    # Known pixels are numbered row by row from 1; the others have the label of the nearest.
     label = cv2.distanceTransformWithLabels(
         missing.view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5, labelType=cv2.DIST_LABEL_PIXEL
     )[1][missing]
@@ -219,7 +219,7 @@ def _resized(values: FloatArray, size: tuple[int, int]) -> FloatArray:
 
 
 def _planes(vectors: FloatArray) -> NDArray[np.float32]:
-    """Vectors (h, w, 3) as three pictures (3, h, w): arithmetic on those is several times faster."""
+    """Convert vectors (h, w, 3) to three planes (3, h, w), on which arithmetic is several times faster."""
     return np.array([vectors[..., axis] for axis in range(3)], dtype=np.float32)
 
 
@@ -263,10 +263,10 @@ def interpolate(
     shape: tuple[int, int],
     dtype: type[np.floating[Any]] = np.float64,
 ) -> NDArray[Any]:
-    """Values (h, w, k) of vertices (V, k), interpolated linearly over triangles in the plane; NaN outside of them.
+    """Interpolate vertex values (V, k) linearly over triangles in the plane: (h, w, k); NaN outside the triangles.
 
-    ``points`` are (V, 2) in texels, the center of the first texel being (0, 0). Texels on a shared edge belong to
-    the triangle that comes last.
+    ``points`` are (V, 2) in texels; the center of the first texel is (0, 0). Texels on a shared edge belong to the
+    last triangle.
     """
     result = np.full((*shape, values.shape[1]), np.nan, dtype=dtype)
     _fill(np.ascontiguousarray(points), np.ascontiguousarray(faces), np.ascontiguousarray(values), result)

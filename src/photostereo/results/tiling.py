@@ -1,4 +1,4 @@
-"""Pictures that wrap: the end of a sample is blended into its beginning, so that copies of it join unseen."""
+"""Make pictures that wrap: blend the end of a sample into its beginning, so that copies join seamlessly."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from photostereo.runtime.loops import njit
 Float64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
-#: The share of a side over which the two ends are blended, and the least such number of pixels.
+#: Share of a side over which the two ends are blended, and the minimum number of pixels.
 OVERLAP, LEAST_OVERLAP = 0.2, 8
 #: The smallest width and height of a sample, in pixels.
 LEAST_SIDE = LEAST_TEXELS
 
 
 def largest_rectangle(mask: Bool) -> tuple[slice, slice]:
-    """Rows and columns of the largest rectangle inside a mask; an error if it is narrower than 32 pixels."""
+    """Return rows and columns of the largest rectangle inside a mask; raise an error if narrower than 32 pixels."""
     top, bottom, left, right = _largest(np.ascontiguousarray(mask, dtype=np.bool_))
     if min(bottom - top, right - left) < LEAST_SIDE:
         raise ParameterError(
@@ -35,9 +35,9 @@ def largest_rectangle(mask: Bool) -> tuple[slice, slice]:
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _largest(mask: Bool) -> tuple[int, int, int, int]:
-    """For every row, the largest rectangle under the histogram of mask pixels above it (with a stack)."""
+    """Find, for every row, the largest rectangle in the histogram of mask pixels above it (with a stack)."""
     rows, cols = mask.shape
-    height = np.zeros(cols + 1, dtype=np.int64)  # the last column stays empty and closes what is open
+    height = np.zeros(cols + 1, dtype=np.int64)  # the last column stays empty and closes all open rectangles
     starts = np.zeros(cols + 1, dtype=np.int64)
     tall = np.zeros(cols + 1, dtype=np.int64)
     best, area = (0, 0, 0, 0), 0
@@ -61,12 +61,12 @@ def _largest(mask: Bool) -> tuple[int, int, int, int]:
 
 
 def make_tileable(maps: Float64, slopes: tuple[int, int]) -> Float64:
-    """A smaller stack of maps (h, w, k) that wraps in both directions.
+    """Return a smaller stack of maps (h, w, k) that wraps in both directions.
 
-    Along each axis the last fifth is laid over the first and the two are blended, keeping their variance: a plain
-    mean of unrelated patterns would be flatter than the rest. What wraps may begin anywhere: it begins where the
-    step from the column before is the most ordinary one. ``slopes`` says which maps are dz/dcol and dz/drow; their
-    size is the step of the heights.
+    Along each axis the last fifth is blended into the first, preserving the variance: a plain mean of unrelated
+    patterns would be flatter than the rest. A tile that wraps may begin anywhere: it begins where the step from the
+    previous column is most typical. ``slopes`` gives the indices of the maps dz/dcol and dz/drow, whose size is
+    the step in height.
     """
     across = _wrap_columns(maps)
     wrapped = np.swapaxes(_wrap_columns(np.swapaxes(across, 0, 1)), 0, 1)
@@ -78,7 +78,7 @@ def make_tileable(maps: Float64, slopes: tuple[int, int]) -> Float64:
 def _wrap_columns(maps: Float64) -> Float64:
     overlap = max(LEAST_OVERLAP, round(OVERLAP * maps.shape[1]))
     cut = maps.shape[1] - overlap
-    # In the tile the last column is followed by what follows it in the sample.
+    # After the last column, the tile continues as the sample does.
     share = np.linspace(0.0, 1.0, overlap + 2)[1:-1]
     share = (share * share * (3.0 - 2.0 * share))[None, :, None]
     mean = maps.mean(axis=(0, 1))
@@ -90,7 +90,7 @@ def _wrap_columns(maps: Float64) -> Float64:
 
 
 def _ordinary_place(tile: Float64, slope: int) -> int:
-    """The column of a tile that wraps into which the step is the most ordinary: a picture may begin anywhere."""
+    """Return the column of a wrapping tile with the most typical step into it: a tile may begin anywhere."""
     before = np.roll(tile, 1, axis=1)
     steps = np.abs(tile - before).mean(axis=0)
     heights = np.abs(tile[..., slope] + before[..., slope]).mean(axis=0)[:, None]
@@ -98,9 +98,9 @@ def _ordinary_place(tile: Float64, slope: int) -> int:
 
 
 def _oddness(steps: Float64) -> Float64:
-    """How far the steps (places, maps) of a place are from the mean, in the map in which they are farthest."""
+    """Relative deviation of the steps (places, maps) from their mean, maximum over the maps."""
     usual = steps.mean(axis=0)
-    vary = usual > 1e-9  # not the rounding of a constant
+    vary = usual > 1e-9  # ignore rounding of a constant map
     return np.asarray(np.abs(steps[:, vary] / usual[vary] - 1.0).max(axis=1, initial=0.0))
 
 
@@ -112,13 +112,13 @@ def middle_square(maps: Float64) -> Float64:
 
 
 def resample_square(maps: Float64, size: int, *, wrap: bool) -> Float64:
-    """A square stack of maps in another resolution, by cubic splines; what wraps still does."""
+    """Resample a square stack of maps by cubic splines; maps that wrap still do."""
     if not LEAST_TEXELS <= size <= MOST_TEXELS:
         raise ParameterError(code="material-size", size=size, least=LEAST_TEXELS, most=MOST_TEXELS)
     shrink = len(maps) / size
     made = []
     for values in np.moveaxis(maps, -1, 0):
-        if shrink > 1:  # half of a texel, so that finer detail does not alias
+        if shrink > 1:  # blur by half a texel to avoid aliasing
             values = gaussian_filter(values, 0.5 * shrink, mode="wrap" if wrap else "nearest")
         mode = "grid-wrap" if wrap else "nearest"
         made.append(zoom(values, 1 / shrink, order=3, mode=mode, grid_mode=True))
@@ -126,7 +126,7 @@ def resample_square(maps: Float64, size: int, *, wrap: bool) -> Float64:
 
 
 def seam_ratio(picture: NDArray[np.generic], axis: int) -> float:
-    """Mean step across the seam over the mean step between neighboring columns (axis 1) or rows (axis 0)."""
+    """Ratio of the mean step across the seam to that between neighboring columns (axis 1) or rows (axis 0)."""
     values = np.asarray(picture, dtype=np.float64)
     inner = float(np.abs(np.diff(values, axis=axis)).mean())
     seam = np.abs(np.take(values, 0, axis=axis) - np.take(values, -1, axis=axis)).mean()
@@ -134,9 +134,9 @@ def seam_ratio(picture: NDArray[np.generic], axis: int) -> float:
 
 
 def integrate_periodic(slope_col: Float64, slope_row: Float64) -> Float64:
-    """Heights that wrap, from slopes that wrap: least squares, by Fourier transforms.
+    """Integrate periodic slopes to periodic heights: least squares, by Fourier transforms.
 
-    The step between two pixels is the mean of their slopes. A mean slope would not wrap and is left out.
+    The step between two pixels is the mean of their slopes. The mean slope is dropped, since it would not wrap.
     """
     height, width = slope_col.shape
     across = 0.5 * (slope_col + np.roll(slope_col, -1, axis=1))

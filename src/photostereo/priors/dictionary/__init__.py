@@ -14,5 +14,5 @@ Array layouts, the same in every file of this folder:
 ``R``       (w, m)           the residual ``P - B.T @ D``
 ==========  ===============  ==========================================================================
 
-``compiled`` is the paper's pass, made fast; ``tests/priors/dictionary/readable.py`` has its equations line by line.
+``compiled`` is a fast version of the paper's pass; ``tests/priors/dictionary/readable.py`` has its equations line by line.
 """

@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import ParameterError, did_you_mean
 
-#: The names that :func:`initial_dictionary` knows.
+#: Kinds for :func:`initial_dictionary`.
 KINDS = ("dct", "dct-separable", "identity", "random-patches")
 
-#: An array given as a dictionary may miss unit norm by this much (rounding in a file); it is then normalized.
+#: Allowed deviation of a given dictionary from unit norm (rounding in a file); it is then normalized.
 NORM_TOLERANCE = 1e-3
 
 
 def check_thresholds(mu: float, q: float) -> None:
-    """Raise a :class:`ParameterError` unless ``0 <= mu <= q``, both numbers, ``mu`` finite."""
+    """Raise a :class:`ParameterError` unless ``0 <= mu <= q`` and ``mu`` is finite."""
     if not (math.isfinite(mu) and mu >= 0):
         raise ParameterError(code="threshold-out-of-range", mu=mu)
     if not q >= mu or q <= 0:
@@ -39,7 +39,7 @@ def initial_dictionary(
     patches: FloatArray | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> NDArray[np.float64]:
-    """A dictionary to start from, shape (K, m): K atoms as rows, each of unit norm.
+    """Return an initial dictionary, shape (K, m): K atoms as rows, each of unit norm.
 
     Parameters
     ----------
@@ -98,17 +98,17 @@ def cosines(length: int, count: int) -> NDArray[np.float64]:
     atoms = np.cos(np.pi * frequency * (np.arange(length) + 0.5))
     atoms[1:] -= atoms[1:].mean(axis=1, keepdims=True)
     if length == 1:
-        atoms[:] = 1.0  # without its mean nothing would be left of an atom of one value
+        atoms[:] = 1.0  # without its mean, an atom of one value would be zero
     return np.asarray(atoms / np.linalg.norm(atoms, axis=1, keepdims=True))
 
 
 def separable_cosines(size: tuple[int, int, int], count: int) -> NDArray[np.float64]:
-    """Products of cosines along z, y and x: those of the lowest total frequency, or a basis and finer ones.
+    """Products of cosines along z, y and x: those of lowest total frequency, or a basis and finer ones.
 
-    Up to m atoms are chosen from the separable DCT-II and stay in its Kronecker order (z slowest). Beyond m
-    the whole basis comes first, so that the atoms always span the patches; then, lowest first, products with
-    the frequencies in between along x and y, from a grid finer by a whole factor f. At ``K = f^2 m`` that is
-    all of the usual overcomplete separable DCT.
+    Up to m atoms are chosen from the separable DCT-II and keep its Kronecker order (z slowest). Beyond m, the
+    whole basis comes first, so that the atoms always span the patches; then, lowest first, products with the
+    intermediate frequencies along x and y, from a grid finer by an integer factor f. At ``K = f^2 m`` this is
+    the usual overcomplete separable DCT.
     """
     w_x, w_y, w_z = size
     if count > w_x * w_y * w_z and w_x == w_y == 1:

@@ -1,28 +1,28 @@
-"""The dictionary pass, compiled: the paper's sequential update, on the few patches that matter.
+"""The compiled dictionary pass: the paper's sequential update, restricted to the few patches that change.
 
 Symbols: R (w, m) the residual ``P - B^T D``; D (K, m) the atoms d_i; B (K, w) the codes g_i; mu and q the
 threshold and the bound of the codes.
 
-How it is fast without changing the result (to rounding):
+How it is fast without changing the result (up to rounding):
 
-*Residual.* ``E_i d_i = R d_i + g_i``, and after the threshold only the patches where the old or the new g_i
-is not zero, its *changes*, take part in ``E_i^T g_i = R^T g_i + d_i (g_i_old . g_i)`` and in the update of R. That
-update waits until the next atom, when the rows are still in the cache from the sum that made the new d_i.
+*Residual.* ``E_i d_i = R d_i + g_i``, and after the threshold only patches with a non-zero old or new g_i, its
+*changes*, contribute to ``E_i^T g_i = R^T g_i + d_i (g_i_old . g_i)`` and to the update of R. That update is
+delayed until the next atom, when the rows are still in the cache from the sum for the new d_i.
 
-*Blocks.* The products ``R d_j`` are taken for a block of atoms at once, like a matrix product, from the residual
-R0 at the block's start. The changes of the block's earlier atoms k enter one by one::
+*Blocks.* The products ``R d_j`` are computed for a block of atoms at once, like a matrix product, from the residual
+R0 at the start of the block. The changes of the earlier atoms k of the block are added one by one::
 
     R d_i = R0 d_i + sum_k  g_k_old (d_k_old . d_i)  -  g_k (d_k . d_i)
 
-*Chunks.* The patches are split into chunks of a fixed size, which the threads share. Sums over patches are
-formed per chunk and added in the order of the chunks in double precision, so the result is the same for any
+*Chunks.* The patches are split into chunks of a fixed size, which are distributed among the threads. Sums over patches
+are computed per chunk and added in the order of the chunks in double precision, so the result does not depend on the
 number of threads.
 
-*Changes.* A change of atom k is a patch whose code is not zero before or after the update. The lists ``patch``, ``old`` and
-``new`` (block, w) hold the changes of atom k in row k; those of one chunk start at its first patch, and count the patches
-from there.
+*Changes.* A change of atom k is a patch with a non-zero code before or after the update. The lists ``patch``, ``old`` and
+``new`` (block, w) hold the changes of atom k in row k; those of a chunk start at the index of its first patch, and their
+patches are counted from there.
 
-All of it is in one file because Numba's cache on disk notices an edit only in the file of the function called.
+All functions are in one file because Numba's disk cache detects edits only in the file of the called function.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from photostereo.core.conventions import FloatArray
 from photostereo.priors.dictionary.atoms import check_thresholds
 from photostereo.runtime.loops import njit, prange, shared
 
-#: Patches that one thread handles at a time: their rows fit a second-level cache; fewer would meet too often.
+#: Patches per thread and turn: their rows fit the L2 cache; with fewer, threads would synchronize too often.
 CHUNK = 768
-#: The same if patches do not depend on each other: they stay in the first-level cache with a block of atoms.
+#: The same if patches are independent: they stay in the L1 cache with a block of atoms.
 FOLLOW_CHUNK = 18
-#: Patches between two places where a pass that follows can be canceled.
+#: Patches of a following pass between two checks for cancellation.
 FOLLOW_AT_ONCE = 8192
-#: Atoms whose products with the residual are taken at once.
+#: Atoms whose products with the residual are computed at once.
 BLOCK = 24
 #: Sums may be reordered and fused, which vectorization needs; infinities and NaN keep their meaning.
 REORDER = {"reassoc", "contract", "nsz"}
@@ -53,17 +53,17 @@ REORDER = {"reassoc", "contract", "nsz"}
 def dictionary_pass(
     R: FloatArray, D: FloatArray, B: FloatArray, *, mu: float, q: float = math.inf, update_atoms: bool = True
 ) -> None:
-    """One pass over the atoms, **in place**: lowers, in each code and each atom in turn ::
+    """Run one pass over the atoms, **in place**. The update of each code and each atom in turn lowers ::
 
         || P - B^T D ||_F^2 + mu^2 ||B||_0   subject to  |B| <= q,  ||d_i|| = 1
 
-    R (w, m) is on return the residual of the new D and B. Without ``update_atoms`` D stays, and only the codes change. The
-    result is that of ``update_dictionary`` in ``tests/priors/dictionary/readable.py``, to rounding, and the same one for
-    any number of threads.
+    On return, R (w, m) is the residual of the new D and B. Without ``update_atoms`` D is fixed, and only the codes change.
+    Up to rounding, the result equals that of ``update_dictionary`` in ``tests/priors/dictionary/readable.py``. It does not
+    depend on the number of threads.
 
-    The time is that of one matrix product ``R D^T`` plus a part that grows with the number of non-zeros. The
-    threads are Numba's and meet once per atom; if other programs keep the cores busy, or many solves run
-    at once, one thread is faster (``numba.set_num_threads(1)`` or the variable ``NUMBA_NUM_THREADS=1``).
+    The time is that of one matrix product ``R D^T`` plus a part that grows with the number of non-zeros. Numba's
+    threads synchronize once per atom; if other programs keep the cores busy, or many solves run at once, one
+    thread is faster (``numba.set_num_threads(1)`` or the variable ``NUMBA_NUM_THREADS=1``).
 
     >>> R = np.array([[3.0, 4.0], [0.1, 0.0]])
     >>> D, B = np.array([[1.0, 0.0]]), np.zeros((1, 2))
@@ -87,10 +87,10 @@ def follow_atoms(
     q: float = math.inf,
     control: Control = SILENT,
 ) -> None:
-    """A pass in which each atom of D is replaced by the given one when its turn is over, **in place**.
+    """Run a pass, **in place**, in which each atom of D is replaced by the given one at the end of its turn.
 
-    Patches then need no other, which is much faster than learning. It can be canceled every few thousand patches, a few
-    tenths of a second; R, D and B are then of no use.
+    Patches are then independent of each other, which is much faster than learning. The pass can be canceled every few
+    thousand patches, a few tenths of a second; R, D and B are then invalid.
 
     >>> R = np.array([[3.0, 4.0], [0.1, 0.0]])
     >>> D, B = np.array([[1.0, 0.0]]), np.zeros((1, 2))
@@ -103,7 +103,7 @@ def follow_atoms(
     real = R.dtype.type
     new = np.ascontiguousarray(given, D.dtype)
     gram, gram_new = (np.empty((len(D), len(D)), D.dtype) for _ in range(2))
-    products(D, D, gram.T)  # after a product of its own OpenBLAS would keep a core for 20 ms
+    products(D, D, gram.T)  # OpenBLAS would keep a core busy for 20 ms after a product
     products(new, D, gram_new.T)
     for first in range(0, len(R), FOLLOW_AT_ONCE):
         control.check()
@@ -113,7 +113,7 @@ def follow_atoms(
 
 
 def squared_norm(R: FloatArray) -> float:
-    """``||R||_F^2`` of a (w, m) array in double precision, the same for any number of threads.
+    """Return ``||R||_F^2`` of a (w, m) array in double precision, independent of the number of threads.
 
     >>> squared_norm(np.full((10, 10), 2.0, np.float32))
     400.0
@@ -124,7 +124,7 @@ def squared_norm(R: FloatArray) -> float:
 
 
 def _check_arrays(R: FloatArray, D: FloatArray, B: FloatArray, given: FloatArray | None = None) -> None:
-    """The kernels work in place and do not look at bounds."""
+    """Check the arrays: the kernels work in place and without bounds checks."""
     same_type = R.dtype in (np.float32, np.float64) and D.dtype == B.dtype == R.dtype
     in_place = all(a.ndim == 2 and a.flags.c_contiguous and a.flags.writeable for a in (R, D, B))
     fit = in_place and R.shape[1] == D.shape[1] and B.shape == (len(D), len(R))
@@ -135,27 +135,27 @@ def _check_arrays(R: FloatArray, D: FloatArray, B: FloatArray, given: FloatArray
 
 
 def workspace(w: int, m: int, block: int, dtype: Any) -> tuple[NDArray[Any], ...]:
-    """Arrays of one pass, for the block of atoms at hand; made by NumPy, as Numba takes long to compile it."""
+    """Allocate the arrays of one pass for a block of atoms, in NumPy: Numba would take long to compile this."""
     chunks = -(-w // CHUNK)
     return (
         np.empty((block, w), dtype),  # H: products R0 d_i
-        np.empty((block, m), dtype),  # D_old: the atoms as they were
-        np.empty((block, w), np.int32),  # patch: of each change,
+        np.empty((block, m), dtype),  # D_old: the atoms before the update
+        np.empty((block, w), np.int32),  # patch: index of each change,
         np.empty((block, w), dtype),  # old: its code before,
         np.empty((block, w), dtype),  # new: its code after
-        np.zeros((chunks, block), np.int64),  # changes: how many are listed
+        np.zeros((chunks, block), np.int64),  # changes: number of listed changes
         np.empty((block, block), dtype),  # gram_old: [i, k] is d_k_old . d_i, for k < i
         np.empty((block, block), dtype),  # gram_new: [i, k] is d_k . d_i, for k < i
         np.empty((chunks, m), dtype),  # toward: R^T g_i over the patches of a chunk
         np.zeros(chunks, dtype),  # overlap: g_i_old . g_i over these
         np.zeros(chunks, np.int64),  # used: non-zeros of g_i among these
-        np.empty(m),  # direction: the new atom before it has length one, in double precision
+        np.empty(m),  # direction: the new atom before normalization, in double precision
     )
 
 
 @njit(cache=True, fastmath=REORDER)
 def dot(a, b):  # type: ignore[no-untyped-def]
-    """The inner product, in the arrays' own precision."""
+    """Inner product, in the precision of the arrays."""
     total = a[0] * b[0]
     for t in range(1, a.size):
         total += a[t] * b[t]
@@ -164,9 +164,9 @@ def dot(a, b):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=REORDER)
 def products(R, D, H):  # type: ignore[no-untyped-def]
-    """``H[j, p] = d_j . r_p``, in tiles of 3 patches by 4 atoms, whose sums stay in registers.
+    """Compute ``H[j, p] = d_j . r_p`` in tiles of 3 patches by 4 atoms, whose sums stay in registers.
 
-    The atoms are taken in panels of 16, which stay in the first-level cache while the patches go by.
+    Atoms are processed in panels of 16, which stay in the L1 cache while the loop runs over the patches.
     """
     w, m = R.shape
     K = D.shape[0]
@@ -197,16 +197,16 @@ def products(R, D, H):  # type: ignore[no-untyped-def]
                 H[j, p], H[j + 1, p], H[j + 2, p], H[j + 3, p] = s00, s01, s02, s03
                 H[j, p + 1], H[j + 1, p + 1], H[j + 2, p + 1], H[j + 3, p + 1] = s10, s11, s12, s13
                 H[j, p + 2], H[j + 1, p + 2], H[j + 2, p + 2], H[j + 3, p + 2] = s20, s21, s22, s23
-    for p in range(w):  # what the tiles leave over
+    for p in range(w):  # the rest outside the tiles
         for j in range(0 if p >= w - w % 3 else K - K % 4, K):
             H[j, p] = dot(R[p], D[j])
 
 
 @njit(cache=True, fastmath=REORDER)
 def correct(H, i, patch, old, new, changes, gram_old, gram_new):  # type: ignore[no-untyped-def]
-    """``H_i += g_k_old (d_k_old . d_i) - g_k (d_k . d_i)`` for all the changes of the earlier atoms k < i.
+    """Apply ``H_i += g_k_old (d_k_old . d_i) - g_k (d_k . d_i)`` for all changes of the earlier atoms k < i.
 
-    Every fourth atom does so for the three that follow it, too: the lists of changes are read once for four.
+    Every fourth atom also updates the next three, so the lists of changes are read once for four atoms.
     """
     four = i - i % 4
     if four == i and i + 3 < H.shape[0]:
@@ -230,12 +230,12 @@ def correct(H, i, patch, old, new, changes, gram_old, gram_new):  # type: ignore
 
 @njit(cache=True)
 def list_changes(h, g, mu, patch):  # type: ignore[no-untyped-def]
-    """The places where ``|h + g| >= mu`` or g is not zero, in order; how many.
+    """List the indices where ``|h + g| >= mu`` or g is not zero, in order; return their number.
 
-    They are few and cannot be foreseen: every place is written, and the next one over it if it is none.
+    They are few and unpredictable, so there is no branch: every index is written, and overwritten if it is not one.
     """
     zero = mu - mu
-    count = np.uint32(0)  # without a sign: no index counts from the end
+    count = np.uint32(0)  # unsigned: no index counts from the end
     for p in range(h.size):
         patch[count] = p
         count += np.uint32((abs(h[p] + g[p]) >= mu) | (g[p] != zero))
@@ -244,7 +244,7 @@ def list_changes(h, g, mu, patch):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def threshold(h, g, mu, q, patch, old, new, count):  # type: ignore[no-untyped-def]
-    """``g <- H_mu(h + g)`` clipped to q, at the listed patches; counts non-zeros and sums ``g_old . g``."""
+    """Set ``g <- H_mu(h + g)`` clipped to q, at the listed patches; count non-zeros and sum ``g_old . g``."""
     zero = mu - mu
     kept, overlap = 0, zero
     for t in range(count):
@@ -261,7 +261,7 @@ def threshold(h, g, mu, q, patch, old, new, count):  # type: ignore[no-untyped-d
 
 @njit(cache=True, fastmath=REORDER)
 def accumulate(R, patch, new, count, toward):  # type: ignore[no-untyped-def]
-    """``toward = sum_p g_p r_p`` over the changes; eight at a time, to wait less for rows of R from memory."""
+    """Compute ``toward = sum_p g_p r_p`` over the changes, eight at a time to hide the memory latency of R."""
     for s in range(toward.size):
         toward[s] = 0
     end = count - count % 8
@@ -282,9 +282,9 @@ def accumulate(R, patch, new, count, toward):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def new_atom(d, used, toward, overlap, direction):  # type: ignore[no-untyped-def]
-    """``d_i <- E_i^T g_i / ||E_i^T g_i||``, or e_1 if g_i = 0; adds the chunks' sums in their order.
+    """Set ``d_i <- E_i^T g_i / ||E_i^T g_i||``, or e_1 if g_i = 0; adds the sums of the chunks in order.
 
-    ``direction`` is where they are added, in double precision.
+    ``direction`` is the accumulator, in double precision.
     """
     kept = 0
     for count in used:
@@ -304,14 +304,14 @@ def new_atom(d, used, toward, overlap, direction):  # type: ignore[no-untyped-de
     for s in range(d.size):
         direction[s] += own * d[s]
     length = math.sqrt(dot(direction, direction))
-    if length > 0:  # else every unit vector does equally well, and d_i stays
+    if length > 0:  # otherwise every unit vector is optimal, and d_i stays
         for s in range(d.size):
             d[s] = direction[s] / length
 
 
 @njit(cache=True, fastmath=REORDER)
 def apply_changes(R, before, after, patch, old, new, count):  # type: ignore[no-untyped-def]
-    """``r_p += g_old d_old - g d`` for the changes of one atom in one chunk."""
+    """Apply ``r_p += g_old d_old - g d`` for the changes of one atom in one chunk."""
     for t in range(count):
         r = R[patch[t]]
         a, b = old[t], new[t]
@@ -321,14 +321,14 @@ def apply_changes(R, before, after, patch, old, new, count):  # type: ignore[no-
 
 @njit(cache=True, parallel=True)
 def run_pass(R, D, B, mu, q, update_atoms, work):  # type: ignore[no-untyped-def]
-    """The whole pass; ``work`` is a :func:`workspace`."""
+    """Run the whole pass; ``work`` is a :func:`workspace`."""
     H, D_old, patch, old, new, changes, gram_old, gram_new, toward, overlap, used, direction = work
     (w, m), K = R.shape, D.shape[0]
     chunks, block = changes.shape
-    for atom in range(K + 1):  # the last turn applies what the last atom has changed
+    for atom in range(K + 1):  # the last turn applies the changes of the last atom
         start, i = atom - atom % block, atom % block
         size = min(block, K - start)
-        before = (atom - 1) % block  # the row of the atom before, whose changes R still lacks
+        before = (atom - 1) % block  # row of the previous atom, whose changes R still lacks
         for c in prange(chunks):
             low, high = c * CHUNK, min((c + 1) * CHUNK, w)
             r, h = R[low:high], H[:size, low:high]
@@ -369,14 +369,13 @@ def squares_by_chunk(first, last, R, squared):  # type: ignore[no-untyped-def]
         squared[c] = total
 
 
-# If the new atoms are known beforehand, patches do not depend on each other: codes and residual of a patch stay in the
-# first-level cache from the first atom to the last, and the threads never meet. The result is that of a pass atom by
-# atom, to rounding.
+# If the new atoms are known beforehand, patches are independent: codes and residual of a patch stay in the L1 cache from
+# the first atom to the last, and the threads never synchronize. Up to rounding, the result is that of a pass atom by atom.
 
 
 @njit(cache=True, fastmath=REORDER)
 def _follow(R, before, after, B, gram, gram_new, H, mu, q):  # type: ignore[no-untyped-def]
-    """One block of atoms on one chunk of patches: codes, then residual."""
+    """Process one block of atoms on one chunk of patches: codes, then residual."""
     zero = mu - mu
     size, m = before.shape
     for p in range(R.shape[0]):
@@ -398,8 +397,8 @@ def _follow(R, before, after, B, gram, gram_new, H, mu, q):  # type: ignore[no-u
 
 @njit(cache=True, parallel=True)
 def follow_pass(R, D, given, B, gram, gram_new, mu, q, first, last):  # type: ignore[no-untyped-def]
-    """Codes B and residual R of the patches ``first`` to ``last`` after a pass in which each atom of D is replaced by the
-    given one when its turn is over.
+    """Update codes B and residual R of the patches ``first`` to ``last`` in a pass in which each atom of D is replaced by
+    the given one at the end of its turn.
 
     ``gram[k, j] = d_k . d_j`` and ``gram_new[k, j] = given_k . d_j``.
     """

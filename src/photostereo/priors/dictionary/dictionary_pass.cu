@@ -3,12 +3,12 @@
 //   for each atom i:   g_i <- H_mu(E_i d_i) clipped to q,   d_i <- E_i^T g_i / |E_i^T g_i|,   E_i = R + g_i
 //  d_i^T
 //
-// Every problem (one residual R, dictionary D and code matrix B) is worked on by a *team* of blocks. A block
-// owns a run of patches for the whole pass and keeps their rows of R in shared memory where they fit, so that
-// the atom loop never leaves the device and R is read and written once. A row belongs to one warp; a lane
-// holds every 32nd value. All that the blocks of a team tell each other per atom is E_i^T g_i: each adds its
-// share over its own patches, and the shares are added in a fixed order and in double precision, so two runs
-// give the same bits.
+// A *team* of blocks processes each problem (one residual R, dictionary D and code matrix B). A block owns a
+// run of patches for the whole pass and keeps their rows of R in shared memory if they fit, so that the atom
+// loop never leaves the device and R is read and written once. A row belongs to one warp; a lane holds every
+// 32nd value. The blocks of a team exchange only E_i^T g_i for each atom: each block computes its share over
+// its own patches, and the shares are added in a fixed order and in double precision, so runs are bitwise
+// reproducible.
 //
 // Compiled at run time with: REAL (float or double), LENGTH (m, the values of a patch), WARPS (per block).
 
@@ -19,8 +19,8 @@
 #define HELD(v) (LENGTH % LANES == 0 || lane + LANES * (v) < LENGTH)
 #define FULL 0xffffffffu
 
-// Counts one more arrival and returns how many came before. Release and acquire: what any thread of this
-// block wrote before the last __syncthreads() is seen by whoever observes the new count.
+// Count one more arrival and return the number before it. Release and acquire: all writes of this block before
+// the last __syncthreads() are visible to any thread that observes the new count.
 __device__ int arrive(int* counter) {
     int before;
     asm volatile("atom.add.acq_rel.gpu.global.s32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
@@ -40,7 +40,7 @@ __device__ T warp_sum(T value) {
     return value;
 }
 
-// Adds `count` consecutive rows of LENGTH + 1 doubles in order, each thread some of the columns.
+// Add `count` consecutive rows of LENGTH + 1 doubles in order; each thread handles some of the columns.
 __device__ void add_rows(const double* rows, int count, double* out) {
     for (int t = threadIdx.x; t <= LENGTH; t += blockDim.x) {
         double sum = 0.0;
@@ -50,9 +50,9 @@ __device__ void add_rows(const double* rows, int count, double* out) {
     }
 }
 
-// Sum over the team of what each block has in `mine` (global, already written), into `total` (shared).
-// Two steps: in every group of `group` blocks the last to arrive adds the group's rows; then all add the
-// groups' sums.
+// Sum `mine` (global, already written) over the blocks of the team into `total` (shared), in two steps: in
+// every group of `group` blocks, the last to arrive adds the rows of the group; then all add the sums of the
+// groups.
 __device__ void team_sum(double* shares, double* sums, int* arrived, int atom, int team, int group, int
 member,
                          double* total, int* is_last) {
@@ -86,9 +86,9 @@ extern "C" __global__ void __launch_bounds__(WARPS * LANES, 1)
     extern __shared__ double memory[];
     double* total = memory;                                      // LENGTH + 1
     REAL* gathered = (REAL*)(total + LENGTH + 1);                // WARPS x PADDED
-    REAL* before = gathered + WARPS * PADDED;                    // rows: the codes of this atom, old
-    REAL* after = before + rows;                                 // and new
-    REAL* kept_rows = after + rows;                              // rows x PADDED where resident
+    REAL* before = gathered + WARPS * PADDED;                    // rows: the old codes of this atom
+    REAL* after = before + rows;                                 // rows: the new codes
+    REAL* kept_rows = after + rows;                              // rows x PADDED if resident
     __shared__ int kept_by_warp[WARPS];
     __shared__ int is_last;
 

@@ -1,20 +1,20 @@
-"""The dictionary prior as users see it: its parameters, and λ and μ from the noise of the photographs.
+"""Registry entry of the dictionary prior: its parameters, and λ and μ from the noise of the photographs.
 
 **The noise** σ of one intensity is measured by :mod:`photostereo.diagnosis.noise`. A model whose data cost has the
 mean Hessian H turns σ into noise τ of one component of n, τ² = σ² trace(H⁻¹) / 3. Atoms have unit norm, so τ is
-also the noise of one code.
+also the noise of a code.
 
-**μ = κ τ**: a code below it is probably noise. κ is below the universal threshold √(2 ln m) ≈ 3.2 of Donoho
-and Johnstone, because many overlapping patches and the photographs themselves vote on each normal, and lost
+**μ = κ τ**: a code below μ is probably noise. κ is below the universal threshold √(2 ln m) ≈ 3.2 of Donoho
+and Johnstone, because many overlapping patches and the photographs themselves determine each normal, and lost
 detail costs more than remaining noise.
 
 **λ c = ρ trace(H) / 3**: the prior weighs ρ times as much as the photographs. The noise that the prior
 removes and the detail that it loses are both proportional to τ, so their best balance does not depend on τ.
 
-The same τ bounds what a prior of automatic strength may do at each pixel, see
+The same τ limits the effect of a prior with automatic strength at each pixel, see
 :mod:`photostereo.solver.within_noise`. On a clean capture τ, and with it μ, is small, nearly every detail
-survives, and the prior leaves the normals alone. κ and ρ are the same for every model and every capture;
-``benchmarks/README.md`` shows what they were chosen on.
+survives, and the prior hardly changes the normals. κ and ρ are the same for every model and every capture;
+``benchmarks/README.md`` describes how they were chosen.
 
 References
 ----------
@@ -50,16 +50,16 @@ CITATION = (
 THRESHOLD_IN_NOISE = 1.5
 #: ρ = λ c / mean curvature of the data cost.
 PRIOR_TO_DATA = 4.0
-#: μ never below this share of the brightness scale: finer codes only cost time.
+#: Minimum μ, as a share of the brightness scale: finer codes only cost time.
 SMALLEST_MU = 0.005
 
 
 def kind_or_array(value: Any) -> Any:
-    """A kind of dictionary as it is; an array, or the array in a file, with one atom per row."""
+    """Return a kind unchanged, or an array with one atom per row, given or read from a file."""
     if isinstance(value, str) and value in KINDS:
         return value
     array = _read_dictionary(Path(value)) if isinstance(value, (str, Path)) else np.asarray(value, np.float64)
-    if array.ndim == 0:  # how long rows have to be depends on the patches
+    if array.ndim == 0:  # the row length depends on the patches and is checked later
         raise ValueError(value)
     return array
 
@@ -79,7 +79,7 @@ def _read_dictionary(path: Path) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class DictionaryParameters:
-    """Of :class:`.prior.DictionaryPrior`, and of the descent with it."""
+    """Parameters of :class:`.prior.DictionaryPrior` and of the descent with it."""
 
     lam: float | None = number_or_auto(
         "λ, weight of the prior; auto: from the noise of the photographs", minimum=0
@@ -111,7 +111,7 @@ class DictionaryParameters:
 
 
 def choose_strength(noise: float, hessian: NDArray[Any], *, cover: float) -> tuple[float, float]:
-    """(λ, μ) from the noise of an intensity and the mean 3 × 3 Hessian of a model's data cost.
+    """Choose (λ, μ) from the noise of an intensity and the mean 3 × 3 Hessian of a model's data cost.
 
     ``cover`` is the mean number of patches that cover a pixel.
 
@@ -122,8 +122,8 @@ def choose_strength(noise: float, hessian: NDArray[Any], *, cover: float) -> tup
     noise_of_code = noise * float(np.sqrt(np.trace(np.linalg.inv(hessian)) / 3.0))
     threshold = THRESHOLD_IN_NOISE * noise_of_code
     mu = max(threshold, SMALLEST_MU)
-    # What the prior loses is of the size of μ. If μ is held above the noise's own threshold, the balance of
-    # variances asks for less of it.
+    # The loss of detail is proportional to μ. If μ is held above the threshold of the noise, the balance of
+    # variances requires a smaller weight.
     lam = PRIOR_TO_DATA * float(np.trace(hessian)) / 3.0 / cover * (threshold / mu) ** 2
     return lam, mu
 
@@ -134,7 +134,7 @@ def _build(values: Mapping[str, Any], setting: Setting) -> tuple[DictionaryPrior
 
     size, stride, domain = values["patch"], values["stride"], setting.domain
     grid = PatchGrid.from_mask(domain.mask, size=size, stride=stride, side=domain.side)
-    # In the picture, crops have neighbors.
+    # A crop has neighbors in the full picture.
     cover = size[0] * size[1] / stride**2 if domain.side else float(grid.count.mean())
     lam, mu = choose_strength(setting.noise, setting.hessian, cover=cover)
     chosen = {"lam": lam, "mu": mu}

@@ -1,9 +1,9 @@
-// One pass over the atoms where the new ones are known beforehand: every patch for itself.
+// One pass over the atoms with the new ones known beforehand: patches are independent.
 //
 //   for each atom i:   g_i <- H_mu(R d_i + g_i) clipped to q,   R += g_i_old d_i - g_i given_i
 //
 // A warp keeps the rows of ROWS patches in registers from the first atom to the last, a lane every 32nd value, so that
-// the residual is read and written once. No two warps ever meet.
+// the residual is read and written once. Warps never synchronize.
 //
 // Compiled at run time with: REAL (float or double), LENGTH (m, the values of a patch), WARPS (per block).
 

@@ -1,9 +1,9 @@
-// Cutting patches out of normal maps and adding them back, for several normal maps at once; see
+// Extract patches of normal maps and add them back, for several normal maps at once; see
 // patches.py.
 //
 // Compiled at run time with REAL (float or double). Every output is written by one thread, in a fixed order.
 
-// windows[g, j, c, y, x] += n[g, pixel at (row_j + y, col_j + x), c], nothing outside the mask.
+// windows[g, j, c, y, x] += n[g, pixel at (row_j + y, col_j + x), c], zero outside the mask.
 extern "C" __global__ void add_patches(const REAL* n, const int* pixel_index, const int* window_rows,
                                        const int* window_cols, REAL* windows, int problems, int pixels,
                                        int width, int n_windows, int w_y, int w_x) {
@@ -21,7 +21,7 @@ extern "C" __global__ void add_patches(const REAL* n, const int* pixel_index, co
 }
 
 // out[g, pixel, c] = the sum of that pixel's value over all the windows that cover it.
-// window_index (row starts, column starts, 3): a window's place, top row and left column.
+// window_index (row starts, column starts, 3): index, top row and left column of a window.
 extern "C" __global__ void sum_patches(const REAL* windows, const int* window_index, const int* positions,
                                        const int* first_row, const int* last_row, const int* first_col,
                                        const int* last_col, REAL* out, int problems, int pixels, int

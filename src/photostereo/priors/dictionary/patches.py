@@ -1,8 +1,8 @@
-"""Overlapping patches of a normal map, and the exact adjoint of cutting them out.
+"""Extract overlapping patches of a normal map, and the exact adjoint of the extraction.
 
-``P_j`` cuts patch j out of the normals n. A patch is ``w_x`` columns by ``w_y`` rows by ``w_z`` components.
-Its vector runs over the component slowest, then over y (the rows of the picture), and over x fastest. The
-paper writes its vectors column by column; the two are equal up to transposing the picture.
+``P_j`` extracts patch j from the normals n. A patch is ``w_x`` columns by ``w_y`` rows by ``w_z`` components.
+In its vector, the component varies slowest, then y (the rows of the picture), and x fastest. The paper writes
+its vectors column by column; the two are equal up to transposing the picture.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ IntArray = NDArray[np.int32]
 
 
 def patch_starts(length: int, width: int, stride: int) -> IntArray:
-    """First indices of windows along one axis: 0, s, 2s, ..., and the last one anchored at the border.
+    """First indices of the windows along one axis: 0, s, 2s, ...; the last window ends at the border.
 
     >>> patch_starts(11, 4, 3)
     array([0, 3, 6, 7], dtype=int32)
@@ -67,11 +67,11 @@ class PatchGrid:
         stride: int | tuple[int, int] = 4,
         side: int = 0,
     ) -> PatchGrid:
-        """The grid of patches that touch ``mask``.
+        """Build the grid of patches that touch ``mask``.
 
-        ``size`` is (w_x, w_y, w_z), columns, rows and components (1 or 3) of a patch. The ``stride`` is at most a
-        patch's width, so that every pixel is covered. If the picture consists of crops of ``side`` rows, one below the
-        other, no patch reaches over two of them.
+        ``size`` is (w_x, w_y, w_z), columns, rows and components (1 or 3) of a patch. The ``stride`` is at most
+        the width of a patch, so that every pixel is covered. If the picture consists of crops of ``side`` rows, stacked
+        vertically, no patch crosses from one crop to the next.
 
         >>> grid = PatchGrid.from_mask(np.ones((32, 16), bool), side=16)
         >>> grid.row_starts.tolist(), grid.n_patches
@@ -90,7 +90,7 @@ class PatchGrid:
         tops = np.arange(0, height, side or height, dtype=np.int32)
         row_starts = (tops[:, None] + patch_starts(side or height, size[1], stride[1])).ravel()
         col_starts = patch_starts(width, size[0], stride[0])
-        # Mask pixels in each window from the summed-area table, without looking into every window.
+        # Count mask pixels in each window with a summed-area table.
         table = np.zeros((height + 1, width + 1), dtype=np.int32 if mask.size < 2**31 else np.int64)
         np.cumsum(mask, axis=0, dtype=table.dtype, out=table[1:, 1:])
         np.cumsum(table[1:, 1:], axis=1, out=table[1:, 1:])
@@ -117,9 +117,9 @@ class PatchGrid:
 
     @cached_property
     def count(self) -> NDArray[np.float64]:
-        """How many patches cover each mask pixel: the diagonal of ``sum_j P_j^T P_j``, shape (N,).
+        """Number of patches that cover each mask pixel: the diagonal of ``sum_j P_j^T P_j``, shape (N,).
 
-        It is the same for the three components, also with ``w_z = 1``, where a patch covers one of them.
+        It is the same for the three components, even with ``w_z = 1``, where a patch covers only one.
         """
         first_row, last_row, first_col, last_col = self._covering_lines
         counts = np.outer(last_row - first_row, last_col - first_col)[self.mask].astype(np.float64)
@@ -127,11 +127,11 @@ class PatchGrid:
         return counts
 
     def extract(self, n: FloatArray) -> FloatArray:
-        """All patches of the normals ``n`` (N, 3): one row per patch, shape (w, m), in the dtype of ``n``."""
+        """Extract all patches of the normals ``n`` (N, 3): one row per patch, shape (w, m), in the dtype of ``n``."""
         return self.add_extract(n, np.zeros((self.n_patches, self.patch_length), dtype=n.dtype))
 
     def add_extract(self, n: FloatArray, out: FloatArray) -> FloatArray:
-        """``out += extract(n)`` in place: with a change of n this brings ``R = P - B^T D`` up to date."""
+        """Add ``extract(n)`` to ``out`` in place; for a change of n this updates ``R = P - B^T D``."""
         n, windows = self._checked_normals(n), self._as_windows(out, writes=True)
         picture = np.empty((3, *self.mask.shape), dtype=out.dtype)
         paste(n, self._pixel_index, picture)
@@ -139,31 +139,31 @@ class PatchGrid:
         return out
 
     def adjoint(self, P: FloatArray) -> FloatArray:
-        """``sum_j P_j^T p_j``: add every patch back where it was cut out; (w, m) to (N, 3), dtype of ``P``."""
+        """Compute ``sum_j P_j^T p_j``: add every patch back at its position; (w, m) to (N, 3), dtype of ``P``."""
         return -self.pull(np.zeros((self.n_pixels, 3), dtype=P.dtype), P)
 
     def pull(self, n: FloatArray, R: FloatArray, lam: Any = 1.0) -> FloatArray:
-        """``lam sum_j P_j^T D b_j`` from the residual alone: ``lam (count * n - adjoint(R))``, (N, 3), dtype of ``n``."""
+        """``lam sum_j P_j^T D b_j`` from the residual only: ``lam (count * n - adjoint(R))``, (N, 3), dtype of ``n``."""
         n, windows = self._checked_normals(n), self._as_windows(R, writes=False)
         height, width = self.mask.shape
         out, lines = np.empty_like(n), np.empty((height, 3, width), windows.dtype)
         pull_back(windows, self._window_index, self._pixel_index, self.count, n, float(lam), lines, out)
         return out
 
-    # What the kernels need, computed once per grid.
+    # Index tables for the kernels, computed once per grid.
 
     @cached_property
     def _pixel_index(self) -> IntArray:
-        """Position of each pixel of the picture among the mask pixels; -1 outside the mask."""
+        """Index of each pixel of the picture among the mask pixels; -1 outside the mask."""
         index = np.full(self.mask.shape, -1, dtype=np.int32)
         index[self.mask] = np.arange(self.n_pixels, dtype=np.int32)
         return index
 
     @cached_property
     def _window_index(self) -> NDArray[np.int32]:
-        """For each (row start, column start) the place of its window among the kept ones; -1 if it was dropped.
+        """Index of the window at each (row start, column start) among the kept ones; -1 if dropped.
 
-        Shape (rows, columns, 3): that place, the top row, the left column.
+        Shape (rows, columns, 3): that index, the top row, the left column.
         """
         table = np.full((self.row_starts.size, self.col_starts.size, 3), -1, dtype=np.int32)
         at_row = np.searchsorted(self.row_starts, self.window_rows)
@@ -175,7 +175,7 @@ class PatchGrid:
 
     @cached_property
     def _covering_lines(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """For each row of the picture the range [first, last) of row starts that cover it, and so for each column."""
+        """Range [first, last) of the row starts that cover each row of the picture, and likewise for columns."""
         (w_x, w_y, _), (height, width) = self.size, self.mask.shape
         return *_covering(self.row_starts, height, w_y), *_covering(self.col_starts, width, w_x)
 
@@ -188,7 +188,7 @@ class PatchGrid:
         return n
 
     def _as_windows(self, P: FloatArray, *, writes: bool) -> NDArray[Any]:
-        """Patches as (windows, 3, w_y, w_x): for ``w_z = 1`` three consecutive rows make one window."""
+        """View patches as (windows, 3, w_y, w_x): for ``w_z = 1``, three consecutive rows form one window."""
         shape = (self.n_patches, self.patch_length)
         in_place = P.flags.c_contiguous or not writes
         if P.shape != shape or not in_place or P.dtype not in (np.float32, np.float64):
@@ -199,7 +199,7 @@ class PatchGrid:
 
 
 def _covering(starts: IntArray, length: int, width: int) -> tuple[IntArray, IntArray]:
-    """For each place along an axis the range [first, last) of the windows that cover it."""
+    """Range [first, last) of the windows that cover each position along an axis."""
     places = np.arange(length)
     first, last = np.searchsorted(starts, places - (width - 1)), np.searchsorted(starts, places, side="right")
     return first.astype(np.int32), last.astype(np.int32)
@@ -228,13 +228,13 @@ def _check_fit(shape: tuple[int, ...], size: tuple[int, int, int], stride: tuple
             raise ParameterError(code="stride-larger-than-patch", step=step, axis=axis, width=width)
 
 
-# The loops. The normals go through a picture of three planes (3, H, W), where a row of a patch is contiguous. Every output
-# is written by one thread, in a fixed order, so the results do not depend on the number of threads.
+# The loops. The normals are copied to a picture of three planes (3, H, W), in which a row of a patch is contiguous. Every
+# output is written by one thread, in a fixed order, so the results do not depend on the number of threads.
 
 
 @shared(of="pixel_index")
 def paste(first, last, n, pixel_index, picture):  # type: ignore[no-untyped-def]
-    """The normals of the mask pixels as a picture (3, H, W), zero outside the mask."""
+    """Copy the normals of the mask pixels to a picture (3, H, W), zero outside the mask."""
     for row in range(first, last):
         for col in range(picture.shape[2]):
             pixel = pixel_index[row, col]
@@ -248,7 +248,7 @@ def paste(first, last, n, pixel_index, picture):  # type: ignore[no-untyped-def]
 
 @shared(of="window_rows")
 def cut(first, last, picture, window_rows, window_cols, windows):  # type: ignore[no-untyped-def]
-    """``windows[j, c, y, x] += picture[c, row_j + y, col_j + x]``."""
+    """Add ``picture[c, row_j + y, col_j + x]`` to ``windows[j, c, y, x]``."""
     w_y, w_x = windows.shape[2], windows.shape[3]
     for j in range(first, last):
         for c in range(3):
@@ -261,7 +261,7 @@ def cut(first, last, picture, window_rows, window_cols, windows):  # type: ignor
 
 @njit(cache=True)
 def _sum_row(windows, window_index, row, line):  # type: ignore[no-untyped-def]
-    """``line[c, col]`` = the sum of what all the windows across this row of the picture hold there."""
+    """Sum the values of all windows across this row of the picture into ``line[c, col]``."""
     w_y, w_x = windows.shape[2], windows.shape[3]
     for c in range(3):
         for col in range(line.shape[1]):
@@ -280,9 +280,9 @@ def _sum_row(windows, window_index, row, line):  # type: ignore[no-untyped-def]
 
 @shared(of="pixel_index")
 def pull_back(first, last, windows, window_index, pixel_index, count, n, lam, lines, out):  # type: ignore[no-untyped-def]
-    """λ times ``count n`` less the sum of that pixel's value over all the windows that cover it, for every mask pixel.
+    """Compute λ (``count n`` − the sum of the pixel's values in all windows that cover it) for every mask pixel.
 
-    ``lines`` (H, 3, W) is where each row of the picture collects its row of every window across it.
+    ``lines`` (H, 3, W) is scratch: row by row, the sums over the windows.
     """
     for row in range(first, last):
         line = lines[row]

@@ -2,9 +2,8 @@
 
     λ ( Σ_j ‖P_j n − Σ_i B[i, j] d_i‖² + μ² ‖B‖₀ )     subject to  |B| ≤ q,  ‖d_i‖ = 1
 
-The prior keeps the residual ``R = P − BᵀD`` (one row per patch). Everything it is asked for follows from R:
-its cost is ‖R‖² + μ² ‖B‖₀, and its pull on the pixels is ``r = Σ P_jᵀ D b_j = c n − Pᵀ R``, so D b_j is never
-formed.
+The prior keeps the residual ``R = P − BᵀD`` (one row per patch). Everything else follows from R: the cost is
+‖R‖² + μ² ‖B‖₀, and the pull on the pixels is ``r = Σ P_jᵀ D b_j = c n − Pᵀ R``, so D b_j is never formed.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from photostereo.runtime.arrays import CPU, Array, Device, cast, is_tensor, like
 class DictionaryPrior(Prior):
     """Sparse patches in a learned dictionary, as a prior on the normals of a mask.
 
-    Its state holds ``atoms`` (K, m), ``codes`` (K, w), ``residual`` (w, m), and ``initial``, the atoms it began with.
-    With tensors, λ and μ may be tensors too, one value for each of the problems on the leading axis.
+    Its state holds ``atoms`` (K, m), ``codes`` (K, w), ``residual`` (w, m), and ``initial``, the initial atoms.
+    With tensors, λ and μ may also be tensors, with one value per problem on the leading axis.
 
     Parameters
     ----------
@@ -35,11 +34,11 @@ class DictionaryPrior(Prior):
     lam : λ, the weight
     mu, q : threshold and bound of the codes, μ ≤ q
     atoms, dictionary, rng : see :func:`.initial_dictionary`
-    learn : update the atoms; otherwise the codes only
-    lessons : the atoms after each pass of a descent elsewhere (:meth:`lesson`), which replace learning: each atom
-        takes its place at the moment when it would have been learned
+    learn : update the atoms; otherwise only the codes
+    lessons : the atoms after each pass of another descent (:meth:`lesson`), which replace learning: each atom is
+        inserted when it would have been learned
     dtype : of the pass, float32 or float64
-    device : where the normals and the state live
+    device : of the normals and the state
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class DictionaryPrior(Prior):
         if lessons:
             atoms = len(lessons[0]["atoms"])  # a narrow band may have fewer patches than the sample
         elif atoms is None and isinstance(dictionary, str):
-            # A square dictionary, or as many atoms as a very small object has patches to learn them from.
+            # A square dictionary; for a very small object, as many atoms as there are patches.
             atoms = min(self.grid.patch_length, self.grid.n_patches)
         self._atoms = atoms
         self._lessons = lessons
@@ -80,7 +79,7 @@ class DictionaryPrior(Prior):
             check_atom_count(atoms or len(dictionary), self.grid.n_patches)
 
     def begin(self, normals: Array) -> PriorState:
-        """The initial dictionary and no codes."""
+        """Start from the initial dictionary, with all codes zero."""
         problems, patches = tuple(normals.shape[:-2]), self.grid.n_patches
         residual = zeros((*problems, patches, self.grid.patch_length), normals, self._dtype.name)
         self.follow({"residual": residual}, normals)
@@ -96,7 +95,7 @@ class DictionaryPrior(Prior):
         return {"atoms": like(atoms, residual), "codes": codes, "residual": residual, "initial": initial}
 
     def update(self, state: PriorState, normals: Array, iteration: int, control: Control = SILENT) -> None:
-        """One pass over the atoms: the (D, B) half-step."""
+        """Run one pass over the atoms: the (D, B) half-step."""
         residual, atoms, codes = state["residual"], state["atoms"], state["codes"]
         given = None
         if self._lessons:
@@ -109,15 +108,15 @@ class DictionaryPrior(Prior):
             self._passes.follow_atoms(residual, atoms, codes, same, **bounds, control=control)
 
     def pull(self, state: PriorState, normals: Array) -> tuple[Array, Array]:
-        """λ c, c the number of patches that cover a pixel, and λ r = λ Σ P_jᵀ D b_j."""
+        """Return λ c, with c the number of patches that cover a pixel, and λ r = λ Σ P_jᵀ D b_j."""
         lam = self.lam if is_tensor(self.lam) else like(np.asarray(self.lam, dtype=np.float64), normals)
         if self._weight is None:
             self._weight = lam[..., None] * self._patches.count
         return self._weight, self._patches.pull(normals, state["residual"], lam)
 
     def follow(self, state: PriorState, change: Array) -> None:
-        """Bring the residual up to date after the normals have changed by ``change`` (N, 3)."""
-        # On the CPU the patches take what they need in their own precision.
+        """Update the residual after the normals have changed by ``change`` (N, 3)."""
+        # On the CPU the patches convert to their own precision.
         self._patches.add_extract(
             cast(change, self._dtype.name) if is_tensor(change) else change, state["residual"]
         )
@@ -127,7 +126,7 @@ class DictionaryPrior(Prior):
         residual = state["residual"]
         sparsity = self.mu * self.mu * cast(_nonzeros(state["codes"]), "float64")
         if is_tensor(residual):
-            # Rows in their own precision, their sum in double: float32 over millions of values loses digits.
+            # Rows in their own precision, their sum in double: float32 sums over millions of values lose digits.
             fit = cast((residual * residual).sum(-1), "float64").sum(-1)
         else:
             fit = compiled.squared_norm(residual)
@@ -139,9 +138,9 @@ class DictionaryPrior(Prior):
         return {"nonzeros": cast(_nonzeros(codes), "float64") / (codes.shape[-1] * codes.shape[-2])}
 
     def results(self, state: PriorState) -> dict[str, NDArray[Any]]:
-        """The dictionary and the one it began with, the share of patches that use each atom, and how many patches have
+        """Return the dictionary, the initial one, the share of patches that use each atom, and the number of patches with
         0, 1, 2, ... codes."""
-        used = state["codes"] != 0  # counted on the device: the codes are many
+        used = state["codes"] != 0  # count on the device, since there are many codes
         per_atom, per_patch = to_numpy(used.sum(1)), to_numpy(used.sum(0))
         return {
             "dictionary_initial": np.array(to_numpy(state["initial"])),
@@ -156,6 +155,6 @@ class DictionaryPrior(Prior):
 
 
 def _nonzeros(codes: Array) -> Array:
-    """How many codes are not zero, for each problem."""
+    """Number of non-zero codes of each problem."""
     used = codes != 0
     return used.sum((-2, -1)) if is_tensor(used) else np.asarray(np.count_nonzero(used))

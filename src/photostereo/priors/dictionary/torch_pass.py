@@ -1,6 +1,6 @@
 """The dictionary pass on torch tensors: one fused CUDA kernel on a GPU, plain torch elsewhere.
 
-Every array may have a leading axis of problems (for example the (lambda, mu) pairs of a grid), each with its own
+Arrays may have a leading axis of problems (for example the (lambda, mu) pairs of a grid), each with its own
 dictionary and codes.
 """
 
@@ -18,27 +18,27 @@ from photostereo.runtime.cuda_kernels import c_name, launch
 
 Tensor = Any
 
-#: Blocks of the CUDA kernel have 16 warps of 32 threads.
+#: Warps (of 32 threads) per block of the CUDA kernel.
 WARPS = 16
-#: Warps per block of the kernel in which no block waits for another.
+#: Warps per block of the following kernel, whose blocks are independent.
 FOLLOWING_WARPS = 4
-#: A block with fewer patches than this would wait more than work.
+#: Minimum patches per block: with fewer, a block would mostly wait.
 FEWEST_PATCHES = 32
-#: Teams of more blocks than this add up in two steps.
+#: Larger teams of blocks compute their sums in two steps.
 WIDEST_DIRECT_SUM = 24
 
 
 def dictionary_pass(
     R: Tensor, D: Tensor, B: Tensor, *, mu: Tensor, q: float, update_atoms: bool = True
 ) -> None:
-    """One pass over the atoms, **in place**; see :func:`.compiled.dictionary_pass`.
+    """Run one pass over the atoms, **in place**; see :func:`.compiled.dictionary_pass`.
 
-    The arrays are contiguous and of one floating type, and may have a leading axis of problems; ``mu`` is one for all of
-    them or one for each.
+    The arrays are contiguous and of one floating type, and may have a leading axis of problems; ``mu`` is one value for
+    all problems or one for each.
     """
     problems = R.shape[0] if R.ndim == 3 else 1
     R, D, B = (array.view(problems, *array.shape[-2:]) for array in (R, D, B))
-    # A number becomes a tensor on the device itself: a copy from the host would wait for all queued work.
+    # Create the tensor on the device: a copy from the host would wait for all queued work.
     least = mu if torch.is_tensor(mu) else torch.full((problems,), mu, dtype=R.dtype, device=R.device)
     least = least.to(R.dtype).expand(problems).contiguous()
     run = fused_pass if R.is_cuda else plain_pass
@@ -46,7 +46,7 @@ def dictionary_pass(
 
 
 def plain_pass(R: Tensor, D: Tensor, B: Tensor, mu: Tensor, q: Tensor, update_atoms: bool) -> None:
-    """The pass in plain torch, on any device: the text of the fused kernel, one line per step."""
+    """Run the pass in plain torch, on any device: the steps of the fused kernel, one line each."""
     mu, q = mu[:, None], q[:, None]
     first = torch.zeros_like(D[:, 0])
     first[:, 0] = 1
@@ -66,9 +66,9 @@ def plain_pass(R: Tensor, D: Tensor, B: Tensor, mu: Tensor, q: Tensor, update_at
 def follow_atoms(
     R: Tensor, D: Tensor, B: Tensor, given: Tensor, *, mu: float, q: float, control: Control = SILENT
 ) -> None:
-    """A pass in which each atom of D is replaced by the given one when its turn is over, **in place**.
+    """Run a pass, **in place**, in which each atom of D is replaced by the given one at the end of its turn.
 
-    As :func:`.compiled.follow_atoms`; tensors of one problem.
+    Like :func:`.compiled.follow_atoms`, for the tensors of one problem.
     """
     if not R.is_cuda:
         arrays = (part.numpy() for part in (R, D, B, given))
@@ -84,10 +84,10 @@ def follow_atoms(
 
 @dataclass(frozen=True)
 class LaunchPlan:
-    """How the problems are laid out on the multiprocessors."""
+    """Layout of the problems on the multiprocessors."""
 
     team: int  #: blocks per problem
-    group: int  #: blocks of a team whose sums are added first; 1 for a small team
+    group: int  #: blocks per first-level sum; 1 for a small team
     rows: int  #: patches per block
     resident: bool  #: whether a block keeps its patches in shared memory
     at_once: int  #: problems per launch; all their blocks run at the same time
@@ -97,10 +97,10 @@ class LaunchPlan:
 def plan_launch(
     problems: int, patches: int, length: int, itemsize: int, *, processors: int, shared_limit: int
 ) -> LaunchPlan:
-    """The plan for a number of problems of one size on a GPU, one block per multiprocessor.
+    """Plan the launch of problems of one size on a GPU, one block per multiprocessor.
 
-    One problem is spread thin, since a pass waits on its blocks' sums more than it computes. Many problems
-    share the GPU in as few rounds as their residuals fit into shared memory.
+    A single problem is spread over many small blocks, since a pass waits for their sums longer than it computes.
+    Many problems share the GPU in the fewest rounds in which their residuals fit into shared memory.
 
     >>> plan = plan_launch(1, 19304, 192, 4, processors=132, shared_limit=232448)
     >>> plan.team, plan.rows, plan.resident, plan.at_once
@@ -112,7 +112,7 @@ def plan_launch(
     padded = 32 * math.ceil(length / 32)
     fixed = (
         8 * (length + 1) + itemsize * WARPS * padded + 256
-    )  # total, gathered, a little of the compiler's own
+    )  # total, gathered, and a little for the compiler
     per_row, per_resident_row = 2 * itemsize, itemsize * (padded + 2)
     most_rows = max((shared_limit - fixed) // per_resident_row, 1)
     smallest_team = math.ceil(patches / most_rows)
@@ -135,7 +135,7 @@ def plan_launch(
 def fused_pass(
     R: Tensor, D: Tensor, B: Tensor, mu: Tensor, q: Tensor, update_atoms: bool, plan: LaunchPlan | None = None
 ) -> None:
-    """The pass as one CUDA kernel per round of problems, ``dictionary_pass.cu``; same arguments, on a GPU."""
+    """Run the pass on a GPU as one CUDA kernel per round of problems, ``dictionary_pass.cu``; same arguments."""
     problems, patches, length = R.shape
     atoms = D.shape[1]
     if plan is None:

@@ -1,6 +1,6 @@
-"""Cutting patches out of normals and adding them back, on torch tensors: :class:`.PatchGrid`, on a GPU with kernels.
+"""Extract patches of normals and add them back: :class:`.PatchGrid` for torch tensors, with kernels on a GPU.
 
-Every array may have a leading axis: several normal maps over the same mask.
+Arrays may have a leading axis for several normal maps over the same mask.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _THREADS = 256
 
 
 class TorchPatches:
-    """The patches of a grid for tensors on one device: what a prior needs of :class:`.PatchGrid`, with the same results."""
+    """The patches of a grid for tensors on one device: the part of :class:`.PatchGrid` that a prior needs."""
 
     def __init__(self, grid: PatchGrid, device: str) -> None:
         self._grid, self._device = grid, device
 
     @cached_property
     def count(self) -> Tensor:
-        """(N,) how many patches cover each pixel."""
+        """Number of patches that cover each pixel, (N,)."""
         first_row, last_row, first_col, last_col = self._covering
         return (last_row - first_row).double() * (last_col - first_col)
 
@@ -45,7 +45,7 @@ class TorchPatches:
         return out
 
     def pull(self, n: Tensor, R: Tensor, lam: Tensor) -> Tensor:
-        """``lam (count * n - adjoint(R))``, (..., N, 3)."""
+        """Return ``lam (count * n - adjoint(R))``, (..., N, 3)."""
         grid = self._grid
         problems, (w_x, w_y, _) = R[..., 0, 0].numel(), grid.size
         if not R.is_cuda:
@@ -61,7 +61,7 @@ class TorchPatches:
         blocks, real = min(-(-total // _THREADS), 1 << 20), {"REAL": c_name(arguments[0].dtype)}
         launch(__package__, "patches.cu", name, real, arguments, blocks, _THREADS)
 
-    # What is known of each pixel is looked up where it is used: a GPU does it faster than tables of it arrive.
+    # Index tables are computed on the GPU, which is faster than copying them to it.
 
     @cached_property
     def _gather_tables(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -77,13 +77,13 @@ class TorchPatches:
 
     @cached_property
     def _positions(self) -> tuple[Tensor, Tensor]:
-        """(N,) row and column of each mask pixel."""
+        """Row and column of each mask pixel, (N,)."""
         rows, cols = self._put(self._grid.mask).nonzero(as_tuple=True)
         return rows, cols
 
     @cached_property
     def _covering(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """As ``PatchGrid._covering_lines``, of each mask pixel."""
+        """``PatchGrid._covering_lines`` for each mask pixel."""
         rows, cols = self._positions
         first_row, last_row, first_col, last_col = map(self._put, self._grid._covering_lines)
         return first_row[rows], last_row[rows], first_col[cols], last_col[cols]

@@ -1,13 +1,13 @@
-"""The smoothness prior as users see it: its parameters, and how its strengths follow from the noise.
+"""Registry entry of the smoothness prior: its parameters, and its strengths from the noise.
 
-The noise σ of an intensity is noise τ of a component of n, τ² = σ² trace(H⁻¹) / 3, H the mean Hessian of the data cost;
-two neighbors differ by noise of √6 τ, root mean square.
+Noise σ of an intensity causes noise τ of a component of n, τ² = σ² trace(H⁻¹) / 3, with H the mean Hessian of the data
+cost. The noise of the difference between two neighbors is √6 τ, root mean square.
 
 - **δ = κ τ**: larger differences are edges.
-- **4 λ = ρ trace(H) / 3**: all four neighbors together weigh ρ times as much as the photographs.
+- **4 λ = ρ trace(H) / 3**: the four neighbors together weigh ρ times as much as the photographs.
 
-As for the dictionary, the answer stays within what the noise allows, and only the share of the prior's shift is kept that
-removes more error than it adds (:mod:`photostereo.solver.within_noise`, :mod:`photostereo.solver.share`).
+As for the dictionary, the result stays within the noise, and of the prior's shift only the share is kept that removes
+more error than it adds (:mod:`photostereo.solver.within_noise`, :mod:`photostereo.solver.share`).
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from photostereo.priors.entry import PriorEntry, Setting
 if TYPE_CHECKING:
     from photostereo.priors.smoothness.prior import SmoothnessPrior
 
-#: κ = δ / τ, and ρ below, chosen on four scenes at 5, 15 and 25 dB: the mean error is within 3 % of the best for κ from 0.5
-#: to 1 and ρ from 2 to 4. Larger ones remove more of strong noise and begin to harm clean captures.
+#: κ = δ / τ; κ and ρ were chosen on four scenes at 5, 15 and 25 dB: the mean error is within 3 % of the best for κ from
+#: 0.5 to 1 and ρ from 2 to 4. Larger values remove more of strong noise but begin to harm clean captures.
 EDGE_IN_NOISE = 0.75
 #: ρ = 4 λ / mean curvature of the data cost.
 PRIOR_TO_DATA = 2.0
-#: δ is never below this share of the brightness scale: φ would have no quadratic part.
+#: Minimum δ, as a share of the brightness scale, so that φ has a quadratic part.
 SMALLEST_DELTA = 1e-4
 
 
 @dataclass(frozen=True)
 class SmoothnessParameters:
-    """Of :class:`.prior.SmoothnessPrior`, and of the descent with it."""
+    """Parameters of :class:`.prior.SmoothnessPrior` and of the descent with it."""
 
     lam: float | None = number_or_auto(
         "λ, weight of the prior; auto: from the noise of the photographs", minimum=0

@@ -2,14 +2,14 @@
 
     λ Σ_{i~j} φ(|n_i − n_j|),      φ(t) = t² for t ≤ δ,  2 δ t − δ² beyond
 
-Around the current normals, with difference d and mean m of two neighbors, Huber's φ lies below a parabola, and a parabola
-of a difference lies below two parabolas of a pixel each; both touch at the current normals:
+At the current normals, let two neighbors have difference d and mean m. Huber's φ lies below a parabola of the
+difference, which lies below two parabolas, one per pixel. Both bounds are tight at the current normals:
 
     φ(|n_i − n_j|) ≤ ω |n_i − n_j|² + constant,   ω = min(1, δ / |d|),
     |n_i − n_j|² ≤ 2 |n_i − m|² + 2 |n_j − m|².
 
-So each pixel has the bound w |n|² − 2 n·q with w = 2 λ Σ_j ω and q = 2 λ Σ_j ω m, the model's step is exact, and the cost
-never rises. The prior has no unknowns of its own.
+So each pixel has the bound w |n|² − 2 n·q with w = 2 λ Σ_j ω and q = 2 λ Σ_j ω m. The model's step is exact, and the cost
+never increases. The prior has no unknowns of its own.
 
 References
 ----------
@@ -30,12 +30,12 @@ from photostereo.priors.protocol import Domain, Prior, PriorState
 from photostereo.runtime.arrays import CPU, Array, Device, cast, contiguous, is_tensor, like, namespace
 from photostereo.runtime.loops import njit, prange
 
-#: Steps to the neighbors of a pixel: right and down, whose links the cost counts, then left and up.
+#: Offsets of the neighbors of a pixel: right and down, whose links are in the cost, then left and up.
 STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0))
 
 
 def neighbors_of(domain: Domain) -> NDArray[np.int32]:
-    """(N, 4) the place of each neighbor among the mask pixels, right, down, left and up; -1 if it is outside the mask.
+    """Indices (N, 4) of the right, down, left and up neighbors among the mask pixels; -1 outside the mask.
 
     >>> neighbors_of(Domain(np.ones((2, 2), bool))).tolist()
     [[1, 2, -1, -1], [-1, 3, 0, -1], [3, -1, -1, 0], [-1, -1, 2, 1]]
@@ -54,14 +54,14 @@ def neighbors_of(domain: Domain) -> NDArray[np.int32]:
 class SmoothnessPrior(Prior):
     """Huber's function of the differences between neighboring normals.
 
-    With tensors, λ and δ may be tensors too, one value for each of the problems on the leading axis.
+    With tensors, λ and δ may also be tensors, with one value per problem on the leading axis.
 
     Parameters
     ----------
     domain : the pixels
     lam : λ, the weight
-    delta : δ, the difference beyond which two neighbors lie across an edge
-    device : where the normals live
+    delta : δ, the difference above which there is an edge between two neighbors
+    device : of the normals
     """
 
     def __init__(self, domain: Domain, *, lam: Array, delta: Array, device: Device = CPU) -> None:
@@ -98,7 +98,7 @@ class SmoothnessPrior(Prior):
         return {"roughness": lam[..., 0] * (rough * self._present)[..., :2].sum((-2, -1))}
 
     def _differences(self, normals: Array) -> tuple[Array, Array]:
-        """The neighbors (..., N, 4, 3) of each pixel, and how far they differ (..., N, 4)."""
+        """Return the neighbors (..., N, 4, 3) of each pixel, and their distances (..., N, 4)."""
         there = normals[..., self._neighbors.clip(0), :]
         length = ((there - normals[..., None, :]) ** 2).sum(-1) ** 0.5
         return there, length
@@ -115,7 +115,7 @@ class SmoothnessPrior(Prior):
         )  # type: ignore[return-value]
 
 
-# The loops over pixels, compiled; each pixel writes nothing but its own.
+# Compiled loops over pixels; each pixel writes only its own values.
 
 
 @njit(cache=True)

@@ -9,7 +9,7 @@ from photostereo.reflectance.entry import Look, ModelEntry
 
 @dataclass(frozen=True)
 class BivariateParameters:
-    """Of :class:`.model.Bivariate`."""
+    """Parameters of :class:`.model.Bivariate`."""
 
     orders: tuple[int, int] = whole_numbers(
         (2, 1), "orders of the Bernstein polynomial: intensity, light-view cosine"

@@ -1,4 +1,4 @@
-"""Compiled per-pixel work of the bivariate model: its statistics and its small non-negative least squares."""
+"""Compiled per-pixel loops of the bivariate model: statistics and small non-negative least squares."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def _lambertian(y, L, T, Q, A):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=SUMS)
 def _columns(x, angle_basis, order, scale, phi, triangle):  # type: ignore[no-untyped-def]
-    """The columns of Φ, one per row of ``phi`` (order · m, lit): products of two Bernstein polynomials.
+    """Fill the columns of Φ, one per row of ``phi`` (order · m, lit): products of two Bernstein polynomials.
 
-    The polynomials of the intensities come from their triangle of convex combinations, for all photographs at
-    once, so that every loop runs over the photographs and vectorises.
+    The polynomials of the intensities are computed by their triangle of convex combinations, for all photographs
+    at once, so that every loop runs over the photographs and vectorizes.
     """
     m, lit = angle_basis.shape[0], x.size
     for j in range(lit):
@@ -72,12 +72,12 @@ def _accumulate(x, lit, lights, angles, order, scale, phi, triangle, T, Q):  # t
 
 @njit(cache=True, parallel=True)
 def statistics(Y, all_lights, all_angles, order, shadow, unit, T, Q, A, usable):  # type: ignore[no-untyped-def]
-    """``T = ΦᵀΦ``, ``Q = ΦᵀLᵀ`` and ``A = L Lᵀ`` over the lit photographs of every pixel.
+    """Compute ``T = ΦᵀΦ``, ``Q = ΦᵀLᵀ`` and ``A = L Lᵀ`` over the lit photographs of every pixel.
 
     Column (i, k) of Φ is the product of Bernstein polynomial i = 1…order of the pixel's relative intensity and
-    row k of ``all_angles`` (1 or N × m × d), times ``unit`` times the pixel's maximum. A pixel is not usable where the
+    row k of ``all_angles`` (1 or N × m × d), times ``unit`` times the pixel's maximum. A pixel is not usable if its
     curve cannot be determined (no light, no range, too few lit photographs); it gets the statistics of the
-    Lambertian model as one coefficient that is fixed at 1: ``T₀₀ = |y|²``, ``Q₀ = L y``.
+    Lambertian model, with one coefficient fixed at 1: ``T₀₀ = |y|²``, ``Q₀ = L y``.
     """
     pixels, d = Y.shape
     m = all_angles.shape[1]
@@ -103,7 +103,7 @@ def statistics(Y, all_lights, all_angles, order, shadow, unit, T, Q, A, usable):
                 A[p] = full
                 usable[p] = d > 3 and spanning
             elif usable[p]:
-                # Lit photographs, moved together, so that the sums run over contiguous values.
+                # Move the lit photographs together, so that the sums run over contiguous values.
                 lit = 0
                 for j in range(d):
                     value = np.float64(Y[p, j])
@@ -127,7 +127,7 @@ def statistics(Y, all_lights, all_angles, order, shadow, unit, T, Q, A, usable):
 
 @njit(cache=True)
 def _solve_passive(M, b, passive, count, factor, z):  # type: ignore[no-untyped-def]
-    """Cholesky solution of the rows and columns ``passive[:count]`` of ``M z = b``; False if not definite."""
+    """Solve rows and columns ``passive[:count]`` of ``M z = b`` by Cholesky; return False if not definite."""
     for r in range(count):
         for c in range(r + 1):
             value = M[passive[r], passive[c]]
@@ -154,15 +154,15 @@ def _solve_passive(M, b, passive, count, factor, z):  # type: ignore[no-untyped-
 
 @njit(cache=True)
 def scratch(size):  # type: ignore[no-untyped-def]
-    """What :func:`nonnegative_least_squares` works in, for problems of this size."""
+    """Allocate the scratch arrays of :func:`nonnegative_least_squares` for problems of this size."""
     return np.empty(size, np.int64), np.empty(size, np.bool_), np.empty((size, size)), np.empty(size)
 
 
 @njit(cache=True)
 def nonnegative_least_squares(M, b, w, tol, passive, banned, factor, z):  # type: ignore[no-untyped-def]
-    """``min wᵀM w − 2 bᵀw`` over w ≥ 0 by Lawson and Hanson's active sets; fills w, returns the steps taken.
+    """Solve ``min wᵀM w − 2 bᵀw`` over w ≥ 0 by Lawson and Hanson's active sets; fill w, return the steps taken.
 
-    M is positive semi-definite. A column that depends on the passive ones (to rounding) never enters: it
+    M is positive semidefinite. A column that depends on the passive ones (up to rounding) never enters: it
     could not lower the cost. ``passive``, ``banned``, ``factor``, ``z`` are scratch: see :func:`scratch`.
     """
     size = b.size
@@ -204,7 +204,7 @@ def nonnegative_least_squares(M, b, w, tol, passive, banned, factor, z):  # type
                 w[passive[k]] += step * (z[k] - w[passive[k]])
             if leaving < 0:
                 break
-            # Set, not computed: rounding must not keep the one that leaves.
+            # Set to zero explicitly, so that rounding does not keep the leaving column.
             w[passive[leaving]] = 0.0
             kept = 0
             for k in range(count):
@@ -221,7 +221,7 @@ def nonnegative_least_squares(M, b, w, tol, passive, banned, factor, z):  # type
 
 @njit(cache=True)
 def _through_cone(S, cone, half, out):  # type: ignore[no-untyped-def]
-    """Fill ``out`` with ``G S Gᵀ``. The entries of G are 0 and 1."""
+    """Fill ``out`` with ``G S Gᵀ``; the entries of G are 0 or 1."""
     generators, size = cone.shape
     for g in range(generators):
         for i in range(size):
@@ -240,9 +240,9 @@ def _through_cone(S, cone, half, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, parallel=True)
 def constrained_fit(T, Q, A, cone, total, fallback, usable, ridge, n, a):  # type: ignore[no-untyped-def]
-    """Normals and coefficients without a prior, ``totalᵀa = 1`` exactly; the fallback where the pixel is not usable.
+    """Fit normals and coefficients without a prior, ``totalᵀa = 1`` exactly; the fallback if a pixel is not usable.
 
-    The cost is homogeneous on the cone: the minimizer with ``totalᵀa = 1`` is that of cost + (totalᵀa − 1)², rescaled.
+    The cost is homogeneous on the cone, so the minimizer with ``totalᵀa = 1`` is that of cost + (totalᵀa − 1)², rescaled.
     """
     pixels, size = Q.shape[0], Q.shape[1]
     generators = cone.shape[0]
@@ -299,7 +299,7 @@ def constrained_fit(T, Q, A, cone, total, fallback, usable, ridge, n, a):  # typ
 
 @njit(cache=True, parallel=True)
 def update_coefficients(T, Q, cone, total, normals, gamma, usable, a):  # type: ignore[no-untyped-def]
-    """``min ‖Φ a − Lᵀn‖² + γ (totalᵀa − 1)²`` over the cone, at fixed normals; fills a."""
+    """Minimize ``‖Φ a − Lᵀn‖² + γ (totalᵀa − 1)²`` over the cone at fixed normals; fills a."""
     pixels, size = Q.shape[0], Q.shape[1]
     generators = cone.shape[0]
     for first in prange((pixels + CHUNK - 1) // CHUNK):

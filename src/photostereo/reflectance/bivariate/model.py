@@ -21,11 +21,11 @@ from photostereo.runtime.illumination import for_loops, least_squares, some_ligh
 Slope = Literal["rising", "falling", "free"]
 Total = Literal["sum", "top"]
 
-#: Ridge on T relative to its trace: it settles pixels whose polynomials are seen by too few photographs.
+#: Ridge on T relative to its trace: it determines pixels whose polynomials are seen by too few photographs.
 RIDGE = 1e-12
-#: Pixels per batch: some milliseconds of work.
+#: Pixels per batch: a few milliseconds of work.
 BATCH = 1 << 16
-#: The largest orders; the cone of (8, 2) has 164 generators already.
+#: Maximum orders; the cone of (8, 2) already has 164 generators.
 LARGEST_ORDERS = (8, 2)
 
 
@@ -37,16 +37,16 @@ class Bivariate(Model):
 
     ``Φ a`` is a polynomial g(I / Imax, t) of two variables in Bernstein form, of orders (N1, N2): I the
     intensity, t the cosine between light and view, rescaled to [0, 1] over the lights. ``g(0, t) = 0`` (no
-    coefficient of index 0), and the coefficients do not fall with the intensity, nor with t
+    coefficient of index 0), and the coefficients do not decrease with the intensity, nor with t
     (``slope="rising"``).
 
     The normal is eliminated, ``n = A⁻¹Qᵀa`` with ``A = L Lᵀ``, ``Q = ΦᵀLᵀ``, which leaves ``aᵀS a`` with
-    ``S = ΦᵀΦ − Q A⁻¹ Qᵀ``. Monotone coefficients are ``a = Gᵀw, w ≥ 0``, the rows of G being the upper sets
-    of the grid (:func:`monotone_cone`), so each pixel is one small non-negative least squares, solved to its
-    optimality conditions. The constraint is in units in which a Lambertian pixel gets its least-squares
+    ``S = ΦᵀΦ − Q A⁻¹ Qᵀ``. Monotone coefficients are ``a = Gᵀw, w ≥ 0``, where the rows of G are the upper sets
+    of the grid (:func:`monotone_cone`), so each pixel is one small non-negative least-squares problem, solved to
+    its optimality conditions. The constraint is scaled such that a Lambertian pixel gets its least-squares
     normal.
 
-    With a prior the constraint is a penalty ``γ (cᵀa − 1)²``; n and a are updated in turn, each exactly.
+    With a prior, the constraint is a penalty ``γ (cᵀa − 1)²``; n and a are updated alternately, each exactly.
 
     The authors' orders, thresholds and scaling of the constraint are not published in full;
     ``python -m benchmarks.rivals`` compares variants with their published normal maps.
@@ -89,7 +89,7 @@ class Bivariate(Model):
         self._total = np.ones(size)
         if total == "top":
             self._total[:-width] = 0.0
-        # The coefficients of the identity g(x, t) = x are i / N1: with this unit they satisfy the constraint.
+        # The coefficients of the identity g(x, t) = x are i / N1; with this unit they satisfy the constraint.
         unit = float(self._total @ np.repeat(np.arange(1, first + 1) / first, width))
         self._gram, self._cross = np.empty((count, size, size)), np.empty((count, size, 3))
         self._lights_gram, self._usable = np.empty((count, 6)), np.empty(count, dtype=np.bool_)
@@ -138,7 +138,7 @@ class Bivariate(Model):
         return float((own - 2.0 * mixed + shading + penalty).sum())
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
-        """``coefficients`` (N, N1 (N2 + 1)): of the Bernstein polynomials, intensity index slowest."""
+        """``coefficients`` (N, N1 (N2 + 1)) of the Bernstein polynomials, intensity index slowest."""
         return {"coefficients": unknowns["coefficients"]}
 
 
@@ -154,13 +154,13 @@ def _checked_orders(orders: tuple[int, int]) -> tuple[int, int]:
 
 
 def _rescaled(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Onto [0, 1] along the last axis; zero where all lights stand at one angle to the view."""
+    """Rescale to [0, 1] along the last axis; zero if all lights have the same angle to the view."""
     spread = np.ptp(cosines, axis=-1, keepdims=True)
     return np.asarray((cosines - cosines.min(axis=-1, keepdims=True)) / np.where(spread > 0, spread, 1.0))
 
 
 def bernstein_basis(order: int, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The order + 1 Bernstein polynomials at x in [0, 1], one per column (the last axis).
+    """Evaluate the order + 1 Bernstein polynomials at x in [0, 1], one per column (the last axis).
 
     >>> bernstein_basis(2, np.array([0.0, 0.5]))
     array([[1.  , 0.  , 0.  ],
@@ -172,9 +172,9 @@ def bernstein_basis(order: int, x: NDArray[np.float64]) -> NDArray[np.float64]:
 def monotone_cone(first: int, second: int, along: Slope) -> NDArray[np.float64]:
     """Generators (rows) of the cone of coefficient grids ``first × second`` that are monotone.
 
-    Non-negative grids that do not fall along either index are the non-negative combinations of the
+    Non-negative grids that do not decrease along either index are the non-negative combinations of the
     indicators of the non-empty upper sets: each is a staircase, one threshold per column. Along the second
-    index the coefficients may instead fall, or be free.
+    index the coefficients may instead decrease, or be free.
 
     >>> monotone_cone(2, 1, "rising")
     array([[1., 1.],

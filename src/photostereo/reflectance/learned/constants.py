@@ -1,4 +1,4 @@
-"""The constants of the set network, shared by its compiled and its torch form.
+"""Constants of the set network, shared by its compiled and torch implementations.
 
 The network maps the d intensities of one pixel, with d light directions, to a unit normal and its expected error.
 Symbols: v, the intensities divided by their root mean square; l, the lights; n, the current normal; h, the half vector
@@ -6,8 +6,8 @@ between light and camera. A stage
 
 1. rotates the frame about the viewing axis so that n has azimuth 0,
 2. makes one token of :data:`FEATURES` numbers per photograph: l (3), n·l, n·h, l·h, n_z; v, √v, v/(v + 0.4), the log of v
-   over n·l; what the best matte fit leaves of v, the strength of that fit, the number of photographs, the error expected
-   so far, the compressed misfit, √ of the channels (3),
+   over n·l; the residual of v from the best matte fit, the strength of that fit, the number of photographs, the error
+   expected so far, the compressed misfit, √ of the channels (3),
 3. passes every token through two layers, pools them (mean and maximum), adds the pooled values to every token, passes
    them through two more layers and pools again,
 4. maps the pool to a correction that is added to n, and to the logarithm of the expected angular error.
@@ -15,24 +15,24 @@ between light and camera. A stage
 A layer is ``hardswish(gain · y / rms(y) + shift)`` with ``y = x W + b``. Rotating an object rotates its normals, because
 every stage works in the rotated frame; the order of the photographs and the scale of the intensities do not matter.
 
-The weights were trained with these numbers: changing one requires training again.
+The weights were trained with these numbers; changing one requires retraining.
 """
 
 from __future__ import annotations
 
 #: Numbers per token.
 FEATURES = 19
-#: Logarithm of the expected error (radians) before the first stage, the one that outputs count from, and the limits.
+#: Logarithm of the expected error (radians): before the first stage, offset of the outputs, and limits.
 UNKNOWN_ERROR, TYPICAL_ERROR, LEAST_LOG_ERROR, LARGEST_LOG_ERROR = -1.5, -2.0, -6.0, 1.0
 #: Added to the mean square of the intensities, and to that of a layer.
 TINY_INTENSITY, TINY_LAYER = 1e-12, 1e-5
-#: The first normal: ridge per photograph on v / (v + GUESS_HALF), and its least z.
+#: Initial normal: ridge per photograph on v / (v + GUESS_HALF), and minimum z.
 RIDGE, GUESS_HALF, LEAST_Z = 0.02, 0.5, 1e-3
-#: Added to the sum of squared cosines in a matte fit, and to what is under a root.
+#: Added to the sum of squared cosines in a matte fit, and to arguments of a square root.
 MATTE_RIDGE, TINY_ROOT = 1e-3, 1e-6
 #: Limits of v, of √v and the channels' roots, of the matte fit's strength and of the misfit.
 MOST_V, MOST_ROOT, MOST_MATTE, MOST_MISFIT = 8.0, 3.0, 6.0, 3.0
-#: v = HALF_V is half-way in v/(v + HALF_V), the misfit HALF_MISFIT in its compressed form.
+#: v/(v + HALF_V) is 1/2 at v = HALF_V; likewise the compressed misfit at HALF_MISFIT.
 HALF_V, HALF_MISFIT = 0.4, 0.1
 #: The log of (v + DARK) over max(n·l, GRAZING): its factor and its limit.
 DARK, GRAZING, LOG_FACTOR, MOST_LOG = 0.02, 0.08, 0.4, 6.0

@@ -1,4 +1,4 @@
-"""What single pixels know: the matte fit and the set network, on photographs averaged within the noise."""
+"""Evidence of single pixels: the matte fit and the set network, on photographs averaged within the noise."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from photostereo.reflectance.learned.weights import Weights
 from photostereo.reflectance.learned.witnesses import Witness, combine
 from photostereo.runtime.arrays import Array, contiguous, is_tensor, like, namespace, to_numpy
 
-#: The matte fit decides alone below this variance (radians²; 0.3°), which it has only if it explains the photographs. On 54
-#: rendered scenes (matte and glossy; 12 and 24 photographs; noise of 0.1 to 1 %) the average with the network is 0.018° away
-#: or less in the mean, and its error differs by less than 0.003°; at 8e-5 by 0.04° and 0.008°, at 4e-4 by 0.3° and 0.3°.
+#: Below this variance (radians²; 0.3°), reached only if the matte fit explains the photographs, it is used alone. On 54
+#: rendered scenes (matte and glossy; 12 and 24 photographs; noise of 0.1 to 1 %), the average with the network is at most
+#: 0.018° away on average, and its error differs by less than 0.003°; at 8e-5: 0.04° and 0.008°, at 4e-4: 0.3° and 0.3°.
 MATTE_ALONE = 3e-5
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What is known of N pixels one by one."""
+    """Evidence about N pixels, one by one."""
 
     #: pixels, colors: (N, d) and (N, d, 3) or None, averaged within the noise
     pixels: Array
     colors: Array | None
     fine: Array  #: (N,) variance of their noise
-    noise: Array  #: (N,) the same, with noise that neighbors share
+    noise: Array  #: (N,) the same, including noise that neighbors share
     around: tuple[Array | None, Array | None]  #: misfits that neighbors share, of both matte fits
     #: matte, network: the witnesses; the network's variance is infinite for pixels that the matte fit settles
     matte: Witness
     network: Witness
 
     def both(self) -> Witness:
-        """Their average."""
+        """Average of the witnesses."""
         return combine(self.network, self.matte)
 
     def some(self, which: slice) -> Evidence:
-        """Of some of the pixels, copied."""
+        """Return a copy for some of the pixels."""
 
         def of(part: Array | None) -> Array | None:
             return None if part is None else contiguous(part[which] + 0)
@@ -65,9 +65,9 @@ def gather_evidence(
     student: Student | None = None,
     control: Control = SILENT,
 ) -> Evidence:
-    """Ask the witnesses of every pixel; ``mask`` says where they lie, ``neighbors`` whether similar ones are averaged.
+    """Compute the witnesses of every pixel in ``mask``; with ``neighbors``, similar pixels are averaged.
 
-    A ``student`` answers for the network, if it can.
+    A ``student`` replaces the network if it can.
     """
     fine = noise.fine
     if neighbors and mask is not None and bool(fine.any()):
@@ -93,7 +93,7 @@ def ask_network(
     student: Student | None = None,
     control: Control = SILENT,
 ) -> Witness:
-    """The network's witness for the pixels that the matte fit does not settle."""
+    """Return the network's witness for the pixels that the matte fit does not settle."""
     open_ = matte.variance > MATTE_ALONE
     if student is None and bool(open_.all()):
         normals, error = _predict(pixels, colors, lights, weights, None, control)
@@ -113,7 +113,7 @@ def ask_network(
 def _averaged(
     pixels: Array, colors: Array | None, mask: NDArray[np.bool_], noise: Array, control: Control
 ) -> tuple[Array, Array | None, Array]:
-    """Pixels averaged with neighbors that cannot be distinguished within the noise, and the variance that is left."""
+    """Average pixels with neighbors that are equal within the noise; also return the remaining variance."""
     values = pixels
     if colors is not None:
         values = namespace(pixels).concatenate([pixels[..., None], colors], -1)
@@ -132,7 +132,7 @@ def _predict(
     index: Array | None,
     control: Control,
 ) -> tuple[Array, Array]:
-    """The network's normals and expected errors of the pixels in ``index``, or of all."""
+    """Return the network's normals and expected errors of the pixels in ``index``, or of all."""
     directions = np.ascontiguousarray(lights.swapaxes(-1, -2), dtype=np.float32)
     if is_tensor(pixels):
         from photostereo.reflectance.learned import torch_network

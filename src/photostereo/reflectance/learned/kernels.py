@@ -1,8 +1,8 @@
-"""The set network of :mod:`.constants`, compiled.
+"""Compiled implementation of the set network of :mod:`.constants`.
 
-Each core takes a few pixels at a time through a whole stage: their tokens and activations stay in its cache, and cores
-never wait for each other. The matrix products go to BLAS in slices of so few rows that it does not start threads of its
-own.
+Each core processes a few pixels at a time through a whole stage: their tokens and activations stay in its cache, and
+cores never wait for each other. Matrix products go to BLAS in slices of a few rows, so that it does not start its own
+threads.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from photostereo.runtime.threads import in_turn
 
 Floats = NDArray[np.float32]
 
-#: Tokens that a thread takes through the network, some hundredths of a second: threads end at about the same time.
+#: Tokens per thread and turn, a few hundredths of a second, so that threads finish at about the same time.
 TOKENS_AT_ONCE = 25_000
-#: Tokens that a core takes through a stage together: activations of about 80 kB.
+#: Tokens that a core processes together in a stage: activations of about 80 kB.
 TOKENS_IN_CACHE = 192
-#: OpenBLAS stays on one thread up to this many multiplications: 28 rows of 96 × 96.
+#: OpenBLAS uses one thread up to this many multiplications: 28 rows of 96 × 96.
 MULTIPLICATIONS = 1 << 18
 
 
@@ -35,8 +35,8 @@ def predict(
     index: NDArray[np.intp] | None = None,
     control: Control = SILENT,
 ) -> tuple[Floats, Floats]:
-    """Unit normals (N, 3) and expected errors (N,) in radians, of colors (N, d, 3) under lights (d, 3) or (N, d,
-    3); gray photographs have three equal channels. Only of the pixels in ``index``, if it is given.
+    """Predict unit normals (N, 3) and expected errors (N,) in radians from colors (N, d, 3) under lights (d, 3) or
+    (N, d, 3), optionally only for the pixels in ``index``. Gray photographs have three equal channels.
     """
     count = len(colors) if index is None else len(index)
     lights = np.ascontiguousarray(lights, dtype=np.float32)
@@ -58,7 +58,7 @@ def predict(
 
 
 def _packed(weights: Weights, stage: int) -> tuple[tuple[Floats, ...], tuple[Floats, ...]]:
-    """The matrices (inputs first) and the vectors of a stage, in the order of LAYERS, then context and out."""
+    """Return the matrices (inputs first) and vectors of a stage, in the order of LAYERS, then context and out."""
     arrays = weights.arrays
 
     def matrix(name: str) -> Floats:
@@ -81,14 +81,14 @@ def _predict_batch(
     normal = first_guess(gray, lights)
     log_error = np.full(pixels, c.UNKNOWN_ERROR, np.float32)
     together = max(1, TOKENS_IN_CACHE // photographs)
-    for_tokens = np.ascontiguousarray(lights.reshape(-1, photographs, 3))  # one set, or one of each pixel
+    for_tokens = np.ascontiguousarray(lights.reshape(-1, photographs, 3))  # one set, or one per pixel
     for matrices, vectors in packed:
         _run_stage(gray, scaled, for_tokens, matrices, vectors, together, normal, log_error)
     return normal, np.exp(log_error)
 
 
 def first_guess(gray: Floats, lights: Floats) -> Floats:
-    """A normal from ridge regression on compressed intensities, in front of the object."""
+    """Estimate normals that face the camera by ridge regression on compressed intensities."""
     v = np.maximum(gray, 0.0)
     v = v / (v + np.float32(c.GUESS_HALF))
     across = lights.swapaxes(-1, -2)
@@ -98,10 +98,10 @@ def first_guess(gray: Floats, lights: Floats) -> Floats:
     return np.asarray(normal / np.linalg.norm(normal, axis=1, keepdims=True), dtype=np.float32)
 
 
-# Pixels do not need each other, so threads are left to :func:`predict`: parallel loops take three times as long to compile.
+# Pixels are independent, so :func:`predict` runs the threads: parallel loops take three times as long to compile.
 @njit(fastmath=True, cache=True)
 def _normalize(colors, gray, scaled):  # type: ignore[no-untyped-def]
-    """Channel means and channels, divided by the former's root mean square over the photographs."""
+    """Divide channel means and channels by the root mean square of the means over the photographs."""
     pixels, photographs = gray.shape
     third = np.float32(1.0 / 3.0)
     for p in range(pixels):
@@ -119,7 +119,7 @@ def _normalize(colors, gray, scaled):  # type: ignore[no-untyped-def]
 
 @njit(fastmath=True, cache=True)
 def _run_stage(gray, colors, lights, matrices, vectors, together, normal, log_error):  # type: ignore[no-untyped-def]
-    """One stage of all pixels, ``together`` at a time: refine ``normal`` (N, 3) and ``log_error`` (N,) in place."""
+    """Run one stage on all pixels, ``together`` at a time; refine ``normal`` (N, 3) and ``log_error`` (N,) in place."""
     pixels, d = gray.shape
     width = matrices[1].shape[1]
     tokens = np.empty((together * d, c.FEATURES), np.float32)
@@ -162,7 +162,7 @@ def _run_stage(gray, colors, lights, matrices, vectors, together, normal, log_er
 
 @njit(fastmath=True, cache=True)
 def _multiply(x, matrix, out):  # type: ignore[no-untyped-def]
-    """x W in slices of a few rows."""
+    """Compute x W in slices of a few rows."""
     rows = max(1, MULTIPLICATIONS // matrix.size - 1)
     for first in range(0, len(x), rows):
         np.dot(x[first : first + rows], matrix, out[first : first + rows])
@@ -184,7 +184,7 @@ def _refine(normal, step, bias):  # type: ignore[no-untyped-def]
 
 @njit(fastmath=True, error_model="numpy", cache=True)
 def _fill_tokens(gray, colors, lights, normal, log_error, tokens):  # type: ignore[no-untyped-def]
-    """The tokens of one pixel, one row per photograph."""
+    """Fill the tokens of one pixel, one row per photograph."""
     photographs = len(gray)
     zero, one, half = np.float32(0.0), np.float32(1.0), np.float32(0.5)
     tiny, limit = np.float32(c.TINY_ROOT), np.float32(c.MOST_MISFIT)
@@ -206,7 +206,7 @@ def _fill_tokens(gray, colors, lights, normal, log_error, tokens):  # type: igno
         above += v * facing
         below += facing * facing
     matte = above / below
-    # Again, with less weight on what does not fit.
+    # Fit again, with less weight on poorly fitting photographs.
     above, below = zero, np.float32(c.MATTE_RIDGE)
     for j in range(photographs):
         facing, v = max(tokens[j, 3], zero), max(gray[j], zero)
@@ -235,11 +235,11 @@ def _fill_tokens(gray, colors, lights, normal, log_error, tokens):  # type: igno
             tokens[j, 16 + channel] = min(root, np.float32(c.MOST_ROOT))
 
 
-# Four arrays at most and one row at a time: with more the compiler cannot rule out that they overlap, and does not
-# vectorize. Division as in NumPy avoids a branch for zero.
+# At most four arrays and one row at a time: with more, the compiler cannot rule out overlap and does not vectorize.
+# Division as in NumPy avoids a branch for zero.
 @njit(fastmath=True, error_model="numpy", cache=True)
 def _activate(y, offset, gain, shift):  # type: ignore[no-untyped-def]
-    """In place hardswish(gain · (y + offset) / rms + shift), row by row."""
+    """Apply hardswish(gain · (y + offset) / rms + shift) in place, row by row."""
     rows, width = y.shape
     sixth, half = np.float32(1.0 / 6.0), np.float32(0.5)
     zero, one = np.float32(0.0), np.float32(1.0)

@@ -1,21 +1,21 @@
-"""The matte fit as a witness: exact if the surface is matte, and with a large variance if it is not.
+"""The matte fit as a witness: exact if the surface is matte, with a large variance otherwise.
 
-Its variance is that of noise if the fit explains the photographs; otherwise the misfit counts as an error shared by
+If the fit explains the photographs, its variance is that of noise; otherwise the misfit counts as an error shared by
 all d photographs:
 
     v = 2 (σ² + c d max(s² − t σ², 0)) g / albedo²,     s² = |residual|² / (d − 3),  g = trace((L Lᵀ)⁻¹) / 3,
 
-with t σ² an upper limit of s² under noise alone, t = 1 + 2 √(2 / (d − 3)), and c > 1 because a misfit hides partly in
-the fit itself.
+with t σ² an upper limit of s² under noise alone, t = 1 + 2 √(2 / (d − 3)), and c > 1 because the fit absorbs part of the
+misfit.
 
-**Shadows.** A matte surface in a shadow is dark, and matte in all other photographs. So there are two fits
-(:mod:`photostereo.runtime.matte_fits`): to all photographs, and to those in which the pixel is lit. The second, whose
-d, s² and g are each pixel's own, is used if its variance is ten times smaller: without shadows, leaving out the darkest
-photographs would only add noise.
+**Shadows.** A matte surface in a shadow is dark, but matte in all other photographs. So there are two fits
+(:mod:`photostereo.runtime.matte_fits`): to all photographs, and to those in which the pixel is lit. The second, with
+d, s² and g per pixel, is used if its variance is ten times smaller: without shadows, leaving out the darkest photographs
+would only add noise.
 
-**Neighbors.** Under noise a gloss hides below t σ², yet misleads the fit of every pixel that has it. A material extends
+**Neighbors.** In noise, gloss can stay below t σ² and still bias the fit of every glossy pixel. A material extends
 beyond one pixel, so the misfit is also averaged over a window (:func:`misfits_around`): the mean of s²/σ² over 49 pixels
-separates a material that is not matte from noise seven times more finely than one pixel can. The larger of the two counts.
+separates a non-matte material from noise seven times more finely than one pixel can. The larger of the two is used.
 """
 
 from __future__ import annotations
@@ -29,33 +29,33 @@ from photostereo.reflectance.learned.witnesses import Witness
 from photostereo.runtime.arrays import Array, cast, empty, is_tensor, like, namespace
 from photostereo.runtime.matte_fits import UNUSABLE, MatteFit, fit_all, fit_lit
 
-#: c, how much larger the error of a matte fit is than its misfit shows.
+#: c, ratio of the error of a matte fit to its visible misfit.
 HIDDEN_MISFIT = 10.0
 #: The fit to lit photographs is used if its variance is below this share of the other's.
 MUCH_BETTER = 0.1
 #: Half the side of the window over which the misfit is averaged.
 AROUND = 3
-#: What noise may add to that mean, in units of :attr:`MatteFit.scatter`: 2.8 standard deviations of 49 pixels. If all pixels
-#: of a JPEG block share their noise, 49 count as two (the mean of 1 / Σ w² over where the window lies), and it is five times
-#: as much. With half of that a matte coin fails the rule of the harm suite; without this test, gloss in JPEG files costs 6 %
-#: more.
+#: Allowance for noise in that mean, in units of :attr:`MatteFit.scatter`: 2.8 standard deviations of 49 pixels. If all
+#: pixels of a JPEG block share their noise, 49 count as two (the mean of 1 / Σ w² over positions of the window), and the
+#: allowance is five times as large. With half of that, a matte coin fails the rule of the harm suite; without this test,
+#: gloss in JPEG files costs 6 % more.
 BY_NOISE, BY_BLOCKS = 0.2, 1.0
 
 
 def variance_of_fit(fit: MatteFit, noise: Array, around: Array | None = None) -> Array:
-    """v (N,) with noise of variance σ² (N,); ``around`` is the misfit that neighbors share, in units of σ²."""
+    """Return v (N,) for noise of variance σ² (N,); ``around`` is the misfit shared by neighbors, in units of σ²."""
     excess = fit.misfit - noise * (1.0 + fit.scatter)
     excess = excess * (excess > 0)
     if around is not None:
         excess = namespace(excess).maximum(excess, noise * around)
     squared = (fit.scaled * fit.scaled).sum(-1)
     error = noise + HIDDEN_MISFIT * fit.photographs * excess + 1e-10
-    # A normal behind the camera's horizon belongs to no visible surface.
+    # A normal that faces away from the camera belongs to no visible surface.
     return 2.0 * error * fit.gain / (squared + 1e-12) + UNUSABLE * (fit.scaled[:, 2] <= 0)
 
 
 def fit_both(pixels: Array, lights: NDArray[Any], noise: Array) -> tuple[MatteFit, MatteFit]:
-    """The fits to all photographs and to the lit ones of each pixel."""
+    """Fit all photographs, and the lit ones, of each pixel."""
     if is_tensor(pixels):
         return fit_all(pixels, lights), fit_lit(pixels, lights, noise)
     from photostereo.reflectance.learned import matte_kernels
@@ -66,7 +66,7 @@ def fit_both(pixels: Array, lights: NDArray[Any], noise: Array) -> tuple[MatteFi
 def matte_witness(
     fits: tuple[MatteFit, MatteFit], noise: Array, around: tuple[Array | None, Array | None] = (None, None)
 ) -> Witness:
-    """The better of the two fits of :func:`fit_both`; ``around`` from :func:`misfits_around`."""
+    """Return the better of the two fits of :func:`fit_both`; ``around`` is from :func:`misfits_around`."""
     whole, lit = fits
     first, second = variance_of_fit(whole, noise, around[0]), variance_of_fit(lit, noise, around[1])
     xp = namespace(noise)
@@ -81,8 +81,8 @@ def misfits_around(
 ) -> tuple[Array, Array]:
     """Mean misfit (N,) of both fits over a window around each pixel, beyond noise and in units of its variance.
 
-    The edge of a shadow is no material: a single pixel counts up to four times the scatter of noise. ``blocks`` of a JPEG
-    may share the noise.
+    A single pixel counts only up to four times the scatter of noise, because the edge of a shadow is not a material.
+    With ``blocks``, the pixels of a JPEG block may share their noise.
 
     >>> rng = np.random.default_rng(0)
     >>> L = np.array([[0.0, 0.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.5, 0.0, -0.5], [1.0, 0.9, 0.9, 0.9, 0.9]])
@@ -99,7 +99,7 @@ def misfits_around(
 
 
 def misfit_around(fit: MatteFit, noise: Array, mask: NDArray[np.bool_], blocks: bool = False) -> Array:
-    """Mean over the pixels around each of s² (N,), beyond noise and in units of its variance (N,)."""
+    """Mean of s² (N,) over the pixels around each, beyond noise and in units of its variance (N,)."""
     xp, scatter = namespace(noise), fit.scatter
     expected = 1.0 + (BY_BLOCKS if blocks else BY_NOISE) * scatter
     excess = xp.minimum(fit.misfit / noise.clip(1e-12), 1.0 + 4.0 * scatter) - expected

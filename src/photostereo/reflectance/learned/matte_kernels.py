@@ -1,4 +1,4 @@
-"""Both matte fits of every pixel in one pass, compiled: those of :mod:`photostereo.runtime.matte_fits`."""
+"""Compiled version of both matte fits of :mod:`photostereo.runtime.matte_fits`, in one pass over the pixels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from photostereo.runtime.matte_fits import (
 def fit_both(
     pixels: NDArray[np.float32], lights: NDArray[Any], noise: NDArray[np.float32]
 ) -> tuple[MatteFit, MatteFit]:
-    """``fit_all`` and ``fit_lit`` of (N, d) intensities under (3, d) or (N, 3, d) lights."""
+    """Return ``fit_all`` and ``fit_lit`` of (N, d) intensities under (3, d) or (N, 3, d) lights."""
     count, d = pixels.shape
     scaled, misfit = np.empty((2, count, 3), np.float32), np.empty((2, count), np.float32)
     photographs, gain = np.empty((2, count), np.float32), np.empty((2, count), np.float32)

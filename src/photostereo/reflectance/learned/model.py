@@ -1,4 +1,4 @@
-"""The learned model: unit normals from the witnesses of each pixel, weighted by how well they are known."""
+"""The learned model: unit normals from the witnesses of each pixel, weighted by their certainty."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from photostereo.reflectance.projection import tensor_batches
 from photostereo.runtime.arrays import Array, cast, empty, is_tensor, like, namespace, to_numpy
 from photostereo.runtime.illumination import mean_lights, shading, some_lights
 
-#: Pixels around the object that are kept: more than a filter of 2 pixels reaches.
+#: Margin around the object, in pixels: more than the reach of a filter of 2 pixels.
 MARGIN = 12
-#: Pixels on which the effect of noise on the normals is measured.
+#: Number of pixels on which the effect of noise on the normals is measured.
 TRIED = 3000
-#: Classes of similar spread for that, and how far the variance of a class may lie from the middle one.
+#: Number of classes of similar spread for it, and largest ratio of the variance of a class to that of the middle one.
 SPREAD_CLASSES, WIDEST = 6, 10.0
-#: Classes of similar spread in which the effect of a prior is averaged, and the least share of the squared error that it
-#: leaves: no prior is believed to remove more than half of an error. Half or twice the classes change means by 0.1°.
+#: Number of classes of similar spread in which the effect of a prior is averaged, and the minimum share of the squared
+#: error that remains: a prior is assumed to remove at most half of an error. Half or twice the classes change means by 0.1°.
 SPREADS, LEAST_LEFT = 16, 0.25
-#: Noise of a channel over that of the luma if the channels' noises are independent: 1 / |GRAY_WEIGHTS|.
+#: Ratio of the noise of a channel to that of the luma if the channels have independent noise: 1 / |GRAY_WEIGHTS|.
 CHANNEL_TO_LUMA = 1.5
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the witnesses say."""
+    """Combined answer of the witnesses."""
 
     normals: Array  #: (N, 3) float64
     spread: Array  #: (N,) expected angle to the truth, radians
@@ -57,12 +57,12 @@ class Learned(Model):
 
     .. math:: \sum_{px} w_{px} \, | n_{px} - m_{px} |^2
 
-    with m the average of the witnesses (unit normals) and w how little the noise moves them, 1 for a typical pixel. The
-    normals of this model have unit length; the albedo is that of a matte pixel in the photographs that face it.
+    with m the average of the witnesses (unit normals) and the weight w, 1 for a typical pixel and smaller if noise moves m
+    more. The normals of this model have unit length; the albedo is that of a matte pixel in the photographs it faces.
 
-    Beside its :class:`~photostereo.reflectance.learned.LearnedParameters`: ``mask`` says where the pixels lie, row by row
-    (without it neighbors and the outline are not used), ``noise`` is that of these pixels (by default measured), and
-    ``surroundings`` what the context found, if these pixels are not the whole object; see :meth:`see_whole`.
+    Inputs besides :class:`~photostereo.reflectance.learned.LearnedParameters`: ``mask`` gives the positions of the pixels,
+    row by row (without it neighbors and the outline are not used), ``noise`` is that of these pixels (by default measured),
+    and ``surroundings`` is the result of the context if these pixels are not the whole object; see :meth:`see_whole`.
     """
 
     def __init__(
@@ -91,10 +91,10 @@ class Learned(Model):
         self._level: float | None = None
 
     def _answer(self, control: Control = SILENT) -> Answer:
-        """The answer, found when it is first asked for."""
+        """Return the answer, computed on first use."""
         if self._found is None:
             self._found = self._ask_witnesses(control)
-            self._colors = self._surroundings = self._pixel_noise = None  # not needed again
+            self._colors = self._surroundings = self._pixel_noise = None  # no longer needed
         return self._found
 
     def _ask_witnesses(self, control: Control) -> Answer:
@@ -123,12 +123,12 @@ class Learned(Model):
 
         def again(pixels: Array, colors: Array | None) -> Witness:
             matte = matte_witness(fit_both(pixels, those, few.noise), few.noise, few.around)
-            network = ask_network(matte, pixels, colors, those, weights)  # ``self`` would be a cycle
+            network = ask_network(matte, pixels, colors, those, weights)  # ``self`` makes a cycle
             return fixed.together(network, matte)
 
         tried = partial(try_noise, again, found.some(some), few, mean_lights(lights))
         variance = found.variance
-        if self._captured and not is_tensor(pixels) and lights.ndim == 2:  # it learns one set of lights
+        if self._captured and not is_tensor(pixels) and lights.ndim == 2:  # only one set of lights
             self._tried = tried()
             part = 2.0 * noise_part(np.log(variance), self._tried)
             seen = (evidence.pixels, evidence.colors, evidence.matte, evidence.network)
@@ -140,7 +140,7 @@ class Learned(Model):
         return Answer(cast(found.normals, "float64"), spread, variance, tried)
 
     def _correction(self, evidence: Evidence) -> Correction:
-        """What the context adds to the network's normals; nothing if it is not asked for."""
+        """Return the context's correction of the network's normals; none if disabled."""
         if self._surroundings is not None:
             return self._surroundings
         mask = self._mask
@@ -176,18 +176,18 @@ class Learned(Model):
 
     @cached_property
     def _noise_part(self) -> Array:
-        """(N,) variance of one component of each normal that comes from the photographs' noise."""
+        """Variance (N,) of one component of each normal due to the noise of the photographs."""
         log_variance = np.log(to_numpy(self._answer().variance))
         return like(noise_part(log_variance, self._tried), self._answer().normals)
 
     @cached_property
     def _tried(self) -> NoiseTable | None:
-        """That variance by the spread of a pixel, as measured here or on the sample."""
+        """This variance as a function of the spread of a pixel, measured here or on the sample."""
         return self._answer().try_noise() if self._sample is None else self._sample._tried
 
     @cached_property
     def _weight(self) -> Array:
-        """1 for a typical pixel, less if the noise moves the answer more."""
+        """Weight: 1 for a typical pixel, less if noise moves the answer more."""
         part = self._noise_part
         level = self.noise if self._level is None else self._level
         return (level**2 + 1e-12) / (part + 1e-12)
@@ -196,16 +196,16 @@ class Learned(Model):
         self._captured = captured
 
     def adopt(self, sample: Model) -> None:
-        """Weigh pixels against those of the sample that the prior was made for."""
+        """Weight pixels relative to those of the sample for which the prior was made."""
         assert isinstance(sample, Learned)
         self._sample, self._level = sample, sample.noise
 
     @property
     def noise(self) -> float:
-        """How far the photographs' noise moves one component of a normal.
+        """Standard deviation of one component of a normal due to the noise of the photographs.
 
-        Only noise differs from pixel to pixel without reason, so only noise is for a prior to remove: an error that
-        the network shares with its neighbors is not.
+        Only noise differs randomly from pixel to pixel, so only noise should be removed by a prior, not an error that
+        the network makes at neighboring pixels alike.
         """
         return float(np.sqrt(np.median(to_numpy(self._noise_part))))
 
@@ -240,9 +240,9 @@ class Learned(Model):
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
         """``spread``: the expected angle in degrees between these normals and the truth.
 
-        A prior removes noise from the network's normals. What it removed is uncorrelated with the error that stays, so
-        the squared error falls by the square of how far the normals were moved (Pythagoras), here in the mean over
-        pixels of similar spread.
+        A prior removes noise from the network's normals. The removed part is uncorrelated with the remaining error, so
+        the squared error decreases by the squared shift of the normals (Pythagoras), here averaged over pixels of
+        similar spread.
         """
         spread = to_numpy(self._answer().spread)
         before, after = to_numpy(self._answer().normals), to_numpy(normals)
@@ -257,7 +257,7 @@ class Learned(Model):
         return {"spread": like(left, self._answer().spread) * (180.0 / np.pi)}
 
     def albedo(self, normals: Array, unknowns: Unknowns) -> Array:
-        """The albedo of a matte pixel with this normal, from the photographs whose light it faces."""
+        """Return the albedo of a matte pixel with this normal, from the photographs whose light it faces."""
         lights, out = like(self._lights.astype(np.float32), self._pixels), empty((len(normals),), normals)
         for part in tensor_batches(self._pixels, copies=8):
             pixels, n = self._pixels[part], normals[part]
@@ -269,7 +269,7 @@ class Learned(Model):
 
 
 def around_object(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The object and what a filter reaches around it; the mask pixels keep their numbers, and JPEG's blocks their corners.
+    """Crop a mask to the object and a margin for filters; the order of pixels and the alignment of JPEG blocks are kept.
 
     >>> mask = np.zeros((600, 400), bool); mask[100:200, 50:90] = True
     >>> around_object(mask).shape
@@ -288,17 +288,17 @@ def try_noise(
     evidence: Evidence,
     lights: NDArray[Any],
 ) -> NoiseTable | None:
-    """Variance of one component of the normals from noise alone: how far they move if the same noise is added again.
+    """Measure the variance of one component of the normals due to noise: their shift if as much noise is added again.
 
-    It is measured on a sample of the pixels, and given by their spread: log variances, growing, and the median in classes
-    of similar spread. None without noise.
+    It is measured on a sample of the pixels as a function of their spread: increasing log variances, and the median in
+    classes of similar spread. None without noise.
     """
     noise = evidence.fine
     deviation = np.sqrt(to_numpy(noise))[:, None]
     if not deviation.any():
         return None
     rng = np.random.default_rng(0)
-    rank = np.argsort(np.lexsort(lights))  # the same noise for the same light, in whatever order they come
+    rank = np.argsort(np.lexsort(lights))  # the same noise for the same light, independent of their order
     gray, colors = to_numpy(evidence.pixels), None
     if evidence.colors is None:
         shaken = gray + deviation * rng.standard_normal(gray.shape)[:, rank]
@@ -315,15 +315,15 @@ def try_noise(
     order = np.argsort(spread)
     classes = np.array_split(order, min(SPREAD_CLASSES, len(order)))
     places = [float(np.mean(spread[inside])) for inside in classes]
-    # Two components of a plane: the median of their sum of squares is 2 ln 2 times the variance of one.
+    # Two components in a plane: the median of their sum of squares is 2 ln 2 times the variance of one.
     variances = [float(np.median(moved[inside])) / (2.0 * np.log(2.0)) for inside in classes]
     typical = max(float(np.median(variances)), 1e-12)
     return np.asarray(places), np.clip(variances, typical / WIDEST, typical * WIDEST)
 
 
 def noise_part(log_variance: NDArray[Any], tried: NoiseTable | None) -> NDArray[np.float64]:
-    """Variance (N,) of one component of the normals that comes from noise, by what was tried out."""
+    """Variance (N,) of one component of the normals due to noise, from the measured table."""
     if tried is None:
         return np.zeros(len(log_variance))
-    # Noise is a part of the whole error: of two components, each half of the variance at most.
+    # Noise is part of the whole error: each of two components has at most half of the variance.
     return np.asarray(np.minimum(np.interp(log_variance, *tried), 0.5 * np.exp(log_variance)))

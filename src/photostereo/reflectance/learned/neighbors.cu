@@ -7,7 +7,7 @@
     for (long long p = (blockIdx.x * (long long)blockDim.x + threadIdx.x) / LANES; p < total;                 \
          p += (long long)gridDim.x * blockDim.x / LANES)
 
-// The number of the displaced mask pixel; -1 if there is none. `places` are flat, `index` has a row for each of the picture.
+// Index of the displaced mask pixel; -1 if there is none. `places` are flat; `index` has the rows of the picture.
 __device__ int neighbor(const int* index, int place, int height, int width, int down, int right) {
     const int r = place / width + down, c = place % width + right;
     return r >= 0 && r < height && c >= 0 && c < width ? index[r * width + c] : -1;
@@ -34,7 +34,7 @@ extern "C" __global__ void distances(const float* guide, const int* index, const
     }
 }
 
-// The distances are averaged over 3 x 3 pixels and weighed; the neighbors' values are added by that weight.
+// Average the distances over 3 x 3 pixels, convert them to weights, and add the weighted values of the neighbors.
 extern "C" __global__ void gather(const float* values, const int* index, const int* places, const float* distance,
                                   const float* noise, float* result, float* total, float* squares, double softness,
                                   int pixels, int count, int height, int width, int down, int reach) {

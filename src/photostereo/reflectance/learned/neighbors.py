@@ -1,16 +1,16 @@
 """Average neighbors that cannot be distinguished within the noise.
 
 The photographs of one pixel are d numbers. If two pixels of a small window differ by no more than the noise explains
-(their mean squared difference, averaged over the 3 × 3 pixels around each, is near 2σ²), they show the same surface for
-all that can be measured, and their average has less noise. This is non-local means on stacks:
+(their mean squared difference, averaged over the 3 × 3 pixels around each, is near 2σ²), they are indistinguishable,
+and their average has less noise. This is non-local means on stacks:
 
     y_i ← Σ_j w_ij y_j / Σ_j w_ij,    w_ij = exp(−max(0, D_ij − σ_i² − σ_j²) / (h σ_i²))
 
-With clean photographs every weight but a pixel's own vanishes, and nothing changes.
+With clean photographs, all weights except a pixel's own vanish, and nothing changes.
 
-h shrinks with the number of photographs. Noise differs from one photograph to the next, and a normal is disturbed by three
-of its d parts, 3σ²/d of its power. Two normals differ in all photographs, and nothing of that averages out. So the
-difference between pixels that count as one is limited to a few times 3σ²/d.
+h decreases with the number of photographs. Noise is independent between photographs, and only three of its d components
+disturb a normal, 3σ²/d of its power. A difference between two normals appears in all photographs and does not average
+out. So the difference between pixels that are averaged is limited to a few times 3σ²/d.
 
 References
 ----------
@@ -35,7 +35,7 @@ CUTOFF = 8.0
 
 
 def half_window(reach: int = REACH) -> list[tuple[int, int]]:
-    """The displacements (down, right) of one half of the window; the others are their opposites.
+    """Displacements (down, right) of one half of the window; the others are their opposites.
 
     >>> half_window(1)
     [(0, 1), (1, -1), (1, 0), (1, 1)]
@@ -47,7 +47,7 @@ def half_window(reach: int = REACH) -> list[tuple[int, int]]:
 def average_neighbors(
     pixels: Array, guide: Array, mask: NDArray[np.bool_], noise: Array, control: Control = SILENT
 ) -> tuple[Array, Array]:
-    """Averages of (N, ...) values over neighbors similar in ``guide`` (N, d), and the share (N,) of the noise that is left.
+    """Average (N, ...) values over neighbors similar in ``guide`` (N, d); also return the remaining share (N,) of the noise.
 
     ``noise`` (N,) is the variance of one value of the guide.
     """
@@ -65,9 +65,9 @@ def average_neighbors(
 
 
 def _in_loops(mask, control, flat, guide, noise, result, total, squares) -> None:  # type: ignore[no-untyped-def]
-    """Add to the sums of values, weights and squared weights what the neighbors of each pixel contribute."""
+    """Add the contributions of each pixel's neighbors to the sums of values, weights and squared weights."""
     scale = np.float32(min(SOFTNESS / guide.shape[1], SOFTEST))
-    # A margin around the picture: every neighbor has a place.
+    # A margin around the picture, so that every neighbor exists.
     framed = np.pad(mask, REACH)
     index = np.full(framed.shape, -1, np.int32)
     index[framed] = np.arange(len(guide))
@@ -85,7 +85,7 @@ def _in_loops(mask, control, flat, guide, noise, result, total, squares) -> None
 
 
 def _on_gpu(mask, control, flat, guide, noise, result, total, squares) -> None:  # type: ignore[no-untyped-def]
-    """The same on a GPU, in two launches for each row of neighbors."""
+    """Do the same on a GPU, in two launches for each row of neighbors."""
     import torch
 
     from photostereo.runtime.cuda_kernels import launch
@@ -127,7 +127,7 @@ def _distances(first, last, guide, index, down, right, distance, known):  # type
 
 @shared(of="distance", fastmath=True, error_model="numpy")
 def _smooth(first, last, distance, known, smooth):  # type: ignore[no-untyped-def]
-    """Mean over the 3 × 3 pixels around each, of those that have a distance; −1 if the pixel itself has none."""
+    """Mean distance over the 3 × 3 pixels around each that have one; −1 if the pixel itself has none."""
     height, width = distance.shape
     for r in range(max(first, REACH), min(last, height - REACH)):
         for c in range(REACH, width - REACH):
@@ -140,7 +140,7 @@ def _smooth(first, last, distance, known, smooth):  # type: ignore[no-untyped-de
 
 @shared(of="index", fastmath=True)
 def _gather(first, last, flat, index, down, right, smooth, noise, scale, result, total, squares):  # type: ignore[no-untyped-def]
-    """Add the displaced neighbor and its opposite: the distance to the opposite is that of the opposite to this pixel."""
+    """Add the displaced neighbor and its opposite; distances are symmetric, so both come from the same table."""
     height, width = index.shape
     for r in range(max(first, REACH), min(last, height - REACH)):
         for c in range(REACH, width - REACH):

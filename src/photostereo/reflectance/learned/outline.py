@@ -1,20 +1,20 @@
 """The outline of the mask as a witness: where the surface turns away from the camera.
 
-On an occluding contour the surface turns away like a circle: n_z² grows in proportion to the depth r below the
-outline, and n points outwards. So the outermost pixel, of depths 0 to 1, has on average
+On an occluding contour the surface turns away like a circle: n_z² is proportional to the distance r from the
+outline, and n points outwards. So the outermost pixel, at distances 0 to 1, has on average
 
     n_z = (2/3) n_z(r) / √r,
 
 with n_z(r) from the other witnesses a few pixels inside. If their normal there points elsewhere, the outline is not an
 occluding contour (a coin's edge, the foot of a vase) and is ignored. It is also ignored if the surface still faces the
-camera one pixel further in, where the mask was cut, or if it is steep but does not turn: by the same law n_z one pixel
-further in is 0.65 of that at r = 4, while on a bevel, or if a mask cuts through a slope, it is the same.
+camera one pixel further in (a cut mask), or if it is steep but does not turn: by the same law, n_z one pixel further in
+is 0.65 of that at r = 4, while on a bevel, or if a mask cuts through a slope, it is the same.
 
 A pixel on the outline may also show the background, which is often brighter than a surface seen at a grazing angle. The
-photographs then give a normal between the two. This can be detected: n_z must fall towards the outline, to 0.6 of the next
-pixel's on a circle. If it hardly falls, the other witnesses count for less, except for the matte fit as far as it explains
-the photographs. (Two matte surfaces in a pixel look like one, so this keeps an error that least squares has too. Otherwise
-a flat rim, which no photograph contradicts, would be bent.)
+photographs then give a normal between the two. This can be detected: n_z must decrease towards the outline, on a circle
+to 0.6 of the next pixel's. If it hardly decreases, the other witnesses get less weight, except for the matte fit as far
+as it explains the photographs. (Two matte surfaces in a pixel look like one, so this keeps an error that least squares
+has too. Otherwise a flat rim, which no photograph contradicts, would be bent.)
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ from numpy.typing import NDArray
 from photostereo.reflectance.learned.witnesses import Witness, combine
 from photostereo.runtime.arrays import Array, like, namespace, to_numpy
 
-#: Depths below the outline, in pixels, at which n_z is compared: well inside, and at the next pixel.
+#: Distances from the outline, in pixels, at which n_z is compared: well inside, and at the next pixel.
 INSIDE, NEXT = 4.0, 1.7
 #: Error of the outline's normal, and of a normal mixed with the background (radians).
 RIM_ERROR, GROUND_ERROR = 0.26, 0.5
-#: n_z over that of the next pixel: only surface up to the first, background from the second on.
+#: Ratio of n_z to that of the next pixel: up to the first, only surface; from the second, background.
 SURFACE, GROUND = 0.7, 0.9
-#: n_z of the next pixel: a contour up to the first, a cut from the second on.
+#: n_z of the next pixel: up to the first, a contour; from the second, a cut.
 CONTOUR, CUT = 0.55, 0.7
-#: n_z of the next pixel over that inside: up to the first the surface turns away, from the second on it does not.
+#: Ratio of n_z of the next pixel to that inside: up to the first, the surface turns away; from the second, it does not.
 TURNING, STRAIGHT = 0.8, 0.95
-#: The outline is no occluding contour if the normals inside are farther than this from its typical one.
+#: The outline is not an occluding contour if the normals inside are farther than this from the typical normal of one.
 TYPICAL_TILT, DISAGREEMENT = 0.25, np.cos(np.deg2rad(50.0))
 
 
 @dataclass(frozen=True)
 class Rim:
-    """The outermost mask pixels, as numbers in the order of the mask."""
+    """The outermost mask pixels, as indices in the order of the mask."""
 
     index: NDArray[np.intp]  #: (R,) the pixels
     outward: NDArray[np.float64]  #: (R, 2) unit vectors away from the object, x to the right, y up
-    #: following, inside: (R,) the pixels :data:`NEXT` and :data:`INSIDE` below the outline
+    #: following, inside: (R,) the pixels at distances :data:`NEXT` and :data:`INSIDE` from the outline
     following: NDArray[np.intp]
     inside: NDArray[np.intp]
-    depth: NDArray[np.float64]  #: (R,) how deep the latter is
+    depth: NDArray[np.float64]  #: (R,) distance of the latter
 
 
 def rim_of(mask: NDArray[np.bool_]) -> Rim:
-    """The rim of a mask. The border of the frame is no outline; parts that are too thin have none.
+    """Find the rim of a mask. The border of the frame is not an outline; parts that are too thin have none.
 
     >>> mask = np.zeros((30, 30), bool); mask[5:25, 5:25] = True
     >>> rim = rim_of(mask)
@@ -95,9 +95,9 @@ def rim_of(mask: NDArray[np.bool_]) -> Rim:
 
 
 def with_rim(found: Witness, mask: NDArray[np.bool_], matte: Array = 0.0) -> Witness:
-    """The witnesses so far, and the outline if it is an occluding contour.
+    """Combine the witnesses so far with the outline if it is an occluding contour.
 
-    ``matte`` (N,) is the share of the matte fit in the precision of a pixel, which the background does not reduce.
+    ``matte`` (N,) is the share of the matte fit in the precision of a pixel; doubt about the background does not reduce it.
     """
     rim = rim_of(mask)
 
@@ -122,7 +122,7 @@ def with_rim(found: Witness, mask: NDArray[np.bool_], matte: Array = 0.0) -> Wit
 
     chosen = like(rim.index[turns], found.variance)
     others = found.variance * 1.0
-    doubted = (1.0 - (matte + 0.0 * found.variance)[chosen]).clip(0.0)  # of a share of 1, rounded
+    doubted = (1.0 - (matte + 0.0 * found.variance)[chosen]).clip(0.0)  # a share of 1 may be rounded
     others[chosen] += doubted * like((ground[turns] * GROUND_ERROR**2).astype(np.float32), found.variance)
     normals = found.normals * 1.0
     normals[chosen] = like(steep[turns].astype(np.float32), found.variance)

@@ -1,12 +1,12 @@
-"""A small network of one capture that answers for the set network, if it can.
+"""A small network for one capture that replaces the set network where it can.
 
-The set network knows every material and every arrangement of lights. One capture has few of them, and one arrangement: what
-the set network says about it is a simple function of a pixel's intensities, which two layers learn from its answers on
-a sample of the pixels, a twentieth of the work for each pixel of the rest. A regression on the last layer predicts how far
-they miss the set network's normal, and there are two small networks, which differ on what neither has seen: pixels on
-which either is too far are left to the set network.
+The set network covers every material and every arrangement of lights. One capture has few materials and one arrangement,
+so the output of the set network is a simple function of a pixel's intensities. Two layers learn it from the outputs on a
+sample of the pixels, at a twentieth of the work for each remaining pixel. A regression on the last layer predicts the
+deviation from the set network's normal. Two small networks are trained, which differ on inputs that neither has seen. If
+the predicted deviation or their difference is too large, the pixel is left to the set network.
 
-The small network averages over pixels that look alike, so part of what it misses is the noise in the set network's answers.
+The small network averages over similar pixels, so part of its deviation is the noise in the outputs of the set network.
 """
 
 from __future__ import annotations
@@ -30,50 +30,50 @@ Floats = NDArray[np.float32]
 Layer = tuple[Floats, Floats]
 Layers = tuple[Layer, Layer, Layer]
 
-#: Captures with fewer pixels are left to the set network: learning would take as long.
+#: Smaller captures are left to the set network: learning would take as long.
 LEAST_PIXELS = 600_000
-#: Answers that are looked at while learning, for each pixel of the capture and at most; twice as many lower the share of
-#: pixels that are left to the set network by a fifth.
+#: Training samples visited, per pixel of the capture and at most; twice as many reduce the share of pixels left to the
+#: set network by a fifth.
 VISITS, MOST_VISITS = 0.6, 2_500_000
-#: Numbers in a layer, answers in a step, and the rate of the first steps.
+#: Width of a layer, batch size, and initial learning rate.
 WIDTH, BATCH, RATE = 96, 256, 4e-3
-#: Adam's memory of slopes and of their squares, and what is added to their root.
+#: Adam's decay rates of gradients and of their squares, and the constant added to their root.
 MEAN, SQUARE, TINY = 0.9, 0.98, 1e-8
-#: Steps until that rate is reached, and between two moments of canceling.
+#: Steps until that rate is reached, and between two checks for cancellation.
 WARM_UP = 50
-#: A pixel is left to the set network if the expected squared miss is above FAR times the squared expected error, or is among
-#: the WORST share of the sample and above NEAR. On five scenes of up to three materials, noise of 0.3 to 2 %, errors
-#: are 0.96 to 1.00 times those of the set network alone, which answers a fifth to a third of the pixels up to 1 % of noise;
+#: A pixel is left to the set network if its expected squared deviation is above FAR times the squared expected error, or
+#: in the WORST share of the sample and above NEAR. On five scenes with up to three materials and noise of 0.3 to 2 %, errors
+#: are 0.96 to 1.00 times those of the set network alone, which handles a fifth to a third of the pixels up to 1 % of noise;
 #: without any limit, up to 1.04 times.
 FAR, WORST, NEAR = 0.25, 0.2, 0.05
-#: Two networks that have seen such a pixel are apart by about twice the squared miss: one farther apart has not been seen.
+#: Two networks differ by about twice the squared deviation on a pixel like those seen; more means it is unlike them.
 APART = 4.0
-#: Intensities, over their root mean square, that are half-way in v / (v + half).
+#: Values of ``half`` in v / (v + half), with v the intensities divided by their root mean square.
 HALVES = (0.5, 0.1)
-#: Pixels by which it is judged what a student misses.
+#: Number of pixels for estimating the deviation of a student.
 JUDGED = 50_000
-#: Pixels that are answered together.
+#: Pixels processed together.
 AT_ONCE = 32_768
 
 
 @dataclass(frozen=True, eq=False)
 class Student:
-    """Two small networks that learned apart, from different beginnings."""
+    """Two small networks, trained independently from different initial weights."""
 
     #: center, scale: of the inputs
     center: Floats
     scale: Floats
     #: three layers each; the last gives the normal and the logarithm of its expected error
     networks: list[Layers]
-    #: of each, weights of the last hidden layer and a constant, for the logarithm of the squared miss over
-    #: the squared expected error
+    #: for each, weights of the last hidden layer and a constant that predict the logarithm of the squared
+    #: deviation over the squared expected error
     misses: list[Floats]
-    limit: float  #: of that logarithm, above which the set network is asked
+    limit: float  #: of that logarithm, above which the set network is used
 
     def answer(
         self, pixels: Floats, colors: Floats | None, matte: Witness, which: NDArray[np.intp], control: Control
     ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """Normals and expected errors of the pixels ``which``, and whether they are to be trusted."""
+        """Return normals and expected errors of the pixels ``which``, and whether they can be trusted."""
         normals, errors = np.empty((len(which), 3), np.float32), np.empty(len(which), np.float32)
         trusted = np.empty(len(which), np.bool_)
         for first in range(0, len(which), AT_ONCE):
@@ -90,7 +90,7 @@ class Student:
         return normals, errors, trusted
 
     def tell(self, shown: Floats) -> list[Floats]:
-        """The outputs (N, 5) of both for standardized inputs."""
+        """Return the outputs (N, 5) of both networks for standardized inputs."""
         found = [np.empty((len(shown), 5), np.float32) for _ in self.networks]
         for layers, miss, out in zip(self.networks, self.misses, found, strict=True):
             answers(shown, layers, miss, get_num_threads(), out)
@@ -106,9 +106,9 @@ def learn(
     captured: int,
     control: Control = SILENT,
 ) -> Student | None:
-    """A student of the network's answers on a sample of ``captured`` pixels; None if there are too few.
+    """Train a student on the network's answers for a sample of ``captured`` pixels; None if there are too few.
 
-    ``noise`` (N,) is the variance of the network's normals that comes from noise: missing that is no fault.
+    ``noise`` (N,) is the variance of the network's normals due to noise, which does not count as a deviation.
     """
     known = np.flatnonzero(np.isfinite(network.variance))
     if captured < LEAST_PIXELS or len(known) < 10 * BATCH:
@@ -119,7 +119,7 @@ def learn(
     variance = network.variance[known]
     taught = np.concatenate([network.normals[known], 0.5 * np.log(variance)[:, None]], 1).astype(np.float32)
     middle, spread = taught.mean(0), taught.std(0) + np.float32(1e-6)
-    # Errors count relative to the expected one; those of the expected error itself for less.
+    # Errors are relative to the expected error; errors of the expected error itself have less weight.
     weight = np.sqrt(np.median(variance) / variance).clip(0.2, 3.0)[:, None].repeat(4, 1).astype(np.float32)
     weight[:, 3] = 0.2
     lesson = (shown, (taught - middle) / spread, weight, min(int(VISITS * captured), MOST_VISITS))
@@ -147,7 +147,7 @@ def learn(
 
 
 def inputs(pixels: Floats, colors: Floats | None, matte: Witness) -> Floats:
-    """What a student sees of N pixels: compressed intensities, of two channels too if there are colors; the matte fit."""
+    """Inputs of a student for N pixels: compressed intensities, also of two channels for colors, and the matte fit."""
     scale = 1.0 / np.sqrt((pixels * pixels).mean(1, keepdims=True) + np.float32(1e-12))
     v = np.maximum(pixels * scale, 0.0)
     parts = [v / (v + np.float32(half)) for half in HALVES]
@@ -162,10 +162,10 @@ def inputs(pixels: Floats, colors: Floats | None, matte: Witness) -> Floats:
 def _descend(
     shown: Floats, taught: Floats, weight: Floats, visits: int, seed: int, control: Control
 ) -> Layers:
-    """Layers for ``taught`` (N, 4) from ``shown`` (N, F): Adam on a Charbonnier loss, the rate falling to zero."""
+    """Train layers that map ``shown`` (N, F) to ``taught`` (N, 4): Adam, Charbonnier loss, rate falling to zero."""
     rng = np.random.default_rng(seed)
     sizes = [(shown.shape[1], WIDTH), (WIDTH, WIDTH), (WIDTH, 4)]
-    # All numbers lie in one vector, and so do their slopes.
+    # All weights are in one vector, and so are their gradients.
     count = sum((rows + 1) * columns for rows, columns in sizes)
     vectors = tuple(np.zeros(count, np.float32) for _ in range(4))
     layers, slopes = _views(vectors[0], sizes), _views(vectors[1], sizes)
@@ -177,7 +177,7 @@ def _descend(
     rates = RATE * 0.5 * (1.0 + np.cos(np.pi * step / steps)) * np.minimum(1.0, step / WARM_UP)
     rates *= np.sqrt(1.0 - SQUARE**step) / (1.0 - MEAN**step)
     each = len(shown) // BATCH
-    for first in range(0, steps, each):  # all of them before any comes again
+    for first in range(0, steps, each):  # each sample at most once per epoch
         order = rng.permutation(len(shown))[: each * BATCH].reshape(each, BATCH)[: steps - first]
         for some in range(0, len(order), WARM_UP):
             part = slice(some, some + WARM_UP)
@@ -188,7 +188,7 @@ def _descend(
 
 
 def _views(numbers: Floats, sizes: list[tuple[int, int]]) -> Layers:
-    """Matrices and offsets in one vector."""
+    """Views of the matrices and offsets in one vector."""
     found, at = [], 0
     for rows, columns in sizes:
         end = at + rows * columns
@@ -198,7 +198,7 @@ def _views(numbers: Floats, sizes: list[tuple[int, int]]) -> Layers:
 
 
 def _miss(hidden: Floats, far: NDArray[Any]) -> Floats:
-    """Weights and constant that predict the logarithm of ``far`` (N,), in the mean of ``far`` itself, up to 4 times FAR."""
+    """Fit weights and a constant that predict log ``far`` (N,), unbiased in the mean of ``far``, up to 4 times FAR."""
     far = np.minimum(far, 4.0 * FAR)
     ones = np.concatenate([hidden, np.ones((len(hidden), 1), np.float32)], 1)
     gram = (ones.T @ ones).astype(np.float64) + 1e-3 * len(ones) * np.eye(ones.shape[1])
@@ -212,7 +212,7 @@ def _miss(hidden: Floats, far: NDArray[Any]) -> Floats:
 
 @njit(fastmath=True, error_model="numpy", cache=True)
 def _through(x, matrix, offset, out, positive):  # type: ignore[no-untyped-def]
-    """x W + b, or what of it is positive."""
+    """Compute x W + b, or its positive part."""
     _multiply(x, matrix, out)
     least = np.float32(0.0) if positive else np.float32(-np.inf)
     for row in range(len(out)):
@@ -222,7 +222,7 @@ def _through(x, matrix, offset, out, positive):  # type: ignore[no-untyped-def]
 
 @njit(fastmath=True, error_model="numpy", cache=True)
 def _slope(x, back, part, matrix, offset):  # type: ignore[no-untyped-def]
-    """xᵀ times what came back, and its sum, in slices of so few rows that BLAS does not start threads."""
+    """Compute xᵀ times the incoming gradient, and its sum, in slices so small that BLAS does not start threads."""
     rows = max(1, MULTIPLICATIONS // matrix.size - 1)
     matrix[:] = np.float32(0.0)
     offset[:] = np.float32(0.0)
@@ -238,7 +238,7 @@ def _slope(x, back, part, matrix, offset):  # type: ignore[no-untyped-def]
 
 @njit(fastmath=True, error_model="numpy", cache=True)
 def steps_down(shown, taught, weight, batches, rates, layers, slopes, vectors):  # type: ignore[no-untyped-def]
-    """One step for each row of ``batches``: all numbers, their slopes, and Adam's means are in ``vectors``."""
+    """Take one step for each row of ``batches``; ``vectors`` holds weights, gradients and Adam's means."""
     (w0, b0), (w1, b1), (w2, b2) = layers
     size, width = batches.shape[1], w1.shape[0]
     x, y = np.empty((size, w0.shape[0]), np.float32), np.empty((size, 4), np.float32)
@@ -279,7 +279,7 @@ def steps_down(shown, taught, weight, batches, rates, layers, slopes, vectors): 
 
 @njit(parallel=True, fastmath=True, error_model="numpy", cache=True)
 def answers(shown, layers, miss, workers, found):  # type: ignore[no-untyped-def]
-    """Normal, logarithm of its expected error, and that of the expected miss (N, 5) of inputs (N, F)."""
+    """Return normal, log of its expected error, and log of the expected deviation (N, 5) for inputs (N, F)."""
     (w0, b0), (w1, b1), (w2, b2) = layers
     width = w1.shape[0]
     together = max(1, MULTIPLICATIONS // w1.size - 1)

@@ -1,7 +1,7 @@
-"""The set network of :mod:`.constants` on torch tensors, and what it shares with its form for training.
+"""The set network of :mod:`.constants` on torch tensors, and the parts it shares with the version for training.
 
-On a GPU what lies between two matrix products is one launch (``set_network.cu``): in plain torch a layer's norm and
-activation read and write every token seven times. The form with gradients is
+On a GPU, everything between two matrix products is one launch (``set_network.cu``): in plain torch, the norm and
+activation of a layer read and write every token seven times. The version with gradients is
 ``photostereo_lab.training.reflectance.network``.
 """
 
@@ -23,10 +23,10 @@ from photostereo.runtime.algebra import inverse_symmetric_3x3
 from photostereo.runtime.cuda_kernels import launch
 from photostereo.runtime.illumination import some_lights
 
-#: Tokens at once: about 2 GB on the GPU.
+#: Tokens processed at once: about 2 GB on the GPU.
 CHUNK = 1_500_000
 _THREADS, _MOST_BLOCKS = 256, 1 << 16
-#: The numbers of each stage by name, kept for the next call.
+#: Weights of each stage by name, cached for the next call.
 _loaded: dict[tuple[str, str], list[dict[str, Tensor]]] = {}
 
 
@@ -38,7 +38,7 @@ def predict(
     index: Tensor | None = None,
     control: Control = SILENT,
 ) -> tuple[Tensor, Tensor]:
-    """Unit normals (N, 3) and expected errors (N,) in radians of (N, d) or (N, d, 3) intensities; of ``index`` if given."""
+    """Predict unit normals (N, 3) and expected errors (N,) in radians from (N, d) or (N, d, 3) intensities, or ``index``."""
     stages = _stages_on(weights, values.device)
     directions = torch.from_numpy(lights).to(values.device)
     normals, errors = [], []
@@ -70,7 +70,7 @@ def _stages_on(weights: Weights, device: torch.device) -> list[dict[str, Tensor]
 
 
 def begin(gray: Tensor, lights: Tensor) -> tuple[Tensor, Tensor]:
-    """The normals (B, 3) and the logarithms of their expected errors (B,) before the first stage."""
+    """Return the normals (B, 3) and the logarithms of their expected errors (B,) before the first stage."""
     normal = first_guess(gray, lights)
     return normal, torch.full_like(normal[:, 0], c.UNKNOWN_ERROR)
 
@@ -83,7 +83,7 @@ def refine(
     log_error: Tensor,
     stage: Callable[[Tensor], Tensor],
 ) -> tuple[Tensor, Tensor]:
-    """The same after a stage, which maps tokens (B, d, FEATURES) to a correction and a logarithm (B, 4)."""
+    """Return the same after a stage, which maps tokens (B, d, FEATURES) to a correction and a logarithm (B, 4)."""
     turned, cosine, sine = turn(lights.expand(len(gray), -1, -1), normal)
     step = stage(tokens_of(gray, colors, turned, normal[:, 2], log_error))
     start = torch.stack([torch.hypot(normal[:, 0], normal[:, 1]), torch.zeros_like(sine), normal[:, 2]], -1)
@@ -95,21 +95,21 @@ def refine(
 
 
 def normalized(colors: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean of the channels and the channels, divided by the former's root mean square over the photographs."""
+    """Divide channel means and channels by the root mean square of the means over the photographs."""
     gray = colors.mean(-1)
     scale = torch.rsqrt(gray.square().mean(1, keepdim=True) + c.TINY_INTENSITY)
     return gray * scale, colors * scale[..., None]
 
 
 def first_guess(gray: Tensor, lights: Tensor) -> Tensor:
-    """A normal from ridge regression on compressed intensities: (B, 3), in front of the object."""
+    """Estimate normals (B, 3) that face the camera by ridge regression on compressed intensities."""
     v = gray.clamp_min(0.0)
     v = v / (v + c.GUESS_HALF)
     count = lights.shape[-2]
     eye = torch.eye(3, dtype=gray.dtype, device=gray.device)
     gram = lights.transpose(-1, -2) @ lights + c.RIDGE * count * eye
     if lights.ndim == 2:
-        # The same for all: one system, and so small that a GPU's library takes longer to begin.
+        # One system for all pixels, so small that calling a GPU library would take longer.
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = gram
         xx, xy, xz, yy, yz, zz = inverse_symmetric_3x3(torch.stack([xx, xy, xz, yy, yz, zz]))
         normal = v @ (lights @ torch.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz]).view(3, 3))
@@ -120,7 +120,7 @@ def first_guess(gray: Tensor, lights: Tensor) -> Tensor:
 
 
 def turn(lights: Tensor, normal: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Lights in the frame where the normal has azimuth 0, and that frame's cosine and sine."""
+    """Rotate lights to the frame in which the normal has azimuth 0; also return the frame's cosine and sine."""
     length = torch.hypot(normal[:, 0], normal[:, 1]).clamp_min(1e-6)
     cosine, sine = normal[:, 0] / length, normal[:, 1] / length
     x = cosine[:, None] * lights[..., 0] + sine[:, None] * lights[..., 1]
@@ -129,14 +129,14 @@ def turn(lights: Tensor, normal: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def tokens_of(gray: Tensor, colors: Tensor, lights: Tensor, tilt: Tensor, log_error: Tensor) -> Tensor:
-    """The tokens (B, d, FEATURES) of one stage; lights in the turned frame, tilt = n_z."""
+    """Return the tokens (B, d, FEATURES) of one stage; lights are in the rotated frame, tilt = n_z."""
     nx, nz = torch.sqrt((1.0 - tilt.square()).clamp_min(0.0))[:, None], tilt[:, None]
     nl = nx * lights[..., 0] + nz * lights[..., 2]
     lh = torch.sqrt((0.5 + 0.5 * lights[..., 2]).clamp_min(c.TINY_ROOT))
     nh = (nl + nz) / (2.0 * lh)
     facing = nl.clamp_min(0.0)
     v = gray.clamp_min(0.0)
-    # What a matte pixel would show, scaled to the robustly compressed intensities.
+    # The intensities of a matte pixel, scaled to the robustly compressed intensities.
     matte = (v * facing).sum(1, keepdim=True) / (facing.square().sum(1, keepdim=True) + c.MATTE_RIDGE)
     half = torch.rsqrt(1.0 + (v - matte * facing).square())
     matte = (half * v * facing).sum(1, keepdim=True) / (
@@ -167,7 +167,7 @@ def tokens_of(gray: Tensor, colors: Tensor, lights: Tensor, tilt: Tensor, log_er
 
 
 def run_stage(numbers: dict[str, Tensor], tokens: Tensor) -> Tensor:
-    """A stage with these numbers: (B, d, FEATURES) to (B, 4)."""
+    """Run a stage with these weights: (B, d, FEATURES) to (B, 4)."""
     sets, count, features = tokens.shape
     x = _layer(numbers, "first", tokens.reshape(-1, features))
     x = _layer(numbers, "second", x)
@@ -184,7 +184,7 @@ def _linear(numbers: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
 def _layer(
     numbers: dict[str, Tensor], name: str, x: Tensor, context: Tensor | None = None, per_context: int = 0
 ) -> Tensor:
-    """One layer of (rows, inputs), with the context of each ``per_context`` rows."""
+    """Apply one layer to (rows, inputs), with one context per ``per_context`` rows."""
     y, gain, shift = _linear(numbers, f"{name}.linear", x), numbers[f"{name}.gain"], numbers[f"{name}.shift"]
     if y.is_cuda:
         added = y if context is None else context.contiguous()

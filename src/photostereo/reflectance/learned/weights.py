@@ -1,7 +1,7 @@
-"""The archives of the set network and of the context network (:mod:`photostereo.io.network_weights`).
+"""Weight archives of the set network and of the context network (:mod:`photostereo.io.network_weights`).
 
-The arrays of stage 0 of the set network are named ``0.first.linear.weight`` and so on (torch's names, so that one table
-serves both forms).
+The arrays of stage 0 of the set network are named ``0.first.linear.weight`` and so on, as in torch, so that one table
+serves both implementations.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from photostereo.reflectance.learned.context import network as context_form
 SHIPPED_DIGEST = "eb36c2975167872eed750076b1156051eef52437ebbea7130cdffe59b7747c07"
 CONTEXT_DIGEST = "95bd7d0dd0c071b244a9eb70c899a563536391d097416f48b1bc595c0433b711"
 LAYERS = ("first", "second", "third", "fourth", "head")
-#: Limits of an archive: the shipped one has a width of 96 and two stages.
+#: Limits of an archive; the built-in one has a width of 96 and two stages.
 MOST_WIDTH, MOST_STAGES = 1024, 8
 
 
 def expected_shapes(width: int, stages: int) -> dict[str, tuple[int, ...]]:
-    """The shape of every array of a set network.
+    """Return the shape of every array of a set network.
 
     >>> expected_shapes(96, 2)["1.first.linear.weight"]
     (96, 19)
@@ -44,7 +44,7 @@ def expected_shapes(width: int, stages: int) -> dict[str, tuple[int, ...]]:
 
 
 def shapes_of(arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, tuple[int, ...]]:
-    """The shapes that a set network of this archive's width must have."""
+    """Return the shapes required for a set network of this archive's width."""
     return expected_shapes(min(width_of(arrays), MOST_WIDTH), min(stages_of(arrays), MOST_STAGES))
 
 
@@ -58,12 +58,12 @@ def stages_of(arrays: Mapping[str, NDArray[Any]]) -> int:
 
 
 def set_network(path: str | Path | None = None) -> Weights:
-    """The weights of the set network in a file, by default the package's own."""
+    """Read the weights of the set network from a file; by default, the built-in ones."""
     if path is None:
         return shipped_weights(__package__, shapes_of, SHIPPED_DIGEST)
     return read_weights(path, shapes_of)
 
 
 def context_network() -> Weights:
-    """The weights of the context network that the package brings."""
+    """Read the built-in weights of the context network."""
     return shipped_weights(context.__name__, context_form.expected_shapes, CONTEXT_DIGEST)

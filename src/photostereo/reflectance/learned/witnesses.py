@@ -1,8 +1,8 @@
 """Sources of a pixel's normal and their uncertainty.
 
 Each witness (the network, the matte fit, the outline of the mask) is a unit normal with a variance (mean squared angle,
-radians²). They are averaged by inverse variance, so none is switched on or off: if the matte model explains the
-photographs within their noise, its variance is far below the network's, otherwise far above.
+radians²). They are averaged with inverse-variance weights, so none is switched on or off: if the matte model
+explains the photographs within their noise, its variance is far below the network's, otherwise far above.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class Witness:
     variance: Array
 
     def some(self, which: Any) -> Witness:
-        """Of some of the pixels, copied."""
+        """Return a copy for some of the pixels."""
         return Witness(self.normals[which] + 0, self.variance[which] + 0)
 
 
 def combine(*witnesses: Witness) -> Witness:
-    """The average by inverse variance, as a unit normal with the variance that is left."""
+    """Return the inverse-variance average, as a unit normal with the remaining variance."""
     xp = namespace(witnesses[0].variance)
     precision: Array = 0.0
     total: Array = 0.0

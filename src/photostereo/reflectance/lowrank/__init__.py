@@ -8,7 +8,7 @@ from photostereo.reflectance.entry import Look, ModelEntry
 
 @dataclass(frozen=True)
 class LowRankParameters:
-    """Of :class:`.model.LowRank`."""
+    """Parameters of :class:`.model.LowRank`."""
 
     weight: float = number(1.0, "C in λ = C / sqrt(max(pixels, photographs)): weight of the errors", above=0)
     shadow: float = number(

@@ -1,4 +1,4 @@
-"""Low rank: a matte object's photographs have rank three; what breaks it is sparse (shadows, highlights)."""
+"""Low rank: the photographs of a matte object have rank three; deviations (shadows, highlights) are sparse."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from photostereo.runtime.illumination import mean_lights, shading
 
 #: Growth of the penalty, and its largest value in units of the first: Lin, Chen and Ma's constants.
 GROWTH, LARGEST = 1.5, 1e7
-#: Entries that are worked on at once: temporaries of a few megabytes, and a few milliseconds between two chances to
-#: cancel. The result depends on it to rounding only.
+#: Entries processed at once: a few megabytes of temporaries, and a few milliseconds between two checks for
+#: cancellation. It changes the result only by rounding.
 AT_ONCE = 1 << 18
-#: Entries darker than this share of a pixel's brightest shading lie in an attached shadow and are not compared.
+#: Entries below this share of a pixel's brightest shading lie in an attached shadow and are not compared.
 LEAST_SHADING = 0.05
 
 
@@ -56,9 +56,9 @@ def robust_pca(
     ----------
     Y : (N, d)
     weight : C
-    observed : (N, d) bool, W: an entry that was not observed (a shadow) may take any value at no cost
+    observed : (N, d) bool, W: an unobserved entry (a shadow) may take any value at no cost
     tol : on ‖Y − A − E‖ / ‖Y‖
-    max_iter : the largest number of iterations
+    max_iter : maximum number of iterations
 
     References
     ----------
@@ -129,18 +129,18 @@ def robust_pca(
 
 
 def _singular_values(gram: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Singular values of X, and its right singular vectors as columns, from ``XᵀX``; NumPy, wherever X is."""
+    """Return singular values and right singular vectors (columns) of X from ``XᵀX``, as NumPy arrays."""
     squared, V = np.linalg.eigh(to_numpy(gram))
     return np.sqrt(np.maximum(squared, 0.0)), V
 
 
 class LowRank(Model):
-    r"""Robust PCA of the photographs, then least squares on what is left (Wu et al. 2010).
+    r"""Robust PCA of the photographs, then least squares on the low-rank part (Wu et al. 2010).
 
     .. math:: \min_{A, E} \|A\|_* + \frac{C}{\sqrt{\max(N, d)}} \|W \circ E\|_1
               \;\; \text{s.t.} \;\; Y = A + E, \qquad \min_n \sum_{px} \| a_{px} - L^T n_{px} \|^2
 
-    As a model it is the Lambertian one on the cleaned photographs A, so a prior needs nothing more.
+    It is the Lambertian model on the cleaned photographs A, so a prior needs nothing more.
 
     References
     ----------
@@ -178,7 +178,7 @@ class LowRank(Model):
         self._cleaned: tuple[Decomposition, Lambertian] | None = None
 
     def decompose(self, control: Control = SILENT) -> Decomposition:
-        """The low-rank part of the photographs; computed once."""
+        """Return the low-rank part of the photographs; computed once."""
         return self._clean(control)[0]
 
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
@@ -198,7 +198,7 @@ class LowRank(Model):
         return self._clean(SILENT)[1].cost(normals, unknowns)
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
-        """``errors`` (N, d): the sparse part, what was taken away from each photograph."""
+        """``errors`` (N, d): the sparse part, removed from each photograph."""
         return {"errors": self._pixels - self.decompose().low_rank}
 
     def _clean(self, control: Control) -> tuple[Decomposition, Lambertian]:
@@ -218,16 +218,16 @@ class LowRank(Model):
         return self._cleaned
 
     def _matte(self, cleaned: Array) -> Lambertian:
-        """With their fall-off put back, photographs and lights are fitted where their noise is even."""
+        """Return the model with the fall-off restored: photographs and lights are fitted where their noise is uniform."""
         if self._fall_off is None:
             return Lambertian(cleaned, self._lights)
         falls = self._fall_off / (self._fall_off**2).mean() ** 0.5
         return Lambertian(cleaned * falls, self._lights * to_numpy(falls)[:, None])
 
     def _evenness(self) -> Array | None:
-        """(N, d) shading under the mean lights over that under the pixel's own, which alone is not of rank three.
+        """Ratio (N, d) of the shading under the mean lights to that under the pixel's own, which is not of rank three.
 
-        With the normals of a robust fit, whose error counts only times the angle between the two lights.
+        It uses the normals of a robust fit; their error only matters times the angle between the two lights.
         """
         if self._lights.ndim == 2:
             return None
@@ -242,10 +242,10 @@ class LowRank(Model):
         xp = namespace(normals)
         known = (own > LEAST_SHADING * xp.amax(own, 1)[:, None]) & (shared > LEAST_SHADING * own)
         even = xp.where(known, shared / xp.where(known, own, 1.0 + 0.0 * own), 1.0 + 0.0 * own)
-        # A factor of a whole pixel leaves the rank as it is; this one makes the pixels' noise alike again.
+        # A common factor for a pixel does not change the rank; this one makes the noise of the pixels uniform again.
         return even if self._fall_off is None else even * self._fall_off.mean(1)[:, None]
 
     def _lit(self) -> Array:
-        """Which entries are brighter than the share of their pixel's maximum that makes a shadow."""
+        """Entries brighter than the shadow threshold, a share of their pixel's maximum."""
         brightest = namespace(self._pixels).amax(self._pixels, 1)
         return self._pixels > self._shadow * cast(brightest, "float64")[:, None]

@@ -9,7 +9,7 @@ from photostereo.reflectance.entry import Look, ModelEntry
 
 @dataclass(frozen=True)
 class PiecewiseParameters:
-    """Of :class:`.model.Piecewise`."""
+    """Parameters of :class:`.model.Piecewise`."""
 
     p: int = integer(
         2, "number of linear pieces of the reflectance curve; 1 is Lambertian", minimum=1, maximum=32

@@ -1,6 +1,6 @@
-"""What the piecewise model keeps of the photographs, and how its slopes are eliminated; for arrays of either kind.
+"""Statistics of the piecewise model and elimination of its slopes, for NumPy arrays and torch tensors.
 
-It is done once per capture, so every line runs over all pixels, in double precision.
+This runs once per capture, so every line processes all pixels, in double precision.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 from photostereo.reflectance.projection import project, squared_lengths
 from photostereo.runtime.arrays import Array, contiguous, like, namespace
 
-#: Ridge on T relative to its trace: it settles pixels whose pieces are seen by too few photographs. Ten times more or
-#: less changes normals by less than a thousandth of a degree.
+#: Ridge on T relative to its trace: it determines pixels whose pieces are seen by too few photographs. A factor of ten
+#: either way changes normals by less than a thousandth of a degree.
 RIDGE = 1e-9
 
 
 @dataclass(frozen=True)
 class PiecewiseStatistics:
-    """All that the model keeps of the photographs, for N pixels and p pieces."""
+    """Statistics that the model keeps of the photographs, for N pixels and p pieces."""
 
     gram: Array  #: (N, p, p) ``T = CᵀC``
     cross: Array  #: (N, p, 3) ``Q = CᵀLᵀ``
-    #: (N,) False where the curve cannot be determined (no intensity, or no range): there a = 1, the
+    #: (N,) False if the curve cannot be determined (no intensity, or no range); then a = 1, the
     #: Lambertian model
     usable: Array
 
@@ -44,14 +44,14 @@ class Reduced:
 def eliminate_slopes(
     stats: PiecewiseStatistics, pixels: Array, lights: NDArray[Any], lights_gram: NDArray[Any], gamma: float
 ) -> Reduced:
-    """Minimize over the slopes once and for all; what is left is quadratic in n. See :class:`.model.Piecewise`."""
+    """Eliminate the slopes by minimization; the remaining cost is quadratic in n. See :class:`.model.Piecewise`."""
     xp, p = namespace(stats.gram), stats.gram.shape[1]
     usable, (rows, cols) = stats.usable, np.triu_indices(3)
     lights_gram = like(lights_gram, stats.gram)
     right = xp.concatenate([stats.cross, xp.ones_like(stats.cross[:, :, :1])], 2)
     X = cholesky_solve(_or_identity(stats.gram, usable), right)
-    # M = T + γ 11ᵀ by Sherman and Morrison: γ never meets the ridge in one matrix, whose condition would be
-    # γ / ridge, and H stays positive semidefinite to rounding.
+    # Invert M = T + γ 11ᵀ by Sherman-Morrison: a matrix with both γ and the ridge would have the condition
+    # γ / ridge. H stays positive semidefinite up to rounding.
     sums, total = X[:, :, :3].sum(1), X[:, :, 3].sum(1)
     share = gamma / (1.0 + gamma * total)
     offset = (share * p)[:, None] * X[:, :, 3]
@@ -59,7 +59,7 @@ def eliminate_slopes(
     linear = (share * p)[:, None] * sums
     hessian = lights_gram + share[:, None, None] * sums[:, :, None] * sums[:, None, :]
     hessian = hessian - stats.cross.swapaxes(1, 2) @ X[:, :, :3]
-    # Where the curve cannot be determined, the Lambertian model: a = 1.
+    # If the curve cannot be determined, use the Lambertian model: a = 1.
     hessian = xp.where(usable[:, None, None], hessian, lights_gram)[:, rows, cols]
     return Reduced(
         hessian=contiguous(hessian),
@@ -73,7 +73,7 @@ def eliminate_slopes(
 def constrained_fit(
     stats: PiecewiseStatistics, lights_gram: NDArray[Any], fallback: Array
 ) -> tuple[Array, Array]:
-    """Normals and slopes under the exact constraint 1ᵀa = p; the fallback where the curve cannot be determined."""
+    """Fit normals and slopes with the exact constraint 1ᵀa = p; the fallback if the curve cannot be determined."""
     xp, p, usable = namespace(stats.gram), stats.gram.shape[1], stats.usable[:, None]
     projected = stats.cross @ like(np.linalg.inv(lights_gram), stats.cross)
     S = stats.gram - projected @ stats.cross.swapaxes(1, 2)

@@ -1,4 +1,4 @@
-"""What the piecewise-linear model keeps of the photographs, in one sweep over them: compiled, or on tensors."""
+"""Statistics of the piecewise-linear model in one pass over the photographs: compiled, or on tensors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from photostereo.runtime.loops import njit, shared
 def statistics(
     pixels: Array, lights: NDArray[Any], p: int, from_minimum: bool = False
 ) -> PiecewiseStatistics:
-    """T = CᵀC and Q = CᵀLᵀ of every pixel, in double precision."""
+    """Compute T = CᵀC and Q = CᵀLᵀ of every pixel, in double precision."""
     count = len(pixels)
     gram, cross = empty((count, p, p), pixels), empty((count, p, 3), pixels)
     usable = empty((count,), pixels, "bool")
@@ -53,7 +53,7 @@ def _statistics_of_tensors(
 
 @njit(cache=True)
 def _cut(values, base, step, pieces):  # type: ignore[no-untyped-def]
-    """The part of each intensity of one pixel that lies in each piece."""
+    """Split the intensities of one pixel into their parts in each piece."""
     for k in range(len(pieces)):
         start = 0.0 if k == 0 and base > 0.0 else base + k * step
         width = base + (k + 1) * step - start
@@ -66,13 +66,13 @@ def _cut(values, base, step, pieces):  # type: ignore[no-untyped-def]
 
 @shared(of="pixels")
 def _statistics(first, last, pixels, lights, p, from_minimum, gram, cross, usable):  # type: ignore[no-untyped-def]
-    pieces = np.empty((p, pixels.shape[1]))  # in the first-level cache
+    pieces = np.empty((p, pixels.shape[1]))  # stays in the L1 cache
     for i in range(first, last):
         low, high = value_range(pixels[i])
         T, Q = gram[i], cross[i]
         usable[i] = high > 0.0 and high > low
         if not usable[i]:
-            for k in range(p):  # loops: Numba takes seconds to compile a slice that is filled
+            for k in range(p):  # loops, since Numba takes seconds to compile a slice assignment
                 for m in range(p):
                     T[k, m] = 0.0
                 for axis in range(3):

@@ -1,4 +1,4 @@
-"""The piecewise-linear model: a monotone-like curve of each pixel's intensities is linear in light · normal."""
+"""The piecewise-linear model: light · normal is a piecewise-linear, roughly monotone curve of a pixel's intensities."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from photostereo.runtime.arrays import Array, like, to_numpy
 from photostereo.runtime.illumination import gram_of, shading
 
 Knots = Literal["max", "range"]
-#: Pixels from which the certainty of the normals is estimated.
+#: Number of pixels from which the uncertainty of the normals is estimated.
 SAMPLED = 5000
 
 
@@ -30,17 +30,17 @@ class Piecewise(Model):
     .. math:: \min_{n, a} \; \sum_{px} \| C_{px} a_{px} - L^T n_{px} \|^2 \quad\text{s.t.}\quad 1^T a_{px} = p
 
     ``C[j, k]`` is the part of intensity j that lies in the k-th of p equal pieces of the pixel's range,
-    ``a`` the slopes of the inverse reflectance. The paper asks for slopes that sum to 1; we ask for p, so
-    that a Lambertian pixel has a = 1 and n = its least-squares solution for every p. It is the same problem
+    ``a`` the slopes of the inverse reflectance. In the paper the slopes sum to 1; here they sum to p,
+    so that a Lambertian pixel has a = 1 and n = its least-squares solution for every p. This is the same problem
     in other units (n, a, μ times p), and λ and μ keep their meaning when p changes.
 
-    Only ``T = CᵀC`` and ``Q = CᵀLᵀ`` are kept of the photographs. The slopes are eliminated: with the
+    Of the photographs, only ``T = CᵀC`` and ``Q = CᵀLᵀ`` are kept. The slopes are eliminated: with the
     constraint as a penalty ``γ (1ᵀa − p)²`` and ``M = T + γ 11ᵀ``,
 
         a(n) = M⁻¹ (Q n + γ p 1),      data(n) = nᵀH n − 2 hᵀn + κ,
         H = L Lᵀ − Qᵀ M⁻¹ Q,   h = γ p Qᵀ M⁻¹ 1,   κ = γ p² / (1 + γ 1ᵀT⁻¹1),
 
-    so each iteration needs nine numbers per pixel, whatever d and p are. Without a prior the constraint is
+    so each iteration needs nine numbers per pixel for any d and p. Without a prior the constraint is
     exact: ``S = T − Q (L Lᵀ)⁻¹ Qᵀ``, ``a = p S⁻¹1 / (1ᵀS⁻¹1)``, ``n = (L Lᵀ)⁻¹ Qᵀ a``.
 
     References
@@ -85,7 +85,7 @@ class Piecewise(Model):
         return mean_symmetric_3x3(self._reduced.hessian)
 
     def excess_variance(self, unknowns: Unknowns) -> float:
-        """Noise passes through the curve, so it is as much larger as its slopes are; and H differs between pixels."""
+        """Noise passes through the curve, so it is scaled by the slopes; and H differs between pixels."""
         step = max(1, len(unknowns["slopes"]) // SAMPLED)
         slopes = to_numpy(unknowns["slopes"][::step])
         hessians = to_numpy(self._reduced.hessian[::step])[:, [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(-1, 3, 3)
@@ -110,14 +110,14 @@ class Piecewise(Model):
         return self._reduced.hessian, self._reduced.linear
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
-        of_normals, n = self._reduced.slopes_of_normals, normals[..., None]  # columns, to meet the p slopes
+        of_normals, n = self._reduced.slopes_of_normals, normals[..., None]  # broadcasts with the p slopes
         slopes = of_normals[:, :, 0] * n[..., 0, :] + of_normals[:, :, 1] * n[..., 1, :]
         slopes += of_normals[:, :, 2] * n[..., 2, :]
         slopes += self._reduced.slopes_offset
         return {"slopes": slopes}
 
     def _costs(self, normals: Array) -> Array:
-        # At the best slopes for these normals, which update_unknowns always provides.
+        # The cost at the best slopes for these normals, which update_unknowns always provides.
         return quadratic_cost(self._reduced.hessian, self._reduced.linear, self._reduced.constant, normals)
 
     def cost(self, normals: Array, unknowns: Unknowns) -> Array:

@@ -13,14 +13,14 @@ CITATION = (
 
 @dataclass(frozen=True)
 class LeastAbsoluteParameters:
-    """Of :class:`.model.LeastAbsolute`."""
+    """Parameters of :class:`.model.LeastAbsolute`."""
 
     max_iter: int = integer(10, "reweighting steps before the exact descent", minimum=1, when="alone")
 
 
 @dataclass(frozen=True)
 class SparseBayesParameters:
-    """Of :class:`.model.SparseBayes`."""
+    """Parameters of :class:`.model.SparseBayes`."""
 
     noise: float | None = number_or_auto(
         "variance of an inlier's noise relative to the pixel's squared maximum; auto: measured",
@@ -51,6 +51,6 @@ SBL = ModelEntry(
     look=Look("SR (SBL)", "#009e73", "^"),
     parameters=SparseBayesParameters,
     tolerance=0.05,
-    with_prior={"noise": None},  # a prior's strength follows from the noise that is there
+    with_prior={"noise": None},  # the strength of a prior follows from the measured noise
     on_gpu=True,
 )

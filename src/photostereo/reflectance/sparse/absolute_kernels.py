@@ -10,7 +10,7 @@ from photostereo.runtime.loops import njit, prange
 
 @njit(cache=True, fastmath=SUMS)
 def _l1_reweight(y, l0, l1, l2, x, floor, tol, max_iter):  # type: ignore[no-untyped-def]
-    """Reweighted least squares from x, in place; the number of iterations, negative if not converged."""
+    """Run reweighted least squares from x, in place; return the iterations, negative if not converged."""
     for it in range(max_iter):
         a00 = a01 = a02 = a11 = a12 = a22 = b0 = b1 = b2 = 0.0
         x0, x1, x2 = x[0], x[1], x[2]
@@ -24,8 +24,8 @@ def _l1_reweight(y, l0, l1, l2, x, floor, tol, max_iter):  # type: ignore[no-unt
             a11 += w1 * l1[j]
             a12 += w1 * l2[j]
             a22 += w2 * l2[j]
-            # The residual, not y: the solve then gives a small correction, which keeps its digits
-            # when the weights differ by six orders of magnitude.
+            # Use the residual, not y: the solve then gives a small correction, which stays accurate even if
+            # the weights differ by six orders of magnitude.
             b0 += w0 * r
             b1 += w1 * r
             b2 += w2 * r
@@ -41,7 +41,7 @@ def _l1_reweight(y, l0, l1, l2, x, floor, tol, max_iter):  # type: ignore[no-unt
 
 @njit(cache=True)
 def _inverse_rows(L, basis, inverse):  # type: ignore[no-untyped-def]
-    """Inverse of the 3 × 3 matrix whose rows are the lights of the basis; False where they do not span."""
+    """Invert the 3 × 3 matrix whose rows are the lights of the basis; return False if they are dependent."""
     i, j, k = basis[0], basis[1], basis[2]
     a0, a1, a2 = L[0, i], L[1, i], L[2, i]
     b0, b1, b2 = L[0, j], L[1, j], L[2, j]
@@ -70,7 +70,7 @@ def _solve_three(inverse, y, basis, x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _nearest_vertex(r, L, basis, inverse):  # type: ignore[no-untyped-def]
-    """The three photographs of smallest residual whose lights span; False where none do."""
+    """Find the three photographs of smallest residual with independent lights; return False if there are none."""
     first = second = third = np.inf
     for j in range(r.size):
         value = abs(r[j])
@@ -96,7 +96,7 @@ def _nearest_vertex(r, L, basis, inverse):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=SUMS)
 def _residuals_and_signs(y, L, x, basis, r):  # type: ignore[no-untyped-def]
-    """Fill r; the sum of the lights times the signs of their residuals, without the basis."""
+    """Fill r; return the sum of the lights outside the basis times the signs of their residuals."""
     l0, l1, l2 = L[0], L[1], L[2]
     x0, x1, x2 = x[0], x[1], x[2]
     for j in range(y.size):
@@ -114,7 +114,7 @@ def _residuals_and_signs(y, L, x, basis, r):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=SUMS)
 def _breakpoints(r, L, e0, e1, e2, t, rise):  # type: ignore[no-untyped-def]
-    """Along the edge e: where each residual changes its sign (infinite: nowhere ahead), and what the slope gains."""
+    """Along the edge e: positions of the sign changes of the residuals (infinite if none), and gains of the slope."""
     l0, l1, l2 = L[0], L[1], L[2]
     for j in range(r.size):
         s = l0[j] * e0 + l1[j] * e1 + l2[j] * e2
@@ -124,9 +124,9 @@ def _breakpoints(r, L, e0, e1, e2, t, rise):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _nudge(y, L, out):  # type: ignore[no-untyped-def]
-    """y moved by less than 1e-9, differently for every light, so that no four photographs fit one normal exactly.
+    """Shift y by less than 1e-9, differently for every light, so that no four photographs fit one normal exactly.
 
-    The shift depends on the light, not on its place in the list: the order of the photographs must not matter.
+    The shift depends on the light, not on its index: the order of the photographs must not matter.
     """
     for j in range(y.size):
         hashed = 1e4 * np.sin(12.9898 * L[0, j] + 78.233 * L[1, j] + 37.719 * L[2, j])
@@ -135,13 +135,13 @@ def _nudge(y, L, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _l1_vertex(y, L, x, r, basis, max_steps):  # type: ignore[no-untyped-def]
-    """From near the minimizer to the minimizer, exactly: descent along edges, as the simplex method does.
+    """Go from near the minimizer to the exact minimizer by descent along edges, as in the simplex method.
 
     A minimizer of ``Σ|y_j − l_j·x|`` fits three photographs exactly. With ``g = Σ sign(r_j) l_j`` over the
     others, ``Σ u_b l_b = −g`` gives the multipliers of the three; all ``|u_b| ≤ 1`` proves the optimum.
-    Otherwise the worst one leaves, and the cost falls along the edge of the other two until its slope
-    turns, where another photograph enters. Returns True at a proven optimum, with its three photographs in
-    ``basis``.
+    Otherwise the worst one leaves, and the cost decreases along the edge of the other two until its slope
+    changes sign, where another photograph enters. Returns True at a proven optimum, with its three
+    photographs in ``basis``.
     """
     d = y.size
     inverse, u = np.empty((3, 3)), np.empty(3)
@@ -193,9 +193,9 @@ def _absolute_sum(y, L, x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, parallel=True)
 def l1_regression(Y, lights, start, floor, tol, max_iter, n, iterations):  # type: ignore[no-untyped-def]
-    """``min ‖y − Lᵀn‖₁`` for each row y of Y: reweighting brings it near, the vertex descent ends it exactly.
+    """Solve ``min ‖y − Lᵀn‖₁`` for each row y of Y: reweighting first, then the exact vertex descent.
 
-    Fills ``n`` and ``iterations`` (reweighting steps; negative where neither way proved its end).
+    Fills ``n`` and ``iterations`` (reweighting steps; negative if neither method proved convergence).
     """
     pixels, d = Y.shape
     for i in prange(pixels):
@@ -219,8 +219,8 @@ def l1_regression(Y, lights, start, floor, tol, max_iter, n, iterations):  # typ
         basis = np.empty(3, np.int64)
         proven = _l1_vertex(y, L, vertex, r, basis, 4 * d)
         if not proven:
-            # More than three exact fits: rounding decides the signs of the multipliers. Take the optimal
-            # basis of a problem that differs by 1e-9 and has none, and solve it with the intensities as they are.
+            # With more than three exact fits, rounding decides the signs of the multipliers. Find the optimal
+            # basis of a problem shifted by 1e-9, which has none, and solve it with the original intensities.
             nudged, inverse = np.empty(d), np.empty((3, 3))
             _nudge(y, L, nudged)
             vertex[:] = x

@@ -7,29 +7,28 @@ import numpy as np
 from photostereo.runtime.arrays import Array, to_numpy
 from photostereo.runtime.illumination import shading
 
-#: Pixels whose residuals the noise is read from, up to twice as many.
+#: Minimum number of pixels for the noise estimate; up to twice as many are used.
 RESIDUALS_FROM = 20_000
-#: The share of the residuals that the noise is read from, and where that quantile of |x| lies for a Gaussian.
+#: Quantile of the residuals for the noise estimate, and its value for |x| of a standard Gaussian.
 INLIER_SHARE, INLIER_QUANTILE = 2 / 3, 0.9674
-#: The same for the entries that saw light; and the residual below which an entry was fitted exactly.
+#: The same for lit entries; and the residual below which an entry counts as fitted exactly.
 LIT_SHARE, LIT_QUANTILE, FITTED = 1 / 3, 0.4307, 1e-6
 
 
 def residual_step(count: int) -> int:
-    """Every n-th of this many pixels suffices for :func:`noise_of_residuals`."""
+    """Return n such that every n-th of ``count`` pixels suffices for :func:`noise_of_residuals`."""
     return max(1, count // RESIDUALS_FROM)
 
 
 def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
-    """Standard deviation of an inlier's noise over the capture, from the residuals of a robust (least-absolute)
-    fit.
+    """Estimate the standard deviation of the noise of inliers over the capture, from the residuals of a robust
+    (least-absolute) fit.
 
-    What is an outlier does not disturb a robust model and must not count as noise. Two readings of |r|, each
-    scaled as for Gaussian noise, and each too large where it fails, so the smaller one counts: the value that two
-    thirds of them do not exceed, which outliers and the errors of the model inflate; and the value that a third of
-    the entries that saw light do not exceed, which is inflated where photons are so few that most entries saw
-    none. (The median over all entries would then see no noise at all.) A least-absolute fit leaves three residuals
-    of every pixel at zero; they are left out.
+    Outliers do not disturb a robust model and must not count as noise. There are two estimates from |r|, each scaled as
+    for Gaussian noise. Each is too large if it fails, so the smaller one is used: the 2/3 quantile, which outliers and
+    model errors inflate; and the 1/3 quantile of the lit entries, which is inflated if photons are so few that most
+    entries saw none. (The median over all entries would then see no noise at all.) A least-absolute fit leaves three
+    residuals of every pixel at zero; they are excluded.
 
     >>> from photostereo.core.control import Control
     >>> from photostereo.reflectance.sparse.model import LeastAbsolute

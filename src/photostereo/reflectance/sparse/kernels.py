@@ -1,8 +1,8 @@
 """Compiled per-pixel loops of sparse regression: SBL by expectation maximization, the weighted 3 × 3 solve.
 
-Pixels are worked on side by side, one in each lane of the vector instructions: nothing is summed across lanes, and the
-3 × 3 algebra of all of them is done at once. A lane whose pixel has converged takes the next one, so a finished pixel costs
-nothing more. All is in the precision of the intensities: single precision turns normals by 1e-4° in the mean.
+Pixels are processed in parallel, one per lane of the vector instructions: nothing is summed across lanes, and the 3 × 3
+algebra runs in all lanes at once. When a pixel has converged, its lane takes the next one, so a finished pixel costs
+nothing more. The precision is that of the intensities: single precision changes normals by 1e-4° on average.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import numpy as np
 from photostereo.runtime.algebra_kernels import SUMS, inverse_by_cofactors, times_3x3
 from photostereo.runtime.loops import njit, prange
 
-#: Pixels side by side. Times of 16, 32, 64 in single precision with 24 photographs: 1.18, 1, 0.91; in double with 64, 1.4.
+#: Pixels in parallel. Relative times of 16, 32, 64, single precision, 24 photographs: 1.18, 1, 0.91; in double with 64, 1.4.
 LANES = 32
-#: Pixels that a thread takes at a time; at their end, lanes wait for the last one.
+#: Pixels per thread and turn; at the end of a turn, lanes wait for the last pixel.
 CHUNK = 2048
 #: The smallest variance of an error.
 LEAST_VARIANCE = 1e-10
@@ -22,20 +22,19 @@ LEAST_VARIANCE = 1e-10
 
 @njit(cache=True, parallel=True, fastmath=SUMS, error_model="numpy")
 def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterations, weights):  # type: ignore[no-untyped-def]
-    """Sparse Bayesian learning of ``y = Lᵀn + e + noise`` per row of Y; fills ``n``, ``iterations``,
+    """Run sparse Bayesian learning of ``y = Lᵀn + e + noise`` per row of Y; fills ``n``, ``iterations``,
     ``weights``.
 
-    A pixel is worked on in units of its ``scale``; one of scale 0 saw no light and gets n = 0. ``weights``
+    A pixel is processed in units of its ``scale``; a pixel of scale 0 saw no light and gets n = 0. ``weights``
     (N × d) receives noise / (noise + γ_j): one for a photograph that fits, near zero for an outlier; pass an
-    array with no rows to do without. ``iterations`` is negative where the last step was not below
-    ``settled``.
+    array with no rows to skip it. ``iterations`` is negative if the last step was not below ``settled``.
     """
     pixels, d = Y.shape
     keep = weights.shape[0] == pixels
     real = Y.dtype.type
     for chunk in prange(-(-pixels // CHUNK)):
         ahead, last = chunk * CHUNK, min((chunk + 1) * CHUNK, pixels)
-        # Row j of lights, intensities and v = 1 / S begins at j · LANES; a row of zeros makes their number even.
+        # Row j of lights, intensities and v = 1 / S begins at j · LANES; a row of zeros pads to an even number.
         room = LANES * (d + d % 2)
         l0, l1, l2 = np.zeros(room, Y.dtype), np.zeros(room, Y.dtype), np.zeros(room, Y.dtype)
         y, v = np.zeros(room, Y.dtype), np.zeros(room, Y.dtype)
@@ -88,10 +87,10 @@ def _take(lane, values, lights, scale, noise, l0, l1, l2, y, v, x):  # type: ign
 
 @njit(cache=True, fastmath=SUMS)
 def _sum(l0, l1, l2, y, v, sums):  # type: ignore[no-untyped-def]
-    """``L S⁻¹ Lᵀ`` (xx, xy, xz, yy, yz, zz) and ``L S⁻¹ y``; of two photographs at a time, to store sums half as often."""
+    """``L S⁻¹ Lᵀ`` (xx, xy, xz, yy, yz, zz) and ``L S⁻¹ y``, two photographs at a time to halve the stores."""
     for k in range(sums.size):
         sums[k] = 0
-    for j in range(0, y.size, 2 * LANES):  # slices, so that every index is known not to be negative
+    for j in range(0, y.size, 2 * LANES):  # slices tell the compiler that no index is negative
         lx, ly, lz, values, own = l0[j:], l1[j:], l2[j:], y[j:], v[j:]
         for lane in range(LANES):
             next_ = LANES + lane
@@ -111,7 +110,7 @@ def _sum(l0, l1, l2, y, v, sums):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=SUMS, error_model="numpy")
 def _solve(sums, x, step, precision):  # type: ignore[no-untyped-def]
-    """The normals x, their largest step, and in place of the first six sums the covariance, twice beside its diagonal."""
+    """Compute normals x and their largest step; replace the first six sums by the covariance, off-diagonals doubled."""
     for lane in range(LANES):
         i, j, k = lane, LANES + lane, 2 * LANES + lane
         c00, c01, c02, c11, c12, c22 = inverse_by_cofactors(
@@ -132,7 +131,7 @@ def _solve(sums, x, step, precision):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=SUMS, error_model="numpy")
 def _reweigh(l0, l1, l2, y, v, sums, x, noise, least):  # type: ignore[no-untyped-def]
-    """v = 1 / S for the variances γ that explain the residuals."""
+    """Set v = 1 / S for the variances γ that explain the residuals."""
     one = noise / noise
     for j in range(0, y.size, LANES):
         lx, ly, lz, values, own = l0[j:], l1[j:], l2[j:], y[j:], v[j:]
@@ -150,7 +149,7 @@ def _reweigh(l0, l1, l2, y, v, sums, x, noise, least):  # type: ignore[no-untype
 
 @njit(cache=True, parallel=True, fastmath=SUMS)
 def reweigh(Y, L, n, threshold, redescending, gram, moment, rest):  # type: ignore[no-untyped-def]
-    """Weights of every photograph at the normals n, reduced at once to what the next 3 × 3 solve needs.
+    """Compute the weights of the photographs at the normals n, reduced to the sums for the next 3 × 3 solve.
 
     With τ = threshold and ``s = max(r², τ)`` the weights are ``τ/s`` (redescending) or ``√(τ/s)``. Fills
     ``gram = Σ w l lᵀ`` (xx, xy, xz, yy, yz, zz), ``moment = Σ w y l`` and ``rest = Σ w y² + dual``, where the

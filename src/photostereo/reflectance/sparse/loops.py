@@ -1,6 +1,6 @@
-"""The per-pixel loops of sparse regression for arrays of either kind.
+"""Per-pixel loops of sparse regression, for NumPy arrays and torch tensors.
 
-On a GPU they are the kernels of ``sparse.cu``; elsewhere the compiled ones, on the memory of the arrays.
+On a GPU they run the kernels of ``sparse.cu``; elsewhere the compiled loops, on the memory of the arrays.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from photostereo.runtime.cuda_kernels import c_name, launch
 
 #: Threads per block.
 THREADS = 64
-#: Threads that share the photographs of one pixel in ``sbl_em``; as in ``sparse.cu``.
+#: Threads per pixel in ``sbl_em``, which share its photographs; as in ``sparse.cu``.
 SHARING = 8
 
 
@@ -66,7 +66,7 @@ def _run(loop: Callable[..., None], *arguments: Any) -> None:
 
 
 def _apart(L: Any) -> int:
-    """Numbers from the lights of one pixel to those of the next."""
+    """Stride between the lights of consecutive pixels, in numbers."""
     return 0 if len(L) == 1 else int(L[0].numel())
 
 

@@ -26,36 +26,35 @@ from photostereo.runtime.illumination import for_loops, pseudo_inverse, shading,
 
 #: The weakest prior on n that keeps its covariance finite: variance 1e6 at intensities of order one.
 PRIOR_VARIANCE = 1e6
-#: Least absolute residuals: the least |r| that a weight 1/|r| is made of, and the step at which reweighting ends, relative
-#: to the pixel's brightness.
+#: Least absolute residuals: the minimum |r| in a weight 1/|r|, and the step at which reweighting ends, both relative to the
+#: brightness of the pixel.
 FLOOR, STEP = 1e-6, 1e-8
-#: A pixel that still moves by less than this share of its brightness at the last iteration counts as settled,
-#: and a capture as converged if all but this share of its pixels are.
+#: A pixel has settled if it moves by less than this share of its brightness in the last iteration; a capture has
+#: converged if all but this share of its pixels have settled.
 SETTLED, UNSETTLED_SHARE = 1e-3, 0.005
-#: Residuals below this share of the brightness scale make no outlier.
+#: Residuals below this share of the brightness scale are never outliers.
 SMALLEST_NOISE = 1e-3
-#: Under Gaussian noise the normals are less sure than the mean weight of the photographs says, σ² / E[w]: by
+#: Under Gaussian noise the normals are less certain than the mean weight of the photographs implies, σ² / E[w]: by
 #: (π/2) E[w] for least absolute residuals with Huber's weights, and by E[ψ²] E[w] / E[ψ']², ψ = w r, for weights
 #: that fall as 1/r² beyond σ.
 EXCESS_OF_LEAST_ABSOLUTE, EXCESS_OF_SPARSE_BAYES = 1.42, 1.17
-#: With a prior the expectation maximization of a pixel ends at this step, relative to its brightness: 40 % less time than
-#: to 1e-5, normals 0.03° away in the mean (p99 0.15°), errors 1.002 to 1.004 times as large; 1e-4 saves 65 % and costs 1.01.
+#: With a prior, the expectation maximization of a pixel ends at this step, relative to its brightness. Compared with 1e-5:
+#: 40 % less time (1e-4: 65 %), normals 0.03° away on average (p99 0.15°), errors times 1.002 to 1.004 (1e-4: 1.01).
 STEP_WITH_PRIOR = 3e-5
 
 
 class _Reweighted(Model):
-    """What the sparse models do once a prior is present: the photographs alone decide which of them are wrong.
+    """Common part of the sparse models with a prior: the photographs alone decide which of them are wrong.
 
-    The robust cost of a pixel is ``Σ_j min_w (w r_j² + dual(w))`` with weights in (0, 1]. The weights are those
-    that are best for m, the model's own normals without a prior, and stay: with them the photographs are reduced
-    to ``gram = L W Lᵀ``, ``moment = L W y`` and one constant. The data cost is that quadratic, which touches the
-    robust cost at m and lies above it everywhere else, so every step with a prior is exact, and the cost cannot
-    rise.
+    The robust cost of a pixel is ``Σ_j min_w (w r_j² + dual(w))`` with weights in (0, 1]. The weights are fixed at
+    the optimum for m, the model's own normals without a prior; they reduce the photographs to ``gram = L W Lᵀ``,
+    ``moment = L W y`` and one constant. The data cost is this quadratic, which touches the robust cost at m and lies
+    above it everywhere else, so every step with a prior is exact, and the cost cannot increase.
 
-    Why not weights for the present normals? A prior that moves n by s adds Lᵀs to every residual. Beyond the noise
-    a redescending weight falls as 1/s², so the force with which the photographs hold n falls as 1/s: the farther
-    the prior pulls, the less they resist, until good photographs are dropped and the prior has its way with every
-    detail that it does not know. Against the residuals of m nothing is an outlier that the prior made.
+    Why not use weights for the current normals? A prior that moves n by s adds Lᵀs to every residual. Beyond the
+    noise a redescending weight falls as 1/s², so the force with which the photographs hold n falls as 1/s: the
+    farther the prior pulls, the less they resist, until good photographs are dropped and the prior overrides every
+    detail that it does not know. With the residuals at m, the prior cannot create outliers.
     """
 
     maps_photographs = True
@@ -66,13 +65,13 @@ class _Reweighted(Model):
         self._pixels = pixels if is_tensor(pixels) else np.ascontiguousarray(pixels)
         shared = lights.ndim == 2
         self._lights = like(np.ascontiguousarray(lights, dtype=np.float64 if shared else None), pixels)
-        self._noise = noise  # relative to the squared brightness of a pixel; None: measured on the capture
+        self._noise = noise  # relative to the squared brightness of a pixel; None: measure it on the capture
         self._threshold: Array | None = None
         self._own: Array | None = None
         self._measured: float | None = None
 
     def _least_absolute(self, control: Control, max_iter: int = 10, every: int = 1) -> tuple[Array, Array]:
-        """The exact minimizer of ‖y − Lᵀn‖₁ for every n-th pixel, and the steps it took (negative: not proven)."""
+        """Minimize ‖y − Lᵀn‖₁ exactly for every n-th pixel; also return the steps (negative: not proven)."""
         pixels, lights = self._pixels, self._lights
         if every > 1:
             pixels, lights = contiguous(pixels[::every]), some_lights(lights, slice(None, None, every))
@@ -88,7 +87,7 @@ class _Reweighted(Model):
         return pixel_batches(count, control, stage, size=loops.batch_size(self._pixels))
 
     def _measure_noise(self, control: Control = SILENT, own: Array | None = None) -> None:
-        """One threshold for the capture, from the residuals of the least absolute fit of a sample."""
+        """Set one threshold for the capture, from the residuals of the least absolute fit of a sample."""
         every = residual_step(len(self._pixels))
         own = self._least_absolute(control, every=every)[0] if own is None else own[::every]
         lights = some_lights(self._lights, slice(None, None, every))
@@ -106,7 +105,7 @@ class _Reweighted(Model):
 
     @cached_property
     def _brightness(self) -> Array:
-        """(N,) the largest size of an intensity."""
+        """Largest absolute intensity of each pixel, (N,)."""
         xp = namespace(self._pixels)
         top, low = xp.amax(self._pixels, 1), xp.amin(self._pixels, 1)
         return cast(xp.maximum(top, -low), "float64")
@@ -123,7 +122,7 @@ class _Reweighted(Model):
 
     @property
     def noise(self) -> float:
-        """Of the inliers: what is an outlier does not disturb a robust model and must not count as noise."""
+        """Noise of the inliers: outliers do not disturb a robust model and must not count as noise."""
         thresholds = self._thresholds()
         return math.sqrt(thresholds.mean()) if self._measured is None else self._measured
 
@@ -140,7 +139,7 @@ class _Reweighted(Model):
         return unknowns["gram"], unknowns["moment"]
 
     def _weighed(self, own: Array) -> Unknowns:
-        """The photographs weighed by their residuals from the model's own normals."""
+        """Weight the photographs by their residuals from the model's own normals."""
         self._own = contiguous(cast(own, "float64"))
         gram, moment, rest = (empty((len(own), *entries), self._pixels) for entries in ((6,), (3,), ()))
         how = self._own, self._thresholds(), self._redescending
@@ -150,7 +149,7 @@ class _Reweighted(Model):
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
         if unknowns["rest"].ndim == normals.ndim - 1:
             return unknowns
-        # Several problems at once share the weights.
+        # Problems solved at once share the weights.
         xp = namespace(normals)
         return {name: xp.broadcast_to(v, (len(normals), *v.shape)) for name, v in unknowns.items()}
 
@@ -184,12 +183,12 @@ class LeastAbsolute(_Reweighted):
 
     .. math:: \min_n \; \sum_{px} \| y_{px} - L^T n_{px} \|_1
 
-    Each pixel is divided by its maximum and starts at least squares. A few steps of reweighted least squares
-    (``w = 1/max(|r|, 1e-6)``, 3 × 3 solves) bring it near the minimizer, where reweighting alone would
-    crawl; a descent along the edges of the piecewise linear cost then ends at the minimizer exactly, with
-    multipliers that prove it.
+    Each pixel is divided by its maximum and starts from least squares. A few steps of reweighted least squares
+    (``w = 1/max(|r|, 1e-6)``, 3 × 3 solves) bring it near the minimizer, where reweighting alone would be slow.
+    A descent along the edges of the piecewise linear cost then reaches the exact minimizer, with multipliers
+    that prove it.
 
-    With a prior each photograph has the weight of Huber's cost at that minimizer: one below the noise σ of the
+    With a prior, each photograph has the weight of Huber's cost at that minimizer: 1 below the noise σ of the
     capture (see :func:`.noise_of_residuals`), so that inliers weigh as much as in least squares and λ keeps its
     meaning, and ``σ/|r|`` above.
 
@@ -244,9 +243,9 @@ class SparseBayes(_Reweighted):
 
     which costs one pass over the d photographs per iteration.
 
-    With a prior S is what ``−log p(y | n, γ) = Σ_j r_j²/S_j + log S_j`` is least for at that n: ``S = max(r²,
-    λ)``. Times λ, so that an inlier weighs one as in least squares and the prior's weight keeps its meaning, the
-    weight of a photograph is ``λ/S``.
+    With a prior, S minimizes ``−log p(y | n, γ) = Σ_j r_j²/S_j + log S_j`` at that n: ``S = max(r², λ)``. The weight
+    of a photograph is ``λ/S``: with the factor λ, an inlier has weight 1 as in least squares, and the weight of the
+    prior keeps its meaning.
 
     References
     ----------
@@ -294,7 +293,7 @@ class SparseBayes(_Reweighted):
         if noise is not None:
             scale = self._brightness
         else:
-            # One variance for the capture: the scale is the capture's too. Only weights tell a pixel without light.
+            # One variance for the capture, so one scale, too. Only the weights reveal a pixel without light.
             if self._threshold is None:
                 self._measure_noise(control)
             noise = float(self._thresholds()[0])

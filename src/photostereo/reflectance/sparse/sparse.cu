@@ -1,9 +1,9 @@
-// Sparse regression on a GPU: the loops of sparse_kernels.py and absolute_kernels.py, a pixel per thread, or
-// per few threads.
+// Sparse regression on a GPU: the loops of kernels.py and absolute_kernels.py, with one thread or a few
+// threads per pixel.
 //
-// Compiled at run time with INTENSITY (float or double), the type of Y, and DIRECTION, that of L. Y (N, d), L (3, d) of
-// all pixels or, `own` numbers apart, of each (own = 3 d, else 0), contiguous. What
-// a pixel keeps per photograph lies in `scratch`, so that neighboring threads read neighboring addresses.
+// Compiled at run time with INTENSITY (float or double), the type of Y, and DIRECTION, that of L. Y (N, d) and
+// L are contiguous; L is (3, d) for all pixels (own = 0) or for each pixel, `own` = 3 d numbers apart. The values of
+// a pixel per photograph are in `scratch`, arranged so that neighboring threads read neighboring addresses.
 
 #define EACH_PIXEL(i, count) \
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < (count); i += gridDim.x * blockDim.x)
@@ -58,7 +58,7 @@ __device__ void sum_over_lanes(System& system, unsigned lanes) {
     }
 }
 
-// Expectation maximization of sparse Bayesian learning; see sbl_em in sparse_kernels.py. scratch: 2 x N x d.
+// Expectation maximization of sparse Bayesian learning; see sbl_em in kernels.py. scratch: 2 x N x d.
 // Launched with SHARING threads per pixel.
 extern "C" __global__ void sbl_em(const INTENSITY* Y, const DIRECTION* lights, const double* scale, double noise,
                                   double prior_variance, double tol, double settled, int max_iter, double* n,
@@ -114,7 +114,7 @@ extern "C" __global__ void sbl_em(const INTENSITY* Y, const DIRECTION* lights, c
     for (int j = lane; keep && j < d; j += SHARING) weights[(size_t)i * d + j] = noise / (noise + gamma[j]);
 }
 
-// The weighted system of every pixel at given normals; see reweigh in sparse_kernels.py. n (problems, N, 3),
+// The weighted system of every pixel at given normals; see reweigh in kernels.py. n (problems, N, 3),
 // and the outputs likewise.
 extern "C" __global__ void reweigh(const INTENSITY* Y, const DIRECTION* lights, const double* n,
                                    const double* threshold, double* gram, double* moment, double* rest,
@@ -141,7 +141,7 @@ extern "C" __global__ void reweigh(const INTENSITY* Y, const DIRECTION* lights, 
     }
 }
 
-// Inverse of the matrix whose rows are the three lights of the basis; false where they do not span.
+// Inverse of the matrix whose rows are the three lights of the basis; false if they are dependent.
 __device__ bool inverse_rows(const DIRECTION* L, int d, const int basis[3], double inverse[3][3]) {
     double a[3], b[3], c[3];
     for (int k = 0; k < 3; ++k) {

@@ -1,7 +1,7 @@
-"""Formats that a result can be exported to: one file each.
+"""Export formats of a result, one module each.
 
-To add one, write a module with a ``FORMAT`` beside these and name it in :mod:`photostereo.results.format_names`. The
-commands, their help and the files that ``mesh`` makes again follow from that.
+To add one, write a module with a ``FORMAT`` and list it in :mod:`photostereo.results.format_names`. The commands,
+their help and the files that ``mesh`` replaces follow from that.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from photostereo.results.formats.format import Job as Job
 
 FORMATS: dict[str, Format] = {name: import_module(f"{__name__}.{name}").FORMAT for name in FORMAT_NAMES}
 MESHES = tuple(name for name, one in FORMATS.items() if one.encode is not None)
-#: What making a surface again replaces in the folder of a solve; everything else there stays.
+#: Files that ``mesh`` replaces in a result folder; everything else there stays.
 SURFACE_FILES = frozenset(
     ["tears.npy", "depth.npy", "depth.png", *(file for one in FORMATS.values() for file in one.files)]
 )
 
 
 def check_formats(names: Sequence[str], known: Sequence[str] | None = None) -> list[str]:
-    """The names in lower case without a dot, each once; an error that lists the known ones for any other."""
+    """Return the names in lower case, without dots or duplicates; an error for an unknown one lists the known."""
     known = tuple(FORMATS) if known is None else known
     plain = list(dict.fromkeys(name.strip().lower().lstrip(".") for name in names if name.strip()))
     for name in plain:

@@ -1,4 +1,4 @@
-"""What an export format is, and what it is given to work with."""
+"""The definition of an export format, and its input."""
 
 from __future__ import annotations
 
@@ -22,40 +22,40 @@ from photostereo.results.textured import TRIANGLES, TexturedMesh, texture_mesh
 from photostereo.surface.integrated import Surface
 from photostereo.surface.mesh import MOST_TRIANGLES, Mesh, build_mesh, build_small_mesh
 
-#: A file, at once or piece by piece.
+#: Content of a file, whole or in pieces.
 Content = bytes | Iterable[bytes]
-#: A sentence about the axes, for files with room for it.
+#: Description of the axes, for files that can hold it.
 AXES = "x right, y up, z towards the camera"
-#: The plate of a printable solid is this share of the larger side of the object thick: strong enough to handle, thin
-#: enough not to dominate. Only the look of a print depends on it.
+#: Thickness of the base plate of a printable solid, as a share of the larger side of the object: strong enough to
+#: handle, thin enough not to dominate. It only affects the look of a print.
 BASE_SHARE = 0.02
 
 
 @dataclass(eq=False)
 class Job:
-    """A result on its way into files. Meshes are built when a format first asks for them."""
+    """Input of an export. Meshes are built when a format first needs them."""
 
-    folder: Path  #: Where the files go; it exists.
-    #: normals, mask, albedo: Unit normals, zero if unknown.
+    folder: Path  #: Existing output folder.
+    #: normals, mask, albedo: maps of the result; unit normals, zero if unknown.
     normals: NDArray[np.float32]
     mask: NDArray[np.bool_]
     albedo: NDArray[Any] | None
     size: PixelSize
-    name: str = "surface"  #: What the object is called.
-    surface: Surface | None = None  #: Given to formats that show one.
+    name: str = "surface"  #: Name of the object.
+    surface: Surface | None = None  #: For formats that need one.
     capture: Capture | None = None
-    choice: SurfaceChoice = USUAL  #: How meshes are made.
+    choice: SurfaceChoice = USUAL  #: Options for meshes.
     flip_y: bool = False
     linear: bool = False
     tileable: bool = False
     stretch: bool = False
     texels: int | None = None
     control: Control = SILENT
-    files: list[str] = field(default_factory=list)  #: What was written, relative to the folder.
+    files: list[str] = field(default_factory=list)  #: Files written, relative to the folder.
 
     @property
     def stem(self) -> str:
-        """The name of the object as a file name."""
+        """Name of the object as a file name."""
         return folder_name(self.name)
 
     def write(self, name: str, content: Content) -> None:
@@ -66,7 +66,7 @@ class Job:
 
     @cached_property
     def mesh(self) -> Mesh:
-        """The full mesh with a color per vertex, in millimeters (pixels, if their size is not known)."""
+        """The full mesh with a color per vertex, in millimeters (in pixels if the pixel size is unknown)."""
         assert self.surface is not None
         side = max(np.ptp(np.flatnonzero(self.surface.mask.any(axis=axis))) for axis in (0, 1)) + 1
         base = BASE_SHARE * self.size.millimeters * int(side) if self.choice.watertight else None
@@ -88,17 +88,17 @@ class Job:
 
 @dataclass(frozen=True)
 class Format:
-    """One format."""
+    """An export format."""
 
-    name: str  #: As people ask for it.
-    purpose: str  #: What it is for, in a few words.
-    #: Writes the files of a :class:`Job`; returns what each of them means, by name.
+    name: str  #: Name in commands.
+    purpose: str  #: Short description for help texts.
+    #: Writes the files of a :class:`Job`; returns their meanings by name.
     write: Callable[[Job], Mapping[str, str]]
     of_surface: bool = False  #: Whether it needs a surface.
-    files: tuple[str, ...] = ()  #: The files that it leaves in the folder of a solve.
-    #: Whether it shows the light mesh with textures, unless that has to be watertight.
+    files: tuple[str, ...] = ()  #: Files that it writes into a result folder.
+    #: Whether it uses the light mesh with textures (unless the mesh must be watertight).
     textured: bool = False
-    #: Of a mesh format: mesh, unit and name to the file of a mesh with colors.
+    #: Mesh formats only: encodes a mesh with colors, given mesh, unit and name.
     encode: Callable[[Mesh, str, str], Content] | None = None
 
 
@@ -110,9 +110,9 @@ def mesh_format(
     beside: Mapping[str, str] = MappingProxyType({}),
     unit: str = "millimeters",
 ) -> Format:
-    """A format of meshes: the full one with a color per vertex or, if it can, the light one with textures.
+    """Define a mesh format: the full mesh with a color per vertex or, if supported, the light mesh with textures.
 
-    ``encode_textured`` gives the content of ``mesh.NAME`` and of the files ``beside`` it, whose meanings are given.
+    ``encode_textured`` returns the content of ``mesh.NAME`` and of the files in ``beside`` (name → meaning).
     """
     file = f"mesh.{name}"
 
@@ -136,16 +136,14 @@ def write_content(path: Path, content: Content) -> None:
 
 
 def describe_mesh(size: PixelSize, unit: str = "millimeters") -> str:
-    """What the numbers of a mesh file mean."""
+    """Describe the axes and the unit of a mesh file."""
     if not size.known:
         unit = (
-            "pixels (the size of one was not given)"
-            if unit == "millimeters"
-            else f"{unit} (1 mm for a pixel)"
+            "pixels (the pixel size was not given)" if unit == "millimeters" else f"{unit} (1 mm per pixel)"
         )
     return f"{AXES}; lengths in {unit}."
 
 
 def note_of(unit: str) -> str:
-    """The comment in a mesh file."""
+    """Return the comment for a mesh file."""
     return f"photostereo: {AXES}; unit: {unit}"

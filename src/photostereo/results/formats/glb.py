@@ -25,17 +25,17 @@ from photostereo.results.textured import TexturedMesh
 from photostereo.surface.mesh import Mesh
 
 ARRAY_BUFFER, ELEMENT_ARRAY_BUFFER = 34962, 34963
-#: How glTF calls the types of numbers.
+#: glTF codes of the component types.
 COMPONENTS = {"|u1": 5121, "<u2": 5123, "<u4": 5125, "<f4": 5126}
 LINEAR, LINEAR_MIPMAP_LINEAR, CLAMP_TO_EDGE = 9729, 9987, 33071
-#: Of the material of a mesh: matte.
+#: Roughness of a mesh material: matte.
 ROUGHNESS = 0.9
 
 
 def encode_glb(mesh: TexturedMesh, size: PixelSize, name: str = "surface") -> bytes:
-    """A mesh with albedo and normals as textures, in meters; a pixel of unknown size is taken for a millimeter."""
+    """Encode a mesh with albedo and normals as textures, in meters; a pixel of unknown size is 1 mm."""
     book = _Binary()
-    # The fourth number says which way the bitangent N × T points: +1, towards decreasing v, up.
+    # The fourth number is the sign of the bitangent N × T: +1, towards decreasing v, up.
     tangents = np.pad(mesh.tangents, ((0, 0), (0, 1)), constant_values=1.0)
     more = {"TANGENT": tangents.astype("<f4"), "TEXCOORD_0": mesh.uv.astype("<f4")}
     primitive = book.primitive(mesh.vertices * size.meters, mesh.normals, mesh.faces, more)
@@ -62,7 +62,7 @@ def encode_glb(mesh: TexturedMesh, size: PixelSize, name: str = "surface") -> by
 
 
 def encode_colored_glb(mesh: Mesh, unit: str, name: str = "surface") -> bytes:
-    """A mesh in millimeters with a color per vertex, linear as glTF wants it."""
+    """Encode a mesh in millimeters with a color per vertex, linear as glTF requires."""
     book, more = _Binary(), {}
     if mesh.vertex_colors is not None:
         more["COLOR_0"] = mesh.vertex_colors.copy()
@@ -80,7 +80,7 @@ def _document(
     material: Mapping[str, Any],
     textures: Mapping[str, Any],
 ) -> bytes:
-    """A file with one object. Its material is matte: without one glTF means polished metal, which looks black."""
+    """Return a file with one object. Its material is matte: the default of glTF is metal, which looks black."""
     matte = {**material["pbrMetallicRoughness"], "metallicFactor": 0.0, "roughnessFactor": ROUGHNESS}
     tree = {
         "asset": {
@@ -102,7 +102,7 @@ def _document(
 
 
 def pack_glb(tree: Mapping[str, Any], binary: bytes) -> bytes:
-    """The two chunks of a GLB container, each padded to four bytes."""
+    """Pack the two chunks of a GLB container, each padded to four bytes."""
     text = json_text(tree, indent=None).encode("utf-8", "backslashreplace")
     text += b" " * (-len(text) % 4)
     binary += b"\0" * (-len(binary) % 4)
@@ -119,7 +119,7 @@ def pack_glb(tree: Mapping[str, Any], binary: bytes) -> bytes:
 
 
 class _Binary:
-    """The buffer of a GLB file as it grows, with the list of what lies where."""
+    """The growing buffer of a GLB file, with its views and accessors."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -150,9 +150,9 @@ class _Binary:
         faces: NDArray[np.integer],
         more: Mapping[str, NDArray[Any]],
     ) -> dict[str, Any]:
-        """Triangles with attributes of their vertices; those in bytes are colors."""
+        """Add triangles with vertex attributes; byte attributes are colors."""
         stored = vertices.astype("<f4")
-        # Of the stored numbers, as the standard asks.
+        # Bounds of the stored float32 values, as the standard requires.
         bounds = {"min": stored.min(axis=0).tolist(), "max": stored.max(axis=0).tolist()}
         attributes = {
             "POSITION": self.accessor(stored, **bounds),

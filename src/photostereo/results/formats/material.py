@@ -9,13 +9,13 @@ from photostereo.results.roughness import estimate_roughness
 
 
 def write_material(job: Job) -> dict[str, str]:
-    """``material/`` in the folder; what its files mean."""
+    """Write the subfolder ``material/``; return the meanings of its files."""
     rough = None
     if job.capture is not None:
         if job.capture.frame != job.mask.shape:
             raise ParameterError(
                 f"The photographs are {job.capture.frame[1]} × {job.capture.frame[0]} pixels, the result is "
-                f"{job.mask.shape[1]} × {job.mask.shape[0]}: they are not of one capture.",
+                f"{job.mask.shape[1]} × {job.mask.shape[0]}: they are not from the same capture.",
                 code="sizes-differ",
             )
         rough = estimate_roughness(job.capture, job.normals)
@@ -35,7 +35,7 @@ def write_material(job: Job) -> dict[str, str]:
     means = {f"{folder}_{kind}.png": words for kind, words in said.items()}
     return {
         **means,
-        f"{folder}.json": "Size, range of heights, how well the maps wrap, what each of them means.",
+        f"{folder}.json": "Size, range of heights, quality of the seams, and the meaning of each map.",
     }
 
 

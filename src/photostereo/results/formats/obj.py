@@ -1,6 +1,6 @@
-"""Wavefront OBJ, with material and pictures in files beside it if it has textures.
+"""Wavefront OBJ; a textured mesh has its material and pictures in files beside it.
 
-Lengths are in millimeters (pixels, if the size of one is not known); y is up, z towards the camera.
+Lengths are in millimeters (in pixels if the pixel size is unknown); y is up, z towards the camera.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from photostereo.results.formats.format import mesh_format, note_of
 from photostereo.results.textured import TexturedMesh
 from photostereo.surface.mesh import Mesh
 
-#: What lies beside ``mesh.obj``, and what it means.
+#: Files beside ``mesh.obj``, and their meanings.
 TEXTURES = {
-    "mesh.mtl": "The material of mesh.obj: which picture is its color, which its normals.",
+    "mesh.mtl": "Material of mesh.obj: refers to the pictures of color and normals.",
     "mesh_albedo.png": "Albedo, sRGB; its 99th percentile is white.",
     "mesh_normal.png": "Normals in tangent space, OpenGL (green up).",
 }
 
 
 def encode_obj(mesh: TexturedMesh, size: PixelSize, name: str = "surface") -> dict[str, bytes]:
-    """File name → content of ``mesh.obj``, its material and its pictures.
+    """Return ``mesh.obj``, its material and its pictures: name → content.
 
-    Texture coordinates run from the bottom left, as OBJ has them.
+    Texture coordinates start at the bottom left, as usual in OBJ.
     """
     label = folder_name(name)
     text = _begun(size.unit, label, "mtllib mesh.mtl\n")
@@ -52,7 +52,7 @@ def encode_obj(mesh: TexturedMesh, size: PixelSize, name: str = "surface") -> di
 
 
 def encode_colored_obj(mesh: Mesh, unit: str, name: str = "surface") -> bytes:
-    """A mesh with a color per vertex, sRGB as most readers expect."""
+    """Encode a mesh with a color per vertex, in sRGB as most readers expect."""
     text = _begun(unit, folder_name(name))
     columns: list[NDArray[Any]] = [mesh.vertices]
     if mesh.vertex_colors is not None:
@@ -77,7 +77,7 @@ def _faces(text: io.StringIO, faces: NDArray[Any], corner: str, times: int) -> N
 
 FORMAT = mesh_format(
     "obj",
-    "the same as OBJ with its material and pictures beside it, in millimeters",
+    "the light mesh as OBJ with its material and pictures beside it, in millimeters",
     encode_colored_obj,
     encode_obj,
     beside=TEXTURES,

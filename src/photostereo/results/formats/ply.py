@@ -1,6 +1,6 @@
 """Binary PLY with a normal and a color per vertex.
 
-PLY has no rule for axes: programs with z up show the object lying on its back.
+PLY does not define axes: programs with z up show the object lying on its back.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from photostereo.results.formats.format import mesh_format, note_of
 from photostereo.surface.mesh import Mesh
 
-#: Vertices or triangles that are encoded at a time.
+#: Vertices or triangles encoded at a time.
 AT_ONCE = 100_000
 
 
 def ply_pieces(mesh: Mesh, unit: str, name: str = "") -> Iterator[bytes]:
-    """The content of the file, piece by piece: a mesh of two million triangles has 50 MB."""
+    """Yield the content of the file in pieces: a mesh of two million triangles takes 50 MB."""
     names = ["float x", "float y", "float z", "float nx", "float ny", "float nz"]
     fields: list[tuple[str, str, int]] = [("at", "<f4", 3), ("normal", "<f4", 3)]
     values: list[NDArray[Any]] = [mesh.vertices, mesh.vertex_normals]

@@ -10,15 +10,15 @@ from __future__ import annotations
 from photostereo.results.formats.format import Format, Job
 from photostereo.results.relighting import LightModel, encoding_in_words, fit_lights, quantize
 
-#: The order of a PTM, u², v², uv, u, v, 1, among 1, u, v, u², uv, v².
+#: Indices of the PTM order u², v², uv, u, v, 1 in 1, u, v, u², uv, v².
 PTM_ORDER = (3, 5, 4, 1, 2, 0)
 
 
 def encode_ptm(model: LightModel) -> bytes:
-    """A PTM_1.2 file, PTM_FORMAT_LRGB: six bytes of luminance per pixel, then three of color, rows bottom up.
+    """Encode a PTM_1.2 file, PTM_FORMAT_LRGB: six bytes of luminance per pixel, then three of color, rows bottom up.
 
-    A reader takes ``(byte − bias) · scale`` for a coefficient; the luminance that they make is in 0 … 255.
-    ``model`` must be in the basis ``ptm``.
+    A reader decodes a coefficient as ``(byte − bias) · scale``; the resulting luminance is in 0 … 255.
+    ``model`` must use the basis ``ptm``.
     """
     planes, scale, bias = quantize(model.coefficients, model.mask)
     height, width = model.mask.shape

@@ -19,10 +19,10 @@ from photostereo.results.relighting import LightModel, encoding_in_words, fit_li
 
 
 def encode_relight(model: LightModel, size: PixelSize) -> dict[str, bytes]:
-    """File name → content of a relight folder: ``info.json`` and a picture ``plane_K`` for every function K.
+    """Return a relight folder, name → content: ``info.json`` and a picture ``plane_K`` for every function K.
 
-    The pictures hold the coefficients of red, green and blue. They are PNG, as ``info.json`` says; the same as
-    JPEG beside them, for readers that know no other pictures.
+    The pictures hold the coefficients of red, green and blue. They are PNG, as declared in ``info.json``, with JPEG
+    copies for readers that support nothing else.
     """
     height, width = model.mask.shape
     count = model.coefficients.shape[-1]

@@ -1,4 +1,4 @@
-"""From the pixels of an object to cells of a square grid of fixed size across it, and back."""
+"""Convert between the pixels of an object and the cells of a square grid of fixed size across it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from photostereo.runtime.arrays import Array, like, to_numpy
 
 #: Cells along a side of the square.
 SIDE = 80
-#: Side of the square over the longer side of the mask; the training scenes have 1.05 to 1.17.
+#: Ratio of the side of the square to the longer side of the mask; the training scenes have 1.05 to 1.17.
 MARGIN = 1.11
 
 
 @dataclass(frozen=True)
 class Square:
-    """The square around an object: its middle (row, column) and the side of a cell, at least one, in pixels."""
+    """The square around an object: its center (row, column) and the side of a cell in pixels, at least one."""
 
     row: float
     column: float
@@ -35,7 +35,7 @@ class Square:
 
     @property
     def pixels(self) -> NDArray[np.float32]:
-        """How many pixels, of the object or not, lie in each cell (SIDE, SIDE); not the same number if cells are small."""
+        """Number of pixels, of the object or not, in each cell (SIDE, SIDE); it varies if cells are small."""
         reach = int(SIDE * self.cell)
 
         def along(middle: float) -> NDArray[np.float32]:
@@ -48,7 +48,7 @@ class Square:
     def places(
         self, rows: NDArray[np.integer], columns: NDArray[np.integer]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Where pixels lie, in units of a cell from the top left corner of the square.
+        """Positions of pixels, in units of a cell from the top left corner of the square.
 
         >>> mask = np.zeros((300, 400), bool); mask[50:250, 100:300] = True
         >>> down, _ = Square.around(mask).places(*np.nonzero(mask))
@@ -80,7 +80,7 @@ class Square:
         maps: NDArray[np.float32],
         known: NDArray[np.bool_],
     ) -> NDArray[np.float32]:
-        """Maps (SIDE, SIDE, K) at the pixels (N, K): between the middles of known cells, bilinear."""
+        """Interpolate maps (SIDE, SIDE, K) at the pixels (N, K): bilinear between the centers of known cells."""
         weight = known.astype(np.float32)[..., None]
         flat = np.concatenate([maps * weight, weight], -1).reshape(SIDE * SIDE, -1)
         top, left = (np.clip(part - 0.5, 0, SIDE - 1) for part in self.places(rows, columns))

@@ -1,8 +1,8 @@
-"""The field of corrections over an object, and what it makes of the network's normals.
+"""The field of corrections over an object, and its effect on the network's normals.
 
-The correction is found once, in cells of a fixed number across the object, so its cost does not depend on the resolution.
-It is a witness like the others: it replaces the network's, with an expected error of its own, and is averaged with the
-matte fit. A pixel that the matte fit explains stays as it is.
+The correction is computed once, on a fixed number of cells across the object, so its cost does not depend on the
+resolution. It is a witness like the others: it replaces the network's, with its own expected error, and is averaged with
+the matte fit. A pixel that the matte fit explains does not change.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from photostereo.reflectance.learned.witnesses import Witness, combine
 from photostereo.runtime.arrays import Array, cast, like, namespace
 from photostereo.runtime.illumination import mean_lights, some_lights
 
-#: Pixels whose features are computed together.
+#: Pixels per batch of features.
 AT_ONCE = 8192
 
 
 @dataclass(frozen=True, eq=False)
 class Correction:
-    """What is added to the network's unit normals (N, 3), and the factor on their variance (N,)."""
+    """Additive correction of the network's unit normals (N, 3), and the factor on their variance (N,)."""
 
     shift: NDArray[np.float32]
     factor: NDArray[np.float32]
 
     @classmethod
     def none(cls, count: int) -> Correction:
-        """Nothing is changed."""
+        """Return a correction that changes nothing."""
         return cls(np.zeros((count, 3), np.float32), np.ones(count, np.float32))
 
     def some(self, which: slice) -> Correction:
-        """Of some of the pixels."""
+        """Return the correction of some of the pixels."""
         return Correction(self.shift[which], self.factor[which])
 
     def together(self, network: Witness, matte: Witness) -> Witness:
-        """The network's witness, corrected, and the matte fit.
+        """Combine the network's corrected witness with the matte fit.
 
-        Against the matte fit, the correction never counts for more than the network did, and for less the farther it moves
-        the normal: so it moves a pixel whose matte fit is known to v by v / (2 · the network's expected error) at most.
+        Against the matte fit, the correction never has more weight than the network, and less the farther it moves the
+        normal: it moves a pixel with a matte fit of variance v by at most v / (2 · the network's expected error).
         """
         if not self.shift.any():
             return combine(network, matte)
@@ -60,14 +60,14 @@ class Correction:
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """Corrections of the cells (SIDE, SIDE, 4) of a square, and the cells in which anything was seen."""
+    """Corrections of the cells (SIDE, SIDE, 4) of a square, and the cells that contain pixels of the object."""
 
     square: Square
     maps: NDArray[np.float32]
     known: NDArray[np.bool_]
 
     def at(self, rows: NDArray[np.integer], columns: NDArray[np.integer]) -> Correction:
-        """Of pixels of the picture."""
+        """Return the correction at pixels of the picture."""
         found = self.square.spread(rows, columns, self.maps, self.known)
         return Correction(found[:, :3], np.exp(2.0 * found[:, 3]))
 
@@ -78,7 +78,7 @@ def find_field(
     mask: NDArray[np.bool_],
     weights: Mapping[str, NDArray[np.float32]],
 ) -> Field:
-    """The field of an object from what its pixels, those of the mask, know under (3, d) lights."""
+    """Compute the field of an object from the evidence of its mask pixels under (3, d) lights."""
     square, (rows, columns) = Square.around(mask), np.nonzero(mask)
     values, count = square.average(rows, columns, pixel_maps(evidence, lights))
     known = count > 0
@@ -91,7 +91,7 @@ def find_field(
 
 
 def pixel_maps(evidence: Evidence, lights: NDArray[np.floating]) -> Array:
-    """The features (N, len(NAMES)) of all pixels."""
+    """Return the features (N, len(NAMES)) of all pixels."""
     there, parts = like(lights.astype(np.float32), evidence.pixels), []
     for first in range(0, len(evidence.pixels), AT_ONCE):
         which = slice(first, first + AT_ONCE)

@@ -1,9 +1,9 @@
-"""What the context network is shown: maps of what single pixels know, and of what does not fit them.
+"""Inputs of the context network: maps of the evidence of single pixels, and of its residuals.
 
 v are a pixel's intensities over their root mean square, n its normal so far, a max(n·l, 0) a matte pixel with that normal.
-What is darker than that lies in a cast shadow; what is brighter is gloss, or light from neighbors; what arrives from lights
-behind the horizon (n·l < 0) comes from neighbors. Each of these has a share and, as a vector, the lights that it comes
-from. The same lines serve NumPy and torch.
+Darker intensities indicate a cast shadow; brighter ones gloss, or light from neighbors; light from below the horizon
+(n·l < 0) comes from neighbors. Each of these has a share and, as a vector, the lights that it comes from. The same code
+serves NumPy and torch.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ def _vector(name: str) -> list[str]:
     return [f"{name}-{axis}" for axis in "xyz"]
 
 
-#: Maps of a pixel, and constants of the capture that follow them; the mask's share of a cell comes last.
+#: Maps of a pixel, followed by constants of the capture; the mask's share of a cell comes last.
 NAMES = ["x", "y", "z", *_vector("matte"), "log-error", "log-matte", "log-noise"]
 NAMES += ["shadow", *_vector("shadow"), "gloss", *_vector("gloss"), "behind", *_vector("behind")]
 NAMES += ["hidden-lights", *_vector("arriving"), "misfit", "brightness", "red", "blue"]
 CONSTANTS = ("lights-x", "lights-y", "lights-z", "lights-zz", "photographs")
 CHANNELS = len(NAMES) + len(CONSTANTS) + 1
-#: Where the x of each vector is among the channels; its y follows.
+#: Channel of the x component of each vector; its y follows.
 VECTORS = tuple(i for i, name in enumerate((*NAMES, *CONSTANTS)) if name == "x" or name.endswith("-x"))
-#: The one that is given relative to the object's mean.
+#: The channel that is relative to the object's mean.
 BRIGHTNESS = NAMES.index("brightness")
 #: Limits of v, of log errors (radians), and of the logarithms of colors and brightness.
 MOST_V, LEAST_LOG, MOST_LOG, MOST_TINT = 8.0, -6.0, 1.0, 2.0
-#: Added to sums that are divided by.
+#: Added to divisors.
 TINY = 1e-3
-#: Lights farther behind the horizon than this count as hidden.
+#: Lights with n·l below this count as hidden.
 BEHIND = -0.03
 
 
@@ -42,7 +42,7 @@ def features_of(
 ) -> Array:
     """Maps (N, len(NAMES)) of (N, d) intensities under (3, d) or (N, 3, d) lights with noise of variance (N,).
 
-    ``found`` is what the pixels' witnesses say together, ``matte`` the matte fit alone; ``colors`` (N, d, 3) or None.
+    ``found`` is the combination of the pixels' witnesses, ``matte`` the matte fit alone; ``colors`` is (N, d, 3) or None.
     """
     xp = namespace(gray)
     rms = xp.sqrt((gray * gray).mean(-1) + 1e-12)
@@ -58,7 +58,7 @@ def features_of(
     behind = cast(cosine < BEHIND, "float32")
 
     def share_and_source(part: Array) -> list[Array]:
-        """The sum of what each light adds, and the sum of the lights, each by that."""
+        """Return the sum over the lights of ``part``, and the sum of the lights weighted by it."""
         part = part / total
         sources = projected(part, lights)
         return [part.sum(-1), sources[:, 0], sources[:, 1], sources[:, 2]]
@@ -80,7 +80,7 @@ def features_of(
 
 
 def constants_of(lights: Any, photographs: int) -> list[float]:
-    """The same for all pixels: where (3, d) lights stand, and the number of photographs."""
+    """Return the constants of the capture: the arrangement of (3, d) lights, and the number of photographs."""
     x, y, z = (float(v) for v in lights.mean(-1))
     return [x, y, z, float((lights[2] * lights[2]).mean()), photographs**0.5 / 4.0]
 

@@ -1,6 +1,6 @@
-"""The context network in NumPy; :mod:`photostereo_lab.training.context.network` is its form in torch.
+"""The context network in NumPy; :mod:`photostereo_lab.training.context.network` is the torch version.
 
-A U-Net: five scales of the grid, each half as fine as the one before, and back, adding what was seen on the way down.
+A U-Net: five scales of the grid, each half as fine as the one before, and back up with skip connections.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ Float32 = NDArray[np.float32]
 WIDTHS = (48, 64, 96, 128)
 #: A correction of the normal, and the logarithm of the factor on its expected error.
 OUTPUTS = 4
-#: Largest correction and logarithm. A correction far above 1 takes the place of the normal: a fifth of a pixel's own
-#: deviation from its cell always stays, since cells of large photographs hold detail that those of the training do not.
+#: Maximum correction and logarithm. A correction far above 1 replaces the normal; the limit keeps a fifth of a pixel's
+#: own deviation from its cell, since cells of large photographs hold detail that those of the training do not.
 MOST_CORRECTION, MOST_LOG_FACTOR = 4.0, 7.0
-#: Symmetries of the square in which the object is looked at; their mean is more accurate than one.
+#: Symmetries of the square that are averaged, which is more accurate than one view.
 VIEWS = tuple((turns, mirror) for mirror in (False, True) for turns in (0, 2, 1, 3))[:4]
 
 
 def expected_shapes(arrays: Mapping[str, Any] | None = None) -> dict[str, tuple[int, ...]]:
-    """The shape of every array.
+    """Return the shape of every array.
 
     >>> sum(int(np.prod(shape)) for shape in expected_shapes().values()) < 1_200_000
     True
@@ -46,7 +46,7 @@ def expected_shapes(arrays: Mapping[str, Any] | None = None) -> dict[str, tuple[
 
 
 def predict(weights: Mapping[str, Float32], maps: Float32) -> Float32:
-    """Corrections (SIDE, SIDE, OUTPUTS) from maps (SIDE, SIDE, CHANNELS), the mean over some symmetries of the square."""
+    """Predict corrections (SIDE, SIDE, OUTPUTS) from maps (SIDE, SIDE, CHANNELS), averaged over symmetries of the square."""
     views = [_turned(maps, VECTORS, *view) for view in VIEWS]
     answers = [_forward(weights, view[None])[0] for view in views]
     back = [_turned_back(answer, (0,), *view) for answer, view in zip(answers, VIEWS, strict=True)]
@@ -72,7 +72,7 @@ def _forward(w: Mapping[str, Float32], x: Float32) -> Float32:
 
 
 def _turned(maps: Float32, vectors: tuple[int, ...], turns: int, mirror: bool) -> Float32:
-    """Maps (h, w, C) with their vectors: mirrored left to right or not, then turned counterclockwise by right angles."""
+    """Mirror maps (h, w, C) with their vectors left to right, or not, then rotate them counterclockwise by right angles."""
     result = np.rot90(maps[:, ::-1] if mirror else maps, turns).copy()
     for x in vectors:
         a, b = (-result[..., x] if mirror else result[..., x]).copy(), result[..., x + 1].copy()
