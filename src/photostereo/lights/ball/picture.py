@@ -1,4 +1,4 @@
-"""The picture that shows at a glance whether lights are right: circles, highlights and the hemisphere."""
+"""Draw a picture for checking lights at a glance: circles, highlights and the hemisphere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SIDE, _TITLE = 640, 44
 _PAPER, _INK, _FAINT = (250, 249, 246), (40, 40, 44), (205, 203, 198)
 _CIRCLE, _MARK, _WRONG = (255, 138, 30), (0, 190, 255), (226, 40, 60)
 _FONT, _SIZE = cv2.FONT_HERSHEY_SIMPLEX, 0.5
-#: Where a label may stand beside its mark, in pixels, the best places first.
+#: Possible offsets of a label from its mark, in pixels, the best first.
 _BESIDE = [(reach * x, reach * y) for reach in (1, 1.8, 2.8) for x, y in
            ((13, -11), (13, 14), (-13, -11), (-13, 14), (17, 3), (-17, 3), (0, -15), (0, 20))]  # fmt: skip
 Color = tuple[int, int, int]
@@ -30,7 +30,7 @@ def calibration_picture(
     strengths: FloatArray,
     suspects: Sequence[int] = (),
 ) -> Picture:
-    """Two titled panels side by side, RGB: the ball with its highlights, and the lights seen from above,
+    """Draw two titled panels side by side, RGB: the ball with its highlights, and the lights seen from above,
     ``suspects`` in red.
     """
     panel = _ball_panel(images, balls, suspects)
@@ -44,7 +44,7 @@ def dome_picture(
     suspects: Sequence[int] = (),
     errors: FloatArray | None = None,
 ) -> Picture:
-    """The lights seen from above, RGB; with their expected ``errors`` in degrees as circles around them."""
+    """Draw the lights seen from above, RGB, with their expected ``errors`` in degrees as circles around them."""
     title = "Lights: the camera in the middle, degrees above the table"
     return np.vstack([_title(title), _hemisphere(directions, strengths, suspects, errors)])
 
@@ -93,7 +93,8 @@ def _ball_panel(images: FloatArray, balls: Sequence[FoundBall], suspects: Sequen
 def _hemisphere(
     directions: FloatArray, strengths: FloatArray, suspects: Sequence[int], errors: FloatArray | None
 ) -> Picture:
-    """Lights on the sky above the object: the middle is the camera, the rim the image plane; area shows strength."""
+    """Draw the lights on the hemisphere above the object: the center is the camera, the rim the image plane; area shows
+    strength."""
     panel: Picture = np.full((_SIDE, _SIDE, 3), _PAPER, np.uint8)
     middle, radius = _SIDE / 2, 0.44 * _SIDE
     for tilt in (30, 60, 90):
