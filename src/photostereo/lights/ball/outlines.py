@@ -108,14 +108,14 @@ def shared_outlines(images: FloatArray, *, black: float | None = None, control: 
 
 
 def _usual_around(strength: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The median strength around each pixel: black cloth is calm beside an object full of detail."""
+    """Return the median strength around each pixel: black cloth is smooth, and an object next to it full of detail."""
     height, width = strength.shape
     rows, cols = max(height // _BLOCK, 1), max(width // _BLOCK, 1)
     blocks = [
         [np.median(part) for part in np.array_split(band, cols, axis=1)]
         for band in np.array_split(strength, rows, axis=0)
     ]
-    # The next block may be much calmer or rougher; a ball's edge lies on both.
+    # The next block may be much smoother or rougher; a ball's edge lies on both.
     calm = cv2.blur(np.array(blocks, np.float32), (3, 3), borderType=cv2.BORDER_REPLICATE)
     return np.asarray(cv2.resize(calm, (width, height), interpolation=cv2.INTER_LINEAR))
 

@@ -50,13 +50,13 @@ def dome_picture(
 
 
 def _ball_panel(images: FloatArray, balls: Sequence[FoundBall], suspects: Sequence[int]) -> Picture:
-    """The brightest value of every pixel around the balls, with outlines and the highlight of each photograph."""
+    """Draw the brightest value of every pixel around the balls, with outlines and the highlight of each photograph."""
     x0 = min(ball.circle.x - 1.15 * ball.circle.radius for ball in balls)
     x1 = max(ball.circle.x + 1.15 * ball.circle.radius for ball in balls)
     y0 = min(ball.circle.y - 1.15 * ball.circle.radius for ball in balls)
     y1 = max(ball.circle.y + 1.15 * ball.circle.radius for ball in balls)
     side = max(x1 - x0, y1 - y0)
-    # In the middle, but no further beyond the frame than it must be.
+    # Centered, but no farther beyond the frame than necessary.
     left = float(np.clip(0.5 * (x0 + x1 - side), 0, max(images.shape[2] - side, 0)))
     top = float(np.clip(0.5 * (y0 + y1 - side), 0, max(images.shape[1] - side, 0)))
     left, top = min(left, x0), min(top, y0)
@@ -93,8 +93,7 @@ def _ball_panel(images: FloatArray, balls: Sequence[FoundBall], suspects: Sequen
 def _hemisphere(
     directions: FloatArray, strengths: FloatArray, suspects: Sequence[int], errors: FloatArray | None
 ) -> Picture:
-    """Draw the lights on the hemisphere above the object: the center is the camera, the rim the image plane; area shows
-    strength."""
+    """Draw the lights on the hemisphere above the object: center = camera, rim = image plane, area = strength."""
     panel: Picture = np.full((_SIDE, _SIDE, 3), _PAPER, np.uint8)
     middle, radius = _SIDE / 2, 0.44 * _SIDE
     for tilt in (30, 60, 90):
@@ -125,7 +124,7 @@ def _title(words: str) -> Picture:
 
 
 def _label(panel: Picture, marks: Sequence[tuple[tuple[int, int], str, Color]], *, halo: Color) -> None:
-    """Write each mark's text beside it, where it covers least of the other marks and texts."""
+    """Write each mark's text next to it, where it covers the least of the other marks and texts."""
     taken = np.zeros(panel.shape[:2], np.float32)
     for (x, y), _, _ in marks:
         cv2.circle(taken, (x // 16, y // 16), 8, 1.0, -1)
@@ -139,7 +138,7 @@ def _label(panel: Picture, marks: Sequence[tuple[tuple[int, int], str, Color]], 
             )
             for left, base in corners
         ]
-        # The further away, the less it belongs to its mark.
+        # Prefer places close to the mark.
         covered = [float(taken[box].sum()) for box in boxes]
         best = int(np.argmin(np.add(covered, 0.5 * np.hypot(*np.transpose(_BESIDE)))))
         taken[boxes[best]] = 1.0

@@ -153,9 +153,9 @@ def settled(
 
 
 def shiny_ball(circle: Circle, highlights: Highlights, camera: Camera | None = None) -> FoundBall:
-    """A shiny ball whose highlights are known."""
+    """Return the shiny ball with these highlights."""
     directions = mirrored_directions(circle, highlights.x, highlights.y, camera)
-    # The direction turns twice as fast as the normal, and the faster the closer to the rim.
+    # The direction turns twice as fast as the normal, and faster toward the rim.
     place = np.hypot(highlights.x - circle.x, highlights.y - circle.y) / circle.radius
     cosine = np.sqrt(np.maximum(1 - place**2, 0.05))
     center, radius = circle.standard_errors()
@@ -190,14 +190,14 @@ def _overlapping(balls: Sequence[FoundBall]) -> list[list[FoundBall]]:
 
 
 def _best_of(images: FloatArray, group: Sequence[FoundBall]) -> FoundBall:
-    """Of circles that cannot all be balls, the one whose directions explain the rest of the frame best."""
+    """Return, of circles that cannot all be balls, the one whose directions explain the rest of the frame best."""
     outside = np.ones(images.shape[1:3], dtype=bool)
     for ball in group:
         if ball.circle.coverage > 0.5:
             outside &= ~ball.circle.inside(images.shape[1:3], share=1.03)
     shares = [scene_misfit(images, ball.directions, outside) for ball in group]
     lowest = np.nanmin(shares) if np.isfinite(shares).any() else np.nan
-    # Of those that explain nearly as much the most complete, and of circles around one center the outermost.
+    # Of those that explain nearly as much, take the most complete, and of concentric circles the outermost.
     able = [
         ball
         for ball, share in zip(group, shares, strict=True)
