@@ -92,7 +92,7 @@ def empty(shape: tuple[int, ...], reference: Array, dtype: str = "float64") -> A
 
 @dataclass(frozen=True)
 class Device:
-    """Where arrays live; see :func:`find_device`."""
+    """Device that stores arrays and computes with them; see :func:`find_device`."""
 
     name: str  #: as the user gave it
     torch_name: str = ""  #: torch's name of it; empty for NumPy on the CPU

@@ -42,7 +42,7 @@ def second_opinion(
     normals = result.normals[::step, ::step]
     if not some.any() or not capture.lights.known or capture.frame != normals.shape[:2]:
         return None
-    # Separate blocks are no whole object for the context network.
+    # The context network needs a whole object, not separate blocks.
     lights = capture.lights
     if lights.is_near:
         lights = lights.changed(depth=depth_of(normals, capture))

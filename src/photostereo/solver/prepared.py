@@ -55,7 +55,7 @@ class Measured:
     def model_of(
         self, part: Part, lights: PixelLights, pixels: Array, colors: Array | None, control: Control = SILENT
     ) -> Model:
-        """Build the model of a part of the capture. Corrects its intensities in place; gray ones must be even already."""
+        """Build the model of a part; correct its intensities in place (gray ones are already divided by the fall-off)."""
         noise = self.conditions.noise if "noise" in self.method.model.sees else None
         own = None if noise is None else noise.at(pixels, lights.amplified)
         control.check()
@@ -148,7 +148,7 @@ class Prepared:
         if (capture, method.name, device) != (self.capture, entry.name, self.device) or not same_model:
             raise ParameterError(
                 f"The statistics were prepared for {entry.name} on {self.capture.name} with "
-                f"{own or 'no parameters'} on {self.device.name}, but something else is to be solved: "
+                f"{own or 'no parameters'} on {self.device.name}, but this solve is for "
                 f"{method.name} on {capture.name} on {device.name}. Prepare again with the same capture, method, "
                 "model parameters and device.",
                 code="prepared-for-something-else",

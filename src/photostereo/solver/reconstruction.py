@@ -28,7 +28,7 @@ _SAME = ("method", "parameters", "capture", "digest", "status", "iterations", "s
 class Reconstruction(Displayed):
     """The result of :func:`photostereo.solve`; frozen, arrays read-only."""
 
-    #: (H, W, 3) float32, unit inside the mask, zero outside; x right, y up, z towards the camera. Also zero if a pixel is
+    #: (H, W, 3) float32, unit inside the mask, zero outside; x right, y up, z toward the camera. Also zero if a pixel is
     #: black in every photograph.
     normals: FloatArray
     #: (H, W) or (H, W, 3) float32, in the units of the photographs, zero outside the mask; three channels if the capture
@@ -100,7 +100,7 @@ class Reconstruction(Displayed):
         Parameters
         ----------
         direction : three numbers
-            From the object to the light: x right, y up, z towards the camera. Its length does not matter.
+            From the object to the light: x right, y up, z toward the camera. Its length does not matter.
         linear : bool
             Return linear intensities instead of sRGB values for display.
 

@@ -102,7 +102,7 @@ def map_array(path: Path, name: str, frame: tuple[int, ...] | None = None) -> ND
 
 
 def is_result(folder: Path) -> bool:
-    """Whether a folder looks like the result of a solve."""
+    """Return whether a folder looks like the result of a solve."""
     return (folder / "summary.json").is_file() and (folder / "normals.npy").is_file()
 
 

@@ -64,7 +64,7 @@ class Camera:
 class Surface(Displayed):
     """An integrated surface. Its arrays are read-only."""
 
-    #: (H, W) height in pixels, growing towards the camera; NaN outside the mask. With a camera it is −Z, the negative
+    #: (H, W) height in pixels, growing toward the camera; NaN outside the mask. With a camera it is −Z, the negative
     #: distance along the optical axis, on a scale where the mean distance is the focal length (in pixels).
     depth: Float64
     mask: Bool  #: (H, W)

@@ -56,7 +56,7 @@ def integrate(
     Parameters
     ----------
     normals : (H, W, 3) array
-        x right, y up, z towards the camera (see :mod:`photostereo.core.conventions`); need not be unit. Zero and
+        x right, y up, z toward the camera (see :mod:`photostereo.core.conventions`); need not be unit. Zero and
         NaN inside the mask mean "unknown" and are filled from their neighbors.
     mask : (H, W) array, optional
         Pixels to integrate; by default, all pixels with a normal.

@@ -4,7 +4,7 @@ Every method in this package leads to the same problem. With one difference ``z_
 
     minimize_z   Σ_links  w (z_b − z_a − g)²   +   Σ_pixels  s (z − t)² ,
 
-where ``w`` is the link's weight, ``g`` its target, and ``s`` a pull towards ``t`` if depths are known. Weights are stored
+where ``w`` is the link's weight, ``g`` its target, and ``s`` a pull toward ``t`` if depths are known. Weights are stored
 as pictures: ``right[r, c]`` is the weight of the link from pixel (r, c) to its right neighbor, ``down[r, c]`` of the
 link to the one below, zero if there is no link. This needs two numbers per pixel, and no index or matrix. The targets g
 and t appear in the right-hand side only.

@@ -1,6 +1,6 @@
 """Triangle meshes of an integrated surface, with normals from the normal map and colors from the albedo.
 
-Vertices are ``(x right, y up, z towards the camera)``, a right-handed frame, in the user's units.
+Vertices are ``(x right, y up, z toward the camera)``, a right-handed frame, in the user's units.
 Orthographic pixels lie at ``(col, −row)`` around the middle of the picture; a camera puts each on its
 viewing ray.
 """

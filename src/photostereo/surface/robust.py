@@ -65,7 +65,7 @@ SHIFT_AT = (3, 8, 16, 32, 64)
 
 @dataclass(frozen=True)
 class RobustProblem:
-    """Slope equations and pulls towards known heights, as pictures."""
+    """Slope equations and pulls toward known heights, as pictures."""
 
     field: SlopeField
     pull: Float64 | None = None

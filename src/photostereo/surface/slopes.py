@@ -1,6 +1,6 @@
 """Slope equations of a normal map: one weighted equation per pixel and axis.
 
-A surface with height ``z`` (growing towards the camera) and unit normal ``n`` satisfies
+A surface with height ``z`` (growing toward the camera) and unit normal ``n`` satisfies
 
     n_z · ∂z/∂col = −n_x        n_z · ∂z/∂row = +n_y .
 

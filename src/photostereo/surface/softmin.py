@@ -91,7 +91,7 @@ def torn_links(mask: Bool, shares: Shares) -> tuple[Bool, Bool]:
 
 
 def shift_tears(field: SlopeField, values: Float64, sharpness: float, control: Control) -> Float64:
-    """Move pixels beside tears to the other side if that lowers the energy.
+    """Move pixels next to tears to the other side if that lowers the energy.
 
     A tear that is off by one pixel is a local minimum: the strip in between cannot cross pixel by
     pixel, because each pixel would leave its neighbors in the strip. So all pixels on one side of all tears are

@@ -9,7 +9,7 @@ no more, as a tensor g gᵀ / |g|, which encodes the direction of an edge but no
 
 Edges in the same direction add up; edges in different directions (a moving highlight, noise) cancel in the
 difference of the eigenvalues. Contrast is measured in linear intensity: the middle of a blurred silhouette is where
-half of the light is, and a logarithm would move it towards the dark side.
+half of the light is, and a logarithm would move it toward the dark side.
 """
 
 from __future__ import annotations
