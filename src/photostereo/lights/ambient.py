@@ -1,9 +1,9 @@
-"""Light of the room in photographs without one that was taken with the light off.
+"""Estimate room light in captures without a photograph taken with the light off.
 
-Where the surface faces away from the light, only other light reaches the camera: that of the room, or light that bounces.
-Its share of a pixel's mean brightness is nearly the same everywhere. It counts as the light of the room if it is a large
-share, and if either a matte surface fits the photographs much better without it, or all shadows have it alike: bounced
-light and gloss do neither, they are here and not there.
+Where the surface faces away from the light, only other light reaches the camera: room light or bounced light. The share
+of room light in a pixel's mean brightness is nearly the same everywhere. The other light counts as room light if its
+share is large, and if either a matte surface fits the photographs much better without it, or it is the same in all
+shadows: bounced light and gloss are local and satisfy neither.
 """
 
 from __future__ import annotations
@@ -15,42 +15,42 @@ import numpy as np
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.lights.thumbnail import bright_enough, matte_fit, shrink
 
-#: Cosine below which the surface faces away from a light for certain.
+#: Cosine below which the surface certainly faces away from a light.
 AWAY = -0.15
-#: Cells that must be in shadow in some photograph, counted over the photographs.
+#: Minimum number of cells in shadow, counted over the photographs.
 FEWEST = 100
-#: The share of the darkest of all pixels, as this quantile, is where the estimate begins.
+#: The estimate starts from this quantile of the pixels' minimum over their mean brightness.
 DARKEST = 0.02
 #: Rounds of fit and estimate; the share settles within 1 % of itself.
 ROUNDS = 4
-#: Light of the room has at least this share of the mean brightness, and without it the misfit of a matte surface falls at
-#: least to this part. Six captures of DiLiGenT and three others without room light leave 0.81 of the misfit and more;
-#: rendered ones with 15 % of room light 0.7 and less. At 0.05 or 0.6 the same captures are corrected.
+#: Room light has at least this share of the mean brightness, and without it the misfit of a matte surface falls to this
+#: share or less. Six captures of DiLiGenT and three others without room light leave 0.81 of the misfit or more;
+#: rendered ones with 15 % of room light 0.7 or less. At 0.05 or 0.6 the same captures are corrected.
 SHARE, MISFIT_LEFT = 0.08, 0.7
-#: Shadows have it alike if the darkest tenth of them has at least this part of what half of them have. Nine captures without
+#: Light is the same in all shadows if their 10th percentile is at least this share of their median. Nine captures without
 #: room light have 0.4 to 0.56, rendered ones with 10 to 50 % of it 0.87 to 0.99; 0.65 and 0.85 correct the same ones.
 EVEN = 0.8
 
 
 @dataclass(frozen=True)
 class RoomLight:
-    """How much of the brightness comes from the room."""
+    """Share of the brightness that comes from the room."""
 
     share: float  #: of the mean brightness of a pixel
-    misfit_left: float  #: what is left of the misfit of a matte surface without it
-    evenness: float  #: brightness of the darkest tenth of the shadows over that of half of them
+    misfit_left: float  #: share of a matte surface's misfit that remains without it
+    evenness: float  #: brightness of the shadows, 10th percentile over median
 
     @property
     def is_certain(self) -> bool:
-        """Whether it may be subtracted."""
+        """Whether the room light may be subtracted."""
         return self.share >= SHARE and (self.misfit_left <= MISFIT_LEFT or self.evenness >= EVEN)
 
 
 def estimate_room_light(
     images: FloatArray, lights: FloatArray, mask: BoolArray, strengths: FloatArray | None = None
 ) -> RoomLight | None:
-    """The light of the room from the shadows of an object; None if it has no shadows. In ``images`` (d, H, W) the
-    strengths of the lights are not divided out.
+    """Estimate room light from the shadows of an object; None if it has no shadows. ``images`` (d, H, W) are not divided
+    by the strengths of the lights.
 
     >>> import photostereo as ps
     >>> scene = ps.render_scene("sphere", size=64)
@@ -70,7 +70,7 @@ def estimate_room_light(
     mean = values.mean(axis=0)
 
     def fit(share: float) -> tuple[FloatArray, float]:
-        """Which entries are in shadow, and the misfit, with this share subtracted."""
+        """Return which entries are in shadow, and the misfit, with this share subtracted."""
         left = np.maximum(values - share * mean, 0) / strong
         normals = matte_fit(left, lights)[0]
         shading = lights @ (normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)).T
@@ -79,7 +79,7 @@ def estimate_room_light(
             np.median(missed / np.maximum(((values / strong) ** 2).sum(axis=0), 1e-30))
         )
 
-    # Much light of the room makes a surface look flat, as if it had no shadows, unless some of it is subtracted first.
+    # Strong room light makes a surface look flat, as if it had no shadows, unless some of it is subtracted first.
     share = max(0.0, float(np.quantile(values.min(axis=0) / mean, DARKEST)))
     for _ in range(ROUNDS):
         shadows = fit(share)[0]

@@ -1,8 +1,8 @@
 """Axis conventions of light files: how they are written, and which of them fits a surface.
 
-A light file in another convention gives scaled normals in that convention: the photographs are explained just as
-well, so residuals do not help. Three things do. A visible surface faces the camera (n_z > 0). Its slopes are those of a
-height, so their curl vanishes. And if the outline of the object is its own edge, the normals there point outwards.
+A light file in another convention gives scaled normals in that convention and explains the photographs just as
+well, so residuals do not help. Three criteria do. A visible surface faces the camera (n_z > 0). Its slopes are those of
+a height, so their curl vanishes. And if the outline of the object is its own edge, the normals there point outwards.
 
 The curl does not change if x and y are both reversed (a hollow lit from the other side looks like a bump), so it
 leaves pairs; the outline, if there is one, decides between the two.
@@ -24,12 +24,12 @@ from photostereo.lights.thumbnail import Thumbnail, bright_enough
 STEEPEST = 5.0
 #: Unit vectors that differ by less than this in every component (3°) are the same light.
 SAME_LIGHTS = 0.05
-#: A mean change of slope below this over two cells is a plane.
+#: If the mean change of slope over two cells is below this, the surface is a plane.
 FLAT = 0.01
 
 
 def axes_matrix(words: str) -> FloatArray:
-    """The matrix A of ``x,-y,z`` with ``lights @ A`` in our axes: what is written where x, y and z belong.
+    """Return the matrix A of axes such as ``x,-y,z``, so that ``lights @ A`` is in the axes of this package.
 
     >>> (np.array([[1.0, 2.0, 3.0]]) @ axes_matrix("x,-z,y")).tolist()
     [[1.0, -3.0, 2.0]]
@@ -50,7 +50,7 @@ def axes_matrix(words: str) -> FloatArray:
 
 
 def axes_words(matrix: FloatArray) -> str:
-    """The inverse of :func:`axes_matrix`.
+    """Return the axes of a matrix; the inverse of :func:`axes_matrix`.
 
     >>> axes_words(axes_matrix("y,x,-z"))
     'y,x,-z'
@@ -61,7 +61,7 @@ def axes_words(matrix: FloatArray) -> str:
 
 
 def conventions(*, depth_too: bool) -> list[FloatArray]:
-    """The eight conventions of x and y, or all 48 of three axes; ours first, the likelier mistakes before others."""
+    """Return the eight conventions of x and y, or all 48 of three axes; ours first, then the likelier mistakes."""
     found = []
     for order in permutations(range(3)):
         for signs in product((1.0, -1.0), repeat=3):
@@ -69,44 +69,44 @@ def conventions(*, depth_too: bool) -> list[FloatArray]:
             matrix[list(order), range(3)] = signs
             if depth_too or matrix[2, 2] > 0:
                 found.append(matrix)
-    # y downwards is the usual way of pictures, arrows from the light the usual way of renderers.
+    # Pictures usually have y pointing down, and renderers usually have vectors pointing from the light.
     usual = {"x,y,z": 0, "x,-y,z": 1, "-x,-y,-z": 2, "y,x,z": 3, "x,z,y": 4, "x,z,-y": 4, "x,-z,y": 4}
     return sorted(found, key=lambda matrix: usual.get(axes_words(matrix), 9))
 
 
 def turn_between(lights: FloatArray, others: FloatArray) -> FloatArray | None:
-    """The matrix A with ``lights @ A`` = others, both (d, 3), if there is one; not necessarily a rotation."""
+    """Return the matrix A with ``lights @ A`` = others, both (d, 3), if there is one; not necessarily a rotation."""
     turn, *_ = np.linalg.lstsq(lights, others, rcond=None)
     return turn if np.abs(lights @ turn - others).max() <= SAME_LIGHTS else None
 
 
 @dataclass(frozen=True)
 class SurfaceEvidence:
-    """How much a field of normals looks like a surface seen from the camera."""
+    """Evidence that a field of normals is a surface seen from the camera."""
 
     away: float  #: share of the normals that point away from the camera
     #: mean |curl| of the slopes over the mean size of their derivatives; 0 for a height, about 0.7 for noise
     curl: float
-    #: share of the cells that bear the curvature; small if it is one edge, which is informative little; 0 for
+    #: share of the cells that carry the curvature; small if it is a single edge, which says little; 0 for
     #: a plane and for structure finer than the grid
     curved_share: float
-    #: mean of the cosine between the normals' x, y (of length up to 1) and the outline's; nan without one
+    #: mean cosine between the normals' x, y (of length up to 1) and the outline's; nan without one
     outwards: float
     outwards_share: float  #: share of the outline where they point outwards; nan without one
 
 
 @dataclass(frozen=True, eq=False)
 class Outline:
-    """Cells along the edge of the object: which (h, w), and their direction outwards (2, n), y up."""
+    """Cells along the edge of the object (h, w), and their outward directions (2, n), y up."""
 
     cells: BoolArray
     direction: FloatArray
 
 
 def outline_of(small: Thumbnail, useful: BoolArray, open_side: tuple[bool, bool, bool, bool]) -> Outline:
-    """The outline of the mask, without the sides (top, bottom, left, right) where the frame cuts the object off."""
+    """Return the outline of the mask, without the sides (top, bottom, left, right) where the frame cuts the object off."""
     inside = small.mask
-    # The frame ends where it cuts: beyond it the object goes on.
+    # Where the frame cuts the object off, the object continues beyond it.
     padded = inside
     for side, (axis, end) in zip(open_side, ((0, 0), (0, 1), (1, 0), (1, 1)), strict=True):
         width = [(0, 0), (0, 0)]
@@ -123,7 +123,7 @@ def outline_of(small: Thumbnail, useful: BoolArray, open_side: tuple[bool, bool,
 
 
 def surface_evidence(normals: FloatArray, useful: BoolArray, outline: Outline) -> SurfaceEvidence:
-    """The evidence for scaled normals (3, h, w); ``useful`` (h, w) says which of them count."""
+    """Return the evidence for scaled normals (3, h, w); ``useful`` (h, w) selects those that count."""
     unit = normals / np.maximum(np.linalg.norm(normals, axis=0), 1e-12)
     facing = unit[2]
     depth = np.where(facing < 0, -1, 1) * np.maximum(np.abs(facing), 1 / STEEPEST)
@@ -136,8 +136,8 @@ def surface_evidence(normals: FloatArray, useful: BoolArray, outline: Outline) -
     curl = np.abs(upwards[0] - across[1])[whole]
     bent = weight * size
     total = float(bent.sum())
-    # Where neighbors differ more than cells further apart, the structure is finer than the grid (a weave) and its
-    # slopes on it are a moiré.
+    # If neighbors differ more than cells farther apart, the structure is finer than the grid (a weave), and its
+    # slopes on the grid are a moiré.
     middle = slope[:, 1:-1, 1:-1]
     near = np.abs(slope[:, 1:-1, 2:] - middle) + np.abs(slope[:, :-2, 1:-1] - middle)
     far = np.abs(across) + np.abs(upwards)
@@ -154,7 +154,7 @@ def surface_evidence(normals: FloatArray, useful: BoolArray, outline: Outline) -
 
 
 def useful_cells(small: Thumbnail) -> BoolArray:
-    """(h, w) the cells of the mask that are bright enough."""
+    """Return the cells (h, w) of the mask that are bright enough."""
     useful = small.mask.copy()
     useful[small.mask] = bright_enough(small.values)
     return np.asarray(useful)

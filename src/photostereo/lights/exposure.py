@@ -1,12 +1,12 @@
-"""Photographs that are brighter or darker than their light strengths say, estimated from the object itself.
+"""Detect photographs that are brighter or darker than their light strengths imply, from the object itself.
 
 A change of the light or of the exposure scales a whole photograph; :mod:`.strengths` estimates by how much. A photograph is
-corrected if it stands out: farther from the closest half of all photographs than four of their standard deviations, by a
+corrected if it stands out: by more than four standard deviations of the closest half of all photographs, by a
 factor between 9/8 and 2, and similarly everywhere on the object, because the strength of a light is the same in every
-part of a photograph and a gloss is not.
+part of a photograph and gloss is not.
 
 If the exposure varies in most photographs (automatic exposure, a fading light), none stands out. Then all are corrected,
-provided that the estimates vary by more than a gloss makes them, and that they explain most of what a matte surface leaves.
+provided that the estimates vary by more than gloss explains, and that they account for most of a matte surface's misfit.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from photostereo.lights.strengths import fit_strengths
 from photostereo.runtime.arrays import Array, to_numpy
 from photostereo.runtime.order import known_medians
 
-#: Intensities used, if that makes 1000 to 3000 pixels; the fewest pixels that suffice, and the fewest photographs.
+#: Number of intensities used, if that makes 1000 to 3000 pixels; the minimum numbers of pixels and of photographs.
 #: Three times as many change strengths of 96 photographs by 0.2 % (root mean square on rendered objects; 3 % at most).
 SAMPLE, FEWEST_PIXELS, FEWEST_PHOTOGRAPHS = 72_000, 500, 8
 #: A strength stands out beyond this many standard deviations of the closest half, and between these two factors.
 DEVIATIONS, SMALLEST, LARGEST = 4.0, 1.125, 2.0
 #: Each of this many parts of the object must show this share of the deviation.
 PARTS, IN_EACH = 5, 0.6
-#: All photographs are corrected if the logarithms of the estimates have a larger standard deviation than VARIES and the
-#: correction leaves less than EXPLAINED of the squared misfit. An exposure that falls to 0.6, 0.3 and 0.1 leaves 0.05 at
-#: most on six rendered objects; of captures with other faults those that vary by as much keep 0.1 and more.
+#: All photographs are corrected if the logarithms of the estimates have a standard deviation above VARIES and the
+#: correction leaves less than EXPLAINED of the squared misfit. An exposure that falls to 0.6, 0.3 and 0.1 leaves at most
+#: 0.05 on six rendered objects; captures with other faults that vary by as much keep 0.1 or more.
 VARIES, EXPLAINED = 0.13, 0.08
 #: Half of a Gaussian lies within this many standard deviations.
 HALF = 1.349
@@ -40,14 +40,14 @@ HALF = 1.349
 
 @dataclass(frozen=True, eq=False)
 class StrengthEstimate:
-    """The strength of each photograph relative to the one stated."""
+    """Strength of each photograph relative to the given one."""
 
     relative: NDArray[np.float64]  #: (d,) the estimate, 1 for a typical photograph
     #: (d,) standard error of the estimate, as a share of it; infinite if nothing could be estimated
     uncertainty: NDArray[np.float64]
-    #: (d,) float32, what to divide each photograph by; exactly 1 if it does not stand out
+    #: (d,) float32, divisor of each photograph; exactly 1 if it does not stand out
     factors: NDArray[np.float32]
-    #: what the estimates leave of the squared misfit of a matte surface; 1 if they hardly vary
+    #: share of a matte surface's squared misfit that the estimates leave; 1 if they hardly vary
     left: float
 
     @property
@@ -90,7 +90,7 @@ def estimate_strengths(pixels: Any, lights: NDArray[Any], noise: Array) -> Stren
 
 
 def strength_sample(count: int, photographs: int) -> slice:
-    """Which of ``count`` pixels to estimate strengths from: evenly spread, and fewer of many photographs.
+    """Choose which of ``count`` pixels to estimate strengths from: evenly spread, and fewer if there are many photographs.
 
     >>> strength_sample(9000, 12), strength_sample(9000, 96), strength_sample(100, 12)
     (slice(0, None, 3), slice(0, None, 9), slice(0, None, 1))
@@ -99,7 +99,7 @@ def strength_sample(count: int, photographs: int) -> slice:
 
 
 def describe_correction(factors: NDArray[Any] | None) -> Finding | None:
-    """What to say about the photographs that were corrected; None if none was.
+    """Return a finding about the corrected photographs; None if there are none.
 
     >>> describe_correction(np.array([1.0, 1.45, 1.0, 0.9]))
     'Exposure varied by 38%: corrected in 2 of 4 photographs. Was the camera on automatic?'
@@ -113,13 +113,13 @@ def describe_correction(factors: NDArray[Any] | None) -> Finding | None:
 
 
 def _medians(ratios: FloatArray) -> FloatArray:
-    """Of each column's known values; 1 if there are too few."""
+    """Return the median of each column's known values; 1 if there are too few."""
     enough = (ratios == ratios).sum(axis=0) >= FEWEST_PIXELS // 50
     return np.where(enough, known_medians(ratios), 1.0)
 
 
 def _closest_half(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Middle and standard deviation of the half of the values that lie closest together.
+    """Return the center and standard deviation of the half of the values that lie closest together.
 
     >>> center, deviation = _closest_half(np.array([0.0, 0.1, 5.0, -0.1, 9.0]))
     >>> round(center, 3), round(deviation, 3)

@@ -1,4 +1,4 @@
-"""Light directions as vectors: their lengths, their angles, and how well a set of them determines a normal."""
+"""Light directions as vectors: their lengths and angles, and how well a set of them determines a normal."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def require_directions(
 
 
 def row_lengths(vectors: NDArray[Any]) -> NDArray[np.float64]:
-    """The Euclidean norm of each row, even if its square would overflow.
+    """Return the Euclidean norm of each row, even if its square would overflow.
 
     >>> [f"{length:.3g}" for length in row_lengths(np.array([[3.0, 0, 4], [3e200, 0, 4e200]]))]
     ['5', '5e+200']
@@ -70,7 +70,7 @@ class LightGeometry:
 
 
 def light_geometry(lights: FloatArray) -> LightGeometry:
-    """Conditioning of unit light directions (d, 3).
+    """Compute the conditioning of unit light directions (d, 3).
 
     With photographs ``y = Lᵀ n + noise`` the covariance of the least-squares normal is ``σ² (L Lᵀ)⁻¹``: its
     longest axis is the direction in which the lights vary least, and its length is ``σ / (√d s_min)``.
@@ -111,7 +111,7 @@ _COMPASS = ("right", "upper right", "top", "upper left", "left", "lower left", "
 
 
 def compass_word(azimuth: float) -> str:
-    """The side of the picture in a direction given in degrees counter-clockwise from the right.
+    """Return the side of the picture in a direction given in degrees counter-clockwise from the right.
 
     >>> compass_word(0), compass_word(135), compass_word(268)
     ('right', 'upper left', 'bottom')
@@ -120,7 +120,7 @@ def compass_word(azimuth: float) -> str:
 
 
 def direction_words(direction: FloatArray) -> str:
-    """From which side of the picture a light in this direction comes; both sides if either is possible.
+    """Describe the side of the picture that a light in this direction comes from; both sides if either is possible.
 
     >>> direction_words(np.array([0.0, 0.0, 1.0]))
     'from in front, near the camera'
@@ -139,6 +139,6 @@ def direction_words(direction: FloatArray) -> str:
 
 
 def angles_between(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Degrees between unit vectors along the last axis."""
+    """Return the angles in degrees between unit vectors along the last axis."""
     cross = np.linalg.norm(np.cross(a, b), axis=-1)
     return np.asarray(np.degrees(np.arctan2(cross, (a * b).sum(axis=-1))))

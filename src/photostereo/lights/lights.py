@@ -1,8 +1,8 @@
-"""The lights of a capture: directions, strengths, how accurate they are, and where each number came from.
+"""The lights of a capture: directions, strengths, their accuracy, and their sources.
 
 A distant light has the same direction everywhere. A near light at the position P lights the point X along
-(P - X) / |P - X| and with a strength that falls off as 1 / |P - X|². :meth:`Lights.over` gives both at pixels, for either
-kind: this is what models are built from.
+(P - X) / |P - X| and with a strength that falls off as 1 / |P - X|². :meth:`Lights.over` returns both at pixels, for
+either kind; models are built from it.
 
 Coordinates are those of the package: x right, y up, z toward the camera, from the object to the light.
 """
@@ -24,7 +24,7 @@ from photostereo.runtime.illumination import PixelLights, turns_to_z
 #: Lights whose smallest singular value is below this share of the largest lie in a plane, and least squares cannot
 #: determine a normal. Real lights are above 0.05; the exact value does not matter.
 COPLANAR_RATIO = 1e-3
-#: What :class:`Lights` keeps as it was given.
+#: Parameters that :class:`Lights` stores unchanged.
 _AS_GIVEN = (
     "positions", "expected_error", "source", "strengths_source", "position_unit", "distances", "camera", "depth",
 )  # fmt: skip
@@ -37,26 +37,26 @@ class Lights:
     ----------
     directions : (d, 3) array, optional
         From the object to each light; normalized to unit length. By default those of ``positions``, if given.
-        Without either the lights are not known yet (see :attr:`known`).
+        Without either, the lights are not known yet (see :attr:`known`).
     positions : (d, 3) array, optional
-        Of near lights: in pixels from the middle of the frame, or in widths of the object from its middle.
+        Positions of near lights: in pixels from the middle of the frame, or in widths of the object from its middle.
     strengths : (d,) or (d, 3) array, optional
-        Relative strengths, perhaps per color channel. By default all lights are equally strong.
+        Relative strengths, optionally per color channel. By default all lights are equally strong.
     expected_error : (d,) array, optional
-        How far off each direction may be, in degrees; NaN if unknown.
+        Expected error of each direction, in degrees; NaN if unknown.
     source : str or sequence of str
-        What each direction was found from: ``"file"``, ``"shiny ball"``, ``"estimated"``, ...
+        Source of each direction: ``"file"``, ``"shiny ball"``, ``"estimated"``, ...
     strengths_source : str
-        What the strengths were found from.
+        Source of the strengths.
     position_unit : ``"pixels"`` or ``"widths"``
     distances : (d,) array, optional
-        The distances at which the strengths of near lights hold; by default those from the origin of the positions.
+        Distances at which the strengths of near lights hold; by default those from the origin of the positions.
     camera : (3,) array, optional
-        Of near lights: where the camera is, in pixels from the middle of the frame; by default infinitely far.
+        For near lights: position of the camera, in pixels from the middle of the frame; by default infinitely far.
     depth : (H, W) array, optional
-        Of near lights: the depth of the object toward the camera, in pixels from the origin of the positions.
+        For near lights: depth of the object toward the camera, in pixels from the origin of the positions.
     count : int, optional
-        The number of lights, if nothing else is known of them.
+        Number of lights, if nothing else is known about them.
 
     Examples
     --------
@@ -111,14 +111,14 @@ class Lights:
                 )
 
     def __len__(self) -> int:
-        """The number of lights."""
+        """Return the number of lights."""
         return self._count
 
     def __repr__(self) -> str:
         return f"Lights({self.describe()})"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """The directions, for NumPy functions."""
+        """Return the directions, for NumPy functions."""
         return np.array(self.directions, dtype=dtype)
 
     @property
@@ -133,7 +133,7 @@ class Lights:
 
     @property
     def directions(self) -> FloatArray:
-        """(d, 3), unit, read-only; of near lights those at the origin of the positions."""
+        """(d, 3), unit, read-only; for near lights, those at the origin of the positions."""
         if self._directions is None:
             raise CaptureError(
                 "The light directions are not known. Provide a light file, a photograph series with a ball, or "
@@ -163,7 +163,7 @@ class Lights:
         return light_geometry(self.directions).condition
 
     def at(self, points: ArrayLike) -> FloatArray:
-        """Directions (N, d, 3) at points (N, 2) or (N, 3): x right, y up, z toward the camera, in pixels from the
+        """Return directions (N, d, 3) at points (N, 2) or (N, 3): x right, y up, z toward the camera, in pixels from the
         middle of the frame."""
         where = np.asarray(points, dtype=np.float64)
         if self.positions is None:
@@ -171,9 +171,9 @@ class Lights:
         return np.stack([self._toward(where, number)[0] for number in range(self._count)], axis=1)
 
     def over(self, rows: NDArray[Any], columns: NDArray[Any], frame: tuple[int, int]) -> PixelLights:
-        """What a model sees of the lights at pixels of a frame of this height and width.
+        """Return the lights at pixels of a frame of this height and width, as models use them.
 
-        Near lights are exact at every pixel, at its depth (:attr:`depth`; without one, on the plane of the positions'
+        Near lights are exact at every pixel and its depth (:attr:`depth`; without one, the plane through the positions'
         origin).
         """
         if self.positions is None:
@@ -199,8 +199,8 @@ class Lights:
         return PixelLights(matrix, fall_off, turn)
 
     def turn_over(self, frame: tuple[int, ...]) -> float:
-        """Degrees by which the direction of the nearest light changes from the middle of a frame to the end of its
-        longer side; 0 for distant lights.
+        """Return the degrees by which the direction of the nearest light changes from the middle of a frame to the end of
+        its longer side; 0 for distant lights.
 
         >>> round(Lights(positions=[[0, 0, 500.0]]).turn_over((100, 100)), 1)
         5.7
@@ -210,7 +210,7 @@ class Lights:
         return float(np.degrees(np.arctan2(0.5 * max(frame), row_lengths(self.positions).min())))
 
     def take(self, chosen: Sequence[int] | NDArray[Any]) -> Lights:
-        """Some of the lights."""
+        """Return some of the lights."""
         index = np.asarray(chosen)
         if not self.known:
             return Lights(count=len(index))
@@ -224,7 +224,7 @@ class Lights:
         )
 
     def moved(self, to: Mapping[int, Sequence[float]]) -> Lights:
-        """The same lights, some of them in other directions (by number); near lights keep their distance."""
+        """Return the same lights, some of them in other directions (by number); near lights keep their distance."""
         directions, error, source = self.directions.copy(), self.expected_error.copy(), list(self.source)
         positions = None if self.positions is None else self.positions.copy()
         for number, toward in to.items():
@@ -235,7 +235,7 @@ class Lights:
         return self.changed(directions=directions, positions=positions, expected_error=error, source=source)
 
     def changed(self, **changes: Any) -> Lights:
-        """The same lights with other values of the parameters above."""
+        """Return the same lights with other values of the parameters above."""
         same = {
             "directions": self._directions,
             "strengths": self._strengths,
@@ -244,11 +244,11 @@ class Lights:
         return Lights(**{**same, **changes})
 
     def as_distant(self) -> Lights:
-        """Distant lights in the same directions."""
+        """Return distant lights in the same directions."""
         return self.changed(positions=None, distances=None, camera=None, depth=None)
 
     def framed(self, framing: Framing, full: tuple[int, int]) -> Lights:
-        """The same lights with positions in pixels of a part of the frame; ``full`` is its whole height and width."""
+        """Return the same lights with positions in pixels of a part of the frame; ``full`` is its full height and width."""
         if self.positions is None:
             return self
         camera = None if self.camera is None else framing.positions(self.camera[None], full)[0]
@@ -261,16 +261,16 @@ class Lights:
         )
 
     def lowered(self, height: float) -> Lights:
-        """The same near lights as seen from this many pixels above the origin of their positions."""
+        """Return the same near lights as seen from this many pixels above the origin of their positions."""
         assert self.positions is not None
         return self.changed(positions=self.positions - [0.0, 0.0, height], distances=self._strong_at)
 
     def thinned(self, step: int, frame: tuple[int, int]) -> Lights:
-        """The same lights over every n-th pixel, from the first, of a frame of this height and width."""
+        """Return the same lights over every n-th pixel, from the first, of a frame of this height and width."""
         if self.positions is None or step == 1:
             return self
         sides = np.array([-(-frame[1] // step), -(-frame[0] // step)])
-        # The middle of the smaller frame, as seen from that of the larger one.
+        # The middle of the smaller frame, relative to that of the larger one.
         x, y = 0.5 * (step * (sides - 1) - (np.array(frame[::-1]) - 1)) * [1, -1]
         middle = np.array([x, y, 0.0])
         return self.changed(
@@ -281,7 +281,7 @@ class Lights:
         )
 
     def in_pixels(self, mask: BoolArray) -> Lights:
-        """The same lights with positions in pixels of the frame, if they are in widths of the object, its mask."""
+        """Return the same lights with positions in pixels of the frame, if they are in widths of the object (the mask)."""
         if self.positions is None or self.position_unit == "pixels":
             return self
         cols, rows = np.flatnonzero(mask.any(axis=0)), np.flatnonzero(mask.any(axis=1))
@@ -296,7 +296,7 @@ class Lights:
         return self.changed(positions=scaled + middle, distances=row_lengths(scaled), position_unit="pixels")
 
     def require_usable(self, count: int, name: str) -> Lights:
-        """These lights, if there is one for each of ``count`` photographs and they do not lie in a plane.
+        """Return these lights if there is one for each of ``count`` photographs and they do not lie in a plane.
 
         Raises
         ------
@@ -318,7 +318,7 @@ class Lights:
         return self
 
     def describe(self) -> str:
-        """One line: how many, from what, how accurate, how strong."""
+        """Return one line with number, source, accuracy and strengths."""
         if not self.known:
             return f"{self._count} lights, directions not known"
         kind = "near" if self.is_near else "distant"
@@ -330,12 +330,12 @@ class Lights:
 
     @property
     def _strong_at(self) -> FloatArray:
-        """(d,) the distances at which the strengths hold."""
+        """Return the distances (d,) at which the strengths hold."""
         assert self.positions is not None
         return row_lengths(self.positions) if self.distances is None else self.distances
 
     def _toward(self, points: FloatArray, number: int) -> tuple[FloatArray, FloatArray]:
-        """Directions (N, 3) from points (N, 2) or (N, 3) to a near light, and its distances (N,)."""
+        """Return directions (N, 3) from points (N, 2) or (N, 3) to a near light, and its distances (N,)."""
         assert self.positions is not None
         if self.position_unit != "pixels":
             raise CaptureError(code="lights-need-mask")
@@ -346,7 +346,7 @@ class Lights:
 
 
 def as_lights(value: Lights | ArrayLike | None, count: int) -> Lights:
-    """Lights from what a user may give: the object, directions (d, 3), or None if they are not known yet."""
+    """Return lights from any accepted value: a Lights object, directions (d, 3), or None if they are not known yet."""
     if isinstance(value, Lights):
         return value
     return Lights(count=count) if value is None else Lights(value)
@@ -362,7 +362,7 @@ def _vectors(value: ArrayLike, words: str) -> FloatArray:
 
 def _unit(vectors: FloatArray) -> FloatArray:
     length = row_lengths(vectors)
-    # A vector that is unit already keeps its bits, so that a capture that is read back has the same digest.
+    # A vector that is already unit stays bit-identical, so that a capture that is read back has the same digest.
     length[np.abs(length - 1) < 1e-14] = 1.0
     return _frozen(vectors / length[:, None])
 

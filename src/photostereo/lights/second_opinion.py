@@ -1,8 +1,8 @@
-"""Whether given light directions are mirrored or turned, judged by directions that are estimated from the photographs.
+"""Detect mirrored or turned light directions by comparing them with an estimate from the photographs.
 
-The estimate does not know the light file, and of a solid object it is off by a few degrees; a file in other axes is off by
-thirty or more. Of flat objects it may be turned by 180°: a hollow lit from one side looks like a bump lit from the other. So
-those are not judged.
+The estimate does not use the light file. For a solid object it is off by a few degrees; a file in other axes is off by
+thirty or more. For flat objects it may be turned by 180°: a hollow lit from one side looks like a bump lit from the
+other. So those are not judged.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from photostereo.lights.unknown.estimate import LEAST_PHOTOGRAPHS, given_directi
 from photostereo.lights.unknown.network import LightNetwork, shipped_weights
 from photostereo.lights.unknown.verdict import FLAT_TILT, outline_tilt
 
-#: Photographs that are looked at, evenly chosen: a fifth of a second. More change the mean error by less than a degree.
+#: Number of photographs used, evenly chosen: a fifth of a second. More change the mean error by less than a degree.
 MOST = 24
-#: An estimate that expects to be off by more, in degrees, is no judge. Rendered solids have 2 to 6.
+#: An estimate with a larger expected error, in degrees, is not used. Rendered solids have 2 to 6.
 SURE = 8.0
-#: Directions that differ from the estimate by less agree with it, and by more do not. Of 14 rendered solids the right axes
+#: Directions that differ from the estimate by less than this agree with it. For 14 rendered solids the right axes
 #: differ by 1 to 12°, all others by 33° or more; nothing changes between 15 and 30.
 AGREES, DISAGREES = 15.0, 28.0
 
 
 @dataclass(frozen=True)
 class Opinion:
-    """What the estimate says about given directions."""
+    """Comparison of given directions with the estimate."""
 
     #: what the light file has in place of x, y and z, such as ``"x,-y,z"``; ``"x,y,z"`` if it is right
     axes: str
@@ -42,9 +42,9 @@ class Opinion:
 
 
 def judge_axes(images: NDArray[np.floating], lights: FloatArray, mask: BoolArray) -> Opinion | None:
-    """The axes in which directions (d, 3) agree with those estimated from photographs (d, H, W) or (d, H, W, 3).
+    """Return the axes in which directions (d, 3) agree with those estimated from photographs (d, H, W) or (d, H, W, 3).
 
-    None if the object is flat, the estimate is not sure, or no axes or several agree with it.
+    None if the object is flat, the estimate is uncertain, or no axes or several agree with it.
     """
     chosen = np.unique(np.linspace(0, len(lights) - 1, min(MOST, len(lights))).astype(int))
     if len(chosen) < LEAST_PHOTOGRAPHS:

@@ -1,15 +1,15 @@
-"""How strong each light is, from photographs of anything whose shading is not known: one number per photograph.
+"""Estimate the strength of each light from photographs of any object, whose shading is unknown: one number per photograph.
 
 A matte pixel with b = albedo · normal shows y_i = s_i l_i · b. With the unknown w_i = 1 / s_i, all pixels together
 
     minimize  Σ_y Σ_i v_yi (w_i y_i - l_i · b_y)²      subject to  Σ_y Σ_i v_yi (w_i y_i)² = 1
 
-over w and all b: a symmetric eigenvalue problem of the size of the number of photographs. Its smallest eigenvalue is the
+over w and all b: a symmetric eigenvalue problem whose size is the number of photographs. Its smallest eigenvalue is the
 share of the light that the directions cannot explain. The weights v are 0 in shadow and at white, and elsewhere those of a
 Cauchy distribution, so gloss counts little. On a relief, strengths and a tilt of the whole are nearly interchangeable;
-solving for all at once keeps them apart.
+solving for all at once separates them.
 
-Only ratios of strengths can be known.
+Only ratios of strengths can be determined.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from photostereo.runtime.matte_fits import FEWEST_LIT, LIT_NOISE, LIT_SHARE
 from photostereo.runtime.order import MAD_TO_SIGMA, known_medians
 
 _MOST_PIXELS = 3000
-#: Rounds of fit and weights. 10 in place of 15 changes strengths by 0.1 % (a glossy relief: 1 %).
-#: They end when no strength moves by more than SETTLED.
+#: Rounds of fit and weights. 10 instead of 15 change strengths by 0.1 % (a glossy relief: 1 %).
+#: They stop when no strength moves by more than SETTLED.
 ROUNDS, SETTLED = 15, 1e-4
-#: Turns between surface and lights at most, if a light of the room is among them.
+#: Maximum alternations between surface and lights if there is also room light.
 TURNS = 200
 #: Values at this share of the brightest and above may be clipped.
 WHITE = 0.98
-#: An entry says how strong its photograph is if the surface faces the light at this cosine or more.
+#: An entry is used to estimate the strength of its photograph if the cosine to the light is at least this.
 FACING = 0.3
 
 
 def sample_pixels(
     images: FloatArray, mask: BoolArray | None = None, *, most: int = _MOST_PIXELS, overexposed: bool = False
 ) -> FloatArray:
-    """Informative pixels (n, d): neither dark in every photograph nor white in one, evenly over the mask.
+    """Sample informative pixels (n, d) evenly over the mask: neither dark in every photograph nor white in one.
 
-    With ``overexposed`` pixels may be white in up to half of the photographs; those values are NaN.
+    With ``overexposed``, pixels may be white in up to half of the photographs; those values are NaN.
     """
     frame = images.shape[1:3]
     inside = np.ones(frame, dtype=bool) if mask is None else mask
@@ -54,7 +54,7 @@ def sample_pixels(
         return values
     top = float(values.max())
     brightest = values.max(axis=1)
-    least = 0.03 if overexposed else 0.2  # beside white parts the ground is more informative
+    least = 0.03 if overexposed else 0.2  # next to white parts the background is more informative
     good = brightest > max(least * float(np.percentile(brightest, 90)), 1e-12)
     if overexposed:
         values = np.where(values >= 0.98 * top, np.nan, values)
@@ -66,7 +66,7 @@ def sample_pixels(
 
 
 def unexplained_light(pixels: FloatArray, directions: FloatArray) -> tuple[float, FloatArray]:
-    """The share of the light in ``pixels`` (n, d) that no Lambertian surface under these directions explains, and
+    """Return the share of the light in ``pixels`` (n, d) that no Lambertian surface under these directions explains, and
     the best strengths.
 
     >>> rng = np.random.default_rng(0)
@@ -88,9 +88,9 @@ def unexplained_light(pixels: FloatArray, directions: FloatArray) -> tuple[float
 def fit_strengths(
     seen: FloatArray, lights: NDArray[Any], noise: FloatArray, *, equal: bool = False
 ) -> tuple[FloatArray, FloatArray, float]:
-    """From pixels (n, d) with these variances (n,) under ``lights`` (3, d) or (n, 3, d): strengths (d,), 1 for a typical
-    photograph, or all ``equal``; each by each pixel, (n, d), NaN if it says nothing; and the median misfit of a lit
-    entry, as a share of a pixel's brightness."""
+    """Fit strengths to pixels (n, d) with these variances (n,) under ``lights`` (3, d) or (n, 3, d). Return strengths (d,),
+    1 for a typical photograph, or all ``equal``; the estimate of each pixel (n, d), NaN if it has none; and the median
+    misfit of a lit entry, as a share of a pixel's brightness."""
     directions = np.asarray(lights, np.float64)
     floor = LIT_NOISE * np.sqrt(noise)[:, None] + LIT_SHARE * seen.max(axis=1, keepdims=True)
     lit = (seen > floor) & (seen < WHITE * seen.max())
@@ -124,9 +124,9 @@ def fit_strengths(
 
 
 def strengths_from_shading(pixels: FloatArray, directions: FloatArray) -> FloatArray:
-    """Strengths from pixels (n, d) of any matte object beside a light a that is always on: y_i = (s_i l_i + a) · b.
+    """Estimate strengths from pixels (n, d) of any matte object, with a light a that is always on: y_i = (s_i l_i + a) · b.
 
-    Alternates between b and (s, a); shadows and highlights are left out entry by entry.
+    Alternates between b and (s, a); entries in shadows and highlights are left out.
     """
     strengths = unexplained_light(pixels, directions)[1]
     pixels = pixels / np.linalg.norm(pixels, axis=1, keepdims=True)
@@ -136,7 +136,7 @@ def strengths_from_shading(pixels: FloatArray, directions: FloatArray) -> FloatA
         lights = strengths[:, None] * directions + room
         surface = weighted_least_squares(pixels, lights.T, weight)
         model = surface @ lights.T
-        # Dark entries are shadows if the model says dark too, or shadows that the model cannot know.
+        # Dark entries are shadows, whether the model predicts them or not (cast shadows).
         keep = model > 0.05 * model.max(axis=1, keepdims=True)
         keep &= pixels > 0.08 * pixels.max(axis=1, keepdims=True)
         miss = pixels - model
@@ -144,7 +144,7 @@ def strengths_from_shading(pixels: FloatArray, directions: FloatArray) -> FloatA
         weight = np.where(keep, np.clip(1 - (miss / (4.685 * scale)) ** 2, 0, 1) ** 2, 0.0)
         better, room = _lights_of(pixels, surface, weight, directions)
         moved = float(np.abs(np.log(better / strengths)).max())
-        # The alternation creeps along the valley of normals and strengths: overstep it.
+        # The alternation moves slowly along the valley of normals and strengths: take larger steps.
         strengths = _even(strengths * (better / strengths) ** 1.7)
         if moved < 1e-5:
             break
@@ -154,7 +154,7 @@ def strengths_from_shading(pixels: FloatArray, directions: FloatArray) -> FloatA
 def _lights_of(
     pixels: FloatArray, surface: FloatArray, weight: FloatArray, directions: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Strengths along the directions, and one vector that is in all photographs: light that is always on."""
+    """Return the strengths along the directions, and one vector common to all photographs: light that is always on."""
     moment = np.einsum("nd,ni,nj->dij", weight, surface, surface)
     right = np.einsum("nd,nd,ni->di", weight, pixels, surface)
     # Σ_i (s_i l_i + a)ᵀ M_i (s_i l_i + a) - 2 r_iᵀ (s_i l_i + a) is quadratic in (s, a); the s_i are eliminated.
@@ -170,7 +170,7 @@ def _lights_of(
 
 
 def _least(rest: FloatArray, squares: FloatArray) -> tuple[float, FloatArray]:
-    """The least share of the light that inverse strengths leave, and those, of root mean square 1 over what is seen."""
+    """Return the smallest share of unexplained light, and its inverse strengths with weighted root mean square 1."""
     from scipy.linalg import eigh
 
     least = 1e-9 * squares.sum() + 1e-30
@@ -184,12 +184,12 @@ def _least(rest: FloatArray, squares: FloatArray) -> tuple[float, FloatArray]:
 
 
 def _even(strengths: FloatArray) -> FloatArray:
-    """The strengths with geometric mean 1."""
+    """Return the strengths with geometric mean 1."""
     return np.asarray(strengths / np.exp(np.mean(np.log(strengths))))
 
 
 def equal_strengths_suffice(pixels: FloatArray, directions: FloatArray) -> bool:
-    """Whether lights of equal strength explain the pixels (n, d) nearly as well as the best strengths do."""
+    """Return whether lights of equal strength explain the pixels (n, d) nearly as well as the best strengths do."""
     unit = pixels / np.maximum(np.linalg.norm(pixels, axis=1, keepdims=True), 1e-12)
     left = without_matte(unit, directions.T)
     equal = float((left**2).sum() / max(float((unit**2).sum()), 1e-12))
@@ -197,10 +197,10 @@ def equal_strengths_suffice(pixels: FloatArray, directions: FloatArray) -> bool:
 
 
 def strengths_from_flat(pixels: FloatArray, directions: FloatArray) -> FloatArray:
-    """Strengths from pixels (n, d) of something flat that faces the camera, such as a relief or the table.
+    """Estimate strengths from pixels (n, d) of a flat object that faces the camera, such as a relief or the table.
 
-    If all normals are alike, a light's strength and its cosine cannot be separated; that the flat thing
-    faces the camera settles it. Values that are NaN are left out.
+    If all normals are the same, a light's strength and its cosine cannot be separated; this assumes that
+    the surface faces the camera. NaN values are left out.
 
     >>> lights = np.array([[0.6, 0, 0.8], [0, 0.8, 0.6], [0, 0, 1.0]])
     >>> found = strengths_from_flat(np.array([[0.2], [0.7]]) * lights[:, 2] * [1.0, 2.0, 0.5], lights)
@@ -209,7 +209,7 @@ def strengths_from_flat(pixels: FloatArray, directions: FloatArray) -> FloatArra
     """
     logs = np.log(np.maximum(pixels, 1e-12))
     level = np.zeros(len(directions))
-    for _ in range(60):  # what is missing (NaN) in some photographs is compared in the others
+    for _ in range(60):  # pixels missing (NaN) in some photographs are compared in the others
         before, level = level, known_medians(logs - known_medians((logs - level).T)[:, None])
         if float(np.ptp(level - before)) < 1e-6:
             break
@@ -218,9 +218,9 @@ def strengths_from_flat(pixels: FloatArray, directions: FloatArray) -> FloatArra
 
 
 def strengths_from_card(images: FloatArray, directions: FloatArray, box: Sequence[int]) -> FloatArray:
-    """Strengths from a matte gray card that faces the camera: brightness over the cosine of the light's angle.
+    """Estimate strengths from a matte gray card that faces the camera: brightness over the cosine of the light's angle.
 
-    ``box`` is (left, top, right, bottom) in pixels, the last two not included.
+    ``box`` is (left, top, right, bottom) in pixels, the last two exclusive.
 
     >>> images = np.stack([np.full((8, 8), 0.8 * 0.5), np.full((8, 8), 0.6 * 1.0)])
     >>> found = strengths_from_card(images, np.array([[0.6, 0, 0.8], [0.8, 0, 0.6]]), (2, 2, 6, 6))

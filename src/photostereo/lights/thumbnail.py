@@ -1,4 +1,4 @@
-"""A capture shrunk to a few thousand pixels, and what a matte surface makes of it: enough to check lights by."""
+"""Shrink a capture to a few thousand pixels and fit a matte surface to it: enough to check lights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from photostereo.runtime.illumination import weighted_least_squares
 
 #: Pixels along the longer side of the object.
 SIDE = 64
-#: A pixel whose brightness is below this share of the usual is not informative.
+#: A pixel whose brightness is below this share of the typical one is not informative.
 DIM = 0.05
 
 
@@ -26,11 +26,11 @@ class Thumbnail:
 
     @property
     def values(self) -> FloatArray:
-        """(d, N) brightness of the cells in the mask."""
+        """Brightness (d, N) of the cells in the mask."""
         return self.images[:, self.mask]
 
     def on_grid(self, vectors: FloatArray) -> FloatArray:
-        """(N, 3) vectors of the mask cells as (3, h, w), zero outside."""
+        """Return vectors (N, 3) of the mask cells as (3, h, w), zero outside."""
         grid = np.zeros((3, *self.mask.shape))
         grid[:, self.mask] = vectors.T
         return grid
@@ -39,7 +39,7 @@ class Thumbnail:
 def shrink(images: NDArray[np.floating], mask: BoolArray, side: int = SIDE) -> Thumbnail:
     """Average a stack (d, H, W) or (d, H, W, 3) over cells, so that the mask's longer side has ``side`` of them.
 
-    Large photographs are sampled first (three pixels along a cell's side): what counts is the shading.
+    Large photographs are sampled first (three pixels along a cell's side): only the shading matters.
 
     >>> mask = np.zeros((40, 60), dtype=bool); mask[10:30, 20:50] = True
     >>> small = shrink(np.full((3, 40, 60), 0.5, dtype=np.float32), mask, side=15)
@@ -66,10 +66,10 @@ def shrink(images: NDArray[np.floating], mask: BoolArray, side: int = SIDE) -> T
 def matte_fit(
     values: FloatArray, lights: FloatArray, *, top: float = 0.9, bottom: float = 0.12
 ) -> tuple[FloatArray, FloatArray]:
-    """Scaled normals (N, 3) of a matte surface from the middle of each pixel's brightnesses, and its misfit (N,).
+    """Fit a matte surface to the middle range of each pixel's values; return scaled normals (N, 3) and the misfit (N,).
 
-    What is brighter than the pixel's ``top`` quantile may be a highlight, what is darker than ``bottom`` of that a
-    shadow; both are left out. The misfit is the share of the variation over the photographs that is unexplained.
+    Values above the pixel's ``top`` quantile may be highlights, and values below ``bottom`` of that shadows; both
+    are left out. The misfit is the share of the variation over the photographs that is unexplained.
 
     >>> lights = np.array([[0, 0, 1], [0.6, 0, 0.8], [0, 0.6, 0.8], [-0.6, 0, 0.8], [0, -0.6, 0.8]])
     >>> normals, misfit = matte_fit(lights @ np.array([[0.0], [0.6], [0.8]]), lights, top=1.0)
@@ -90,6 +90,6 @@ def matte_fit(
 
 
 def bright_enough(values: FloatArray) -> BoolArray:
-    """(N,) which pixels are bright enough to be informative; negative values are no light."""
+    """Return which pixels (N,) are bright enough to be informative; negative values count as no light."""
     size = np.linalg.norm(np.maximum(values, 0), axis=0)
     return np.asarray((size > DIM * np.percentile(size, 95)) & (size > 0))

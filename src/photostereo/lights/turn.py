@@ -1,4 +1,4 @@
-r"""Whether all lights are turned together, from the normals that they gave.
+r"""Detect a common rotation of all lights from the estimated normals.
 
 If the lights are turned by a small rotation :math:`\omega`, so are all normals, and no single pixel shows it. But the
 slopes p and q of a surface (its derivatives along x and y) have no curl, and those of a turned one do:
@@ -8,8 +8,8 @@ slopes p and q of a surface (its derivatives along x and y) have no curl, and th
 to first order, and exactly with its tangent for a turn about z alone. Least absolute deviations over the pixels give the
 three angles, robust to edges and shadows. The surface must be curved; a plane shows nothing.
 
-On a gentle relief these effects are small, and noise has a curl, too. A true turn is the same in every part of the picture;
-what noise imitates is not, and undoing it leaves the curl.
+On a gentle relief these effects are small, and noise also has a curl. A true rotation is the same in every part of the
+picture; an apparent one from noise is not, and undoing it does not remove the curl.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray
 
-#: Normals that face the camera less than this say little about slopes.
+#: Normals that face the camera less than this give little information on slopes.
 FACING = 0.3
-#: Pixels that are used, evenly spread, at most twice as many; a tenth changes the angles of good captures by 0.3°.
+#: Number of evenly spread pixels used, at most twice as many; a tenth changes the angles of good captures by 0.3°.
 SAMPLE = 20_000
-#: Pixels across the squares whose mean normals are used: the surest scale that the next confirms counts. On a relief
+#: Pixels across the squares whose mean normals are used: the most certain scale confirmed by the next is used. On a relief
 #: whose normals are 0.8° off, noise imitates a turn of 8° at one pixel and of 3° at 4; detail finer than a square
 #: imitates 0.4° at 4 pixels, 1.3° at 8.
 SCALES = (1, 2, 4, 8)
@@ -35,18 +35,18 @@ SCALES = (1, 2, 4, 8)
 SQUARES = 500
 #: Parts of the picture, each of which is left out once to estimate the standard error of a turn.
 PARTS = 4
-#: Standard errors below which a turn may be chance. That relief shows 1.4, and 4.6 with
+#: A turn of fewer standard errors may be chance. That relief shows 1.4, and 4.6 with
 #: its lights turned by 10°.
 SURE = 2.0
-#: Fewer pixels of a part show nothing.
+#: Minimum number of pixels in a part.
 LEAST_PIXELS = 100
-#: Rounds of reweighting at most, the step in radians at which they end, and the share of a typical curl below which
-#: deviations count alike.
+#: Maximum rounds of reweighting, the step in radians at which they stop, and the share of a typical curl below which
+#: deviations count equally.
 ROUNDS, SETTLED, ALIKE = 30, 1e-5, 1e-3
 
 
 def turn_of_lights(normals: NDArray[Any], mask: BoolArray) -> NDArray[np.float64]:
-    """The rotation of all lights, in degrees about x (right), y (up) and z (towards the camera); 0 if it may be chance.
+    """Estimate the rotation of all lights, in degrees about x (right), y (up) and z (toward the camera); 0 if not certain.
 
     >>> import photostereo as ps
     >>> scene = ps.render_scene("sphere", size=48)
@@ -58,7 +58,7 @@ def turn_of_lights(normals: NDArray[Any], mask: BoolArray) -> NDArray[np.float64
     found = [_with_error(*pair) for pair in scaled]
     surest, least, where = np.zeros(3), np.inf, scaled[0]
     for ((turn, error), (coarser, its_error)), pair in zip(pairwise(found), scaled, strict=False):
-        apart = float(np.sum((turn - coarser) ** 2)) - its_error**2  # more than chance is the effect of noise
+        apart = float(np.sum((turn - coarser) ** 2)) - its_error**2  # beyond chance, it is due to noise
         if (total := float(np.sqrt(error**2 + max(0.0, apart)))) < least:
             surest, least, where = turn, total, pair
     if np.linalg.norm(surest) <= SURE * least:
@@ -69,8 +69,8 @@ def turn_of_lights(normals: NDArray[Any], mask: BoolArray) -> NDArray[np.float64
 
 
 def coarse_curl(normals: NDArray[Any], mask: BoolArray) -> float:
-    """Of the variation of slopes between :data:`SQUARES` squares, the share that belongs to no surface: because of detail
-    finer than a square, edges in depth, and errors. NaN of a plane, or of too few pixels.
+    """Return the share of the slope variation between :data:`SQUARES` squares that fits no surface, because of detail
+    finer than a square, edges in depth, and errors. NaN for a plane, or for too few pixels.
 
     >>> import photostereo as ps
     >>> sphere, relief = (ps.render_scene(name, size=64) for name in ("sphere", "relief"))
@@ -83,7 +83,7 @@ def coarse_curl(normals: NDArray[Any], mask: BoolArray) -> float:
 
 
 def _share_of_curl(normals: NDArray[Any], mask: BoolArray, turn: NDArray[np.float64]) -> float:
-    """Of the variation of the slopes of turned normals, the share that belongs to no surface."""
+    """Return the share of the slope variation of turned normals that fits no surface."""
     places = _places(normals, mask)
     rows, columns = (part[(normals[places] @ turn[2]) > FACING] for part in places)
     curl, _, varies = _curl(normals, rows, columns, turn)
@@ -92,7 +92,7 @@ def _share_of_curl(normals: NDArray[Any], mask: BoolArray, turn: NDArray[np.floa
 
 
 def _with_error(normals: NDArray[Any], mask: BoolArray) -> tuple[NDArray[np.float64], float]:
-    """The rotation as these normals show it, and its standard error; infinite if there are too few pixels."""
+    """Return the rotation estimated from these normals, and its standard error; infinite if there are too few pixels."""
     rows, columns = _places(normals, mask)
     if len(rows) < PARTS * LEAST_PIXELS:
         return np.zeros(3), np.inf
@@ -106,7 +106,7 @@ def _with_error(normals: NDArray[Any], mask: BoolArray) -> tuple[NDArray[np.floa
 
 
 def _places(normals: NDArray[Any], mask: BoolArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rows and columns of the pixels that are used: they and their neighbors face the camera."""
+    """Return rows and columns of the pixels used: they and their neighbors face the camera."""
     usable = mask & (normals[..., 2] > FACING)
     whole = usable[1:-1, 1:-1] & usable[1:-1, 2:] & usable[1:-1, :-2] & usable[2:, 1:-1] & usable[:-2, 1:-1]
     rows, columns = np.nonzero(whole)
@@ -115,7 +115,7 @@ def _places(normals: NDArray[Any], mask: BoolArray) -> tuple[NDArray[np.intp], N
 
 
 def _coarse(normals: NDArray[Any], mask: BoolArray, scale: int) -> tuple[NDArray[Any], BoolArray]:
-    """Mean normals of squares that are wholly in the mask."""
+    """Return mean normals of squares that lie entirely in the mask."""
     if scale == 1:
         return normals, mask
     height, width = (side // scale for side in mask.shape)
@@ -136,8 +136,8 @@ def _curl(
     columns: NDArray[np.intp],
     turn: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Of (turned) normals at pixels: the curl of their slopes (n,), how much a turn about each axis adds to it (n, 3), and
-    how much the slopes vary (n,)."""
+    """Return, for (turned) normals at pixels, the curl of their slopes (n,), the effect of a turn about each axis on it
+    (n, 3), and the variation of the slopes (n,)."""
 
     def slopes(down: int, right: int) -> NDArray[np.float64]:
         chosen = np.asarray(normals[rows + down, columns + right], dtype=np.float64)
@@ -154,13 +154,13 @@ def _curl(
 
 
 def _turn(curl: NDArray[np.float64], effects: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The rotation that leaves the least absolute curl."""
+    """Return the rotation that minimizes the absolute curl."""
     least = ALIKE * float(np.median(np.abs(curl))) + 1e-9
     weight, angles = np.ones(len(curl)), np.zeros(3)
     for _ in range(ROUNDS):
         weighted = effects * weight[:, None]
         normal = effects.T @ weighted
-        normal += (1e-9 * np.trace(normal) + 1e-30) * np.eye(3)  # of a plane nothing is known
+        normal += (1e-9 * np.trace(normal) + 1e-30) * np.eye(3)  # a plane gives no information
         step = np.linalg.solve(normal, weighted.T @ (curl - effects @ angles))
         angles += step
         if np.abs(step).max() < SETTLED:

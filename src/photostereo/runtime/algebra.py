@@ -1,6 +1,6 @@
-"""The 3 × 3 algebra that the models share: symmetric systems, one per pixel, given by their six entries.
+"""3 × 3 algebra shared by the models: symmetric systems, one per pixel, given by their six entries.
 
-Only arithmetic operators are used, so NumPy arrays and torch tensors of any shape serve alike; the steps that a descent
+Only arithmetic operators are used, so both NumPy arrays and torch tensors of any shape work; the steps that a descent
 repeats are one launch each on a GPU (``pixelwise.cu``), and compiled loops elsewhere (``algebra_kernels``).
 """
 
@@ -17,20 +17,20 @@ from photostereo.runtime.cuda_kernels import are_doubles, launch_per_pixel
 
 
 def mean_symmetric_3x3(entries: Array) -> NDArray[Any]:
-    """The 3 × 3 mean, a NumPy array, of N symmetric matrices given as (N, 6): xx, xy, xz, yy, yz, zz."""
+    """Return the 3 × 3 mean, a NumPy array, of N symmetric matrices given as (N, 6): xx, xy, xz, yy, yz, zz."""
     xx, xy, xz, yy, yz, zz = to_numpy(entries.mean(0))
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def symmetric_entries(matrix: Array) -> Array:
-    """The six entries xx, xy, xz, yy, yz, zz of symmetric matrices (..., 3, 3)."""
+    """Return the six entries xx, xy, xz, yy, yz, zz of symmetric matrices (..., 3, 3)."""
     return matrix[..., [0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2]]
 
 
 def solve_symmetric_3x3(
     xx: Array, xy: Array, xz: Array, yy: Array, yz: Array, zz: Array, right: tuple[Array, Array, Array]
 ) -> tuple[Array, Array, Array]:
-    """Solve one symmetric positive definite 3 × 3 system per pixel by an LDLᵀ factorisation."""
+    """Solve one symmetric positive definite 3 × 3 system per pixel by an LDLᵀ factorization."""
     b0, b1, b2 = right
     l10, l20 = xy / xx, xz / xx
     d1 = yy - l10 * xy
@@ -46,7 +46,7 @@ def solve_symmetric_3x3(
 
 
 def inverse_symmetric_3x3(entries: Array, ridge: float = 0.0) -> tuple[Array, ...]:
-    """The six entries of (A + ridge I)⁻¹ of each pixel by cofactors: entries (..., 6) xx, xy, xz, yy, yz, zz."""
+    """Return the six entries of (A + ridge I)⁻¹ per pixel, by cofactors: entries (..., 6) xx, xy, xz, yy, yz, zz."""
     xx, yy, zz = (entries[..., k] + ridge for k in (0, 3, 5))
     xy, xz, yz = (entries[..., k] for k in (1, 2, 4))
     cxx, cxy, cxz = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
@@ -56,7 +56,7 @@ def inverse_symmetric_3x3(entries: Array, ridge: float = 0.0) -> tuple[Array, ..
 
 
 def solve_shifted_3x3(entries: Array, weight: Array, right: Array) -> Array:
-    """n of ``(H + w I) n = b``, one system per pixel: entries (..., 6) xx, xy, xz, yy, yz, zz; w (...); b (..., 3)."""
+    """Solve ``(H + w I) n = b``, one system per pixel: entries (..., 6) xx, xy, xz, yy, yz, zz; w (...); b (..., 3)."""
     if are_doubles(right, entries, weight):
         counts = prod(entries.shape[:-1]), prod(weight.shape)
         return launch_per_pixel("solve_shifted", right, (entries, weight, right), right.shape, *counts)
@@ -73,7 +73,7 @@ def solve_shifted_3x3(entries: Array, weight: Array, right: Array) -> Array:
 
 
 def quadratic_form(entries: Array, n: Array) -> Array:
-    """nᵀH n of each pixel: entries (..., 6), n (..., 3)."""
+    """Return nᵀH n of each pixel: entries (..., 6), n (..., 3)."""
     if are_doubles(n, entries):
         return launch_per_pixel("quadratic_form", n, (entries, n), n.shape[:-1], prod(entries.shape[:-1]))
     x, y, z = n[..., 0], n[..., 1], n[..., 2]
@@ -82,7 +82,7 @@ def quadratic_form(entries: Array, n: Array) -> Array:
 
 
 def quadratic_cost(entries: Array, linear: Array, constant: Array, n: Array) -> Array:
-    """nᵀH n − 2 hᵀn + κ of each pixel: entries (..., 6), linear (..., 3), constant (...), n (..., 3).
+    """Return nᵀH n − 2 hᵀn + κ of each pixel: entries (..., 6), linear (..., 3), constant (...), n (..., 3).
 
     >>> import numpy as np
     >>> quadratic_cost(np.array([[1.0, 0.5, 0, 3, 0, 4]]), np.ones((1, 3)), np.ones(1), np.ones((1, 3)))
@@ -98,7 +98,7 @@ def quadratic_cost(entries: Array, linear: Array, constant: Array, n: Array) -> 
 
 
 def _for_loops(first: Array, *others: Array) -> bool:
-    """Whether these are NumPy arrays of one problem, each with a row for every pixel."""
+    """Return whether these are NumPy arrays of one problem, each with a row for every pixel."""
     if is_tensor(first) or first.ndim != 2:
         return False
     return all(one.shape[:1] == first.shape[:1] and one.dtype == np.float64 for one in (first, *others))

@@ -1,7 +1,7 @@
-"""The small algebra of the compiled kernels, a pixel at a time; that of 3 × 3 is inlined, so that it costs no call.
+"""Small algebra for the compiled kernels, one pixel at a time; 3 × 3 functions are inlined to avoid calls.
 
-A symmetric matrix is its six entries xx, xy, xz, yy, yz, zz, as in :mod:`.algebra`, whose functions for whole arrays
-are the readable forms of these, and call the two loops at the end.
+A symmetric matrix is given by its six entries xx, xy, xz, yy, yz, zz, as in :mod:`.algebra`. The functions there are the
+readable versions of these for whole arrays, and call the two loops at the end.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import numpy as np
 
 from photostereo.runtime.loops import njit, shared
 
-#: What the compiler may do to a sum: re-associate and contract it, so that it becomes vector instructions. Infinities and
-#: NaN keep their meaning, and the result is the same on every run of one machine.
+#: The compiler may re-associate and contract sums, to use vector instructions. Infinities and NaN keep their meaning,
+#: and the result is the same on every run on one machine.
 SUMS = {"reassoc", "contract", "nsz"}
 
 
 @njit(cache=True, fastmath=SUMS)
 def dot(a, b):  # type: ignore[no-untyped-def]
-    """The inner product, in double precision."""
+    """Return the inner product, in double precision."""
     total = 0.0
     for j in range(a.size):
         total += a[j] * b[j]
@@ -26,7 +26,7 @@ def dot(a, b):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, inline="always")
 def inverse_3x3(xx, xy, xz, yy, yz, zz):  # type: ignore[no-untyped-def]
-    """Inverse of a positive definite matrix by its Cholesky factor."""
+    """Invert a positive definite matrix by its Cholesky factor."""
     g00 = 1.0 / np.sqrt(xx)
     l10 = xy * g00
     l20 = xz * g00
@@ -49,7 +49,7 @@ def inverse_3x3(xx, xy, xz, yy, yz, zz):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, inline="always")
 def inverse_by_cofactors(xx, xy, xz, yy, yz, zz):  # type: ignore[no-untyped-def]
-    """The same with one division instead of three divisions and three roots that wait for each other."""
+    """Do the same with one division instead of three divisions and three roots that depend on each other."""
     c00, c01, c02 = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
     g = 1.0 / (xx * c00 + xy * c01 + xz * c02)
     return (
@@ -64,19 +64,19 @@ def inverse_by_cofactors(xx, xy, xz, yy, yz, zz):  # type: ignore[no-untyped-def
 
 @njit(cache=True, inline="always")
 def times_3x3(xx, xy, xz, yy, yz, zz, x, y, z):  # type: ignore[no-untyped-def]
-    """The matrix times a vector."""
+    """Return the matrix times a vector."""
     return xx * x + xy * y + xz * z, xy * x + yy * y + yz * z, xz * x + yz * y + zz * z
 
 
 @njit(cache=True, inline="always")
 def quadratic_3x3(xx, xy, xz, yy, yz, zz, x, y, z):  # type: ignore[no-untyped-def]
-    """vᵀH v; readable as ``runtime.algebra.quadratic_form``."""
+    """Return vᵀH v; readable version: ``runtime.algebra.quadratic_form``."""
     return xx * x * x + yy * y * y + zz * z * z + 2.0 * (xy * x * y + xz * x * z + yz * y * z)
 
 
 @njit(cache=True, inline="always")
 def solve_3x3(xx, xy, xz, yy, yz, zz, b0, b1, b2):  # type: ignore[no-untyped-def]
-    """Solve a positive definite system by LDLᵀ; readable as ``runtime.algebra.solve_symmetric_3x3``."""
+    """Solve a positive definite system by LDLᵀ; readable version: ``runtime.algebra.solve_symmetric_3x3``."""
     l10 = xy / xx
     l20 = xz / xx
     d1 = yy - l10 * xy
@@ -90,7 +90,7 @@ def solve_3x3(xx, xy, xz, yy, yz, zz, b0, b1, b2):  # type: ignore[no-untyped-de
 
 @njit(cache=True, fastmath={*SUMS, "nnan"})
 def value_range(values):  # type: ignore[no-untyped-def]
-    """The least and the largest of the intensities of a pixel, which are numbers."""
+    """Return the smallest and largest intensity of a pixel; none may be NaN."""
     low, high = values[0], values[0]
     for value in values:
         low, high = min(low, value), max(high, value)
@@ -99,7 +99,7 @@ def value_range(values):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def invert_if_regular(entries, out):  # type: ignore[no-untyped-def]
-    """Fill ``out`` (3 × 3) with the inverse of six entries, by cofactors; False where they are nearly singular."""
+    """Fill ``out`` (3 × 3) with the inverse of six entries, by cofactors; return False if they are nearly singular."""
     xx, xy, xz, yy, yz, zz = entries[0], entries[1], entries[2], entries[3], entries[4], entries[5]
     c00 = yy * zz - yz * yz
     c01 = xz * yz - xy * zz
@@ -129,7 +129,7 @@ def solve_each(first, last, hessian, shift, right, out):  # type: ignore[no-unty
 
 @shared(of="normals")
 def cost_each(first, last, hessian, linear, constant, normals, out):  # type: ignore[no-untyped-def]
-    """nᵀH n − 2 hᵀn + κ of every pixel; summed outside, so that the sum does not depend on the threads."""
+    """Compute nᵀH n − 2 hᵀn + κ of every pixel; summed outside, so that the sum does not depend on the threads."""
     for i in range(first, last):
         x, y, z = normals[i, 0], normals[i, 1], normals[i, 2]
         H = hessian[i]

@@ -1,7 +1,7 @@
-"""Arrays of either kind: NumPy's on the CPU, torch's on a GPU.
+"""Arrays of either kind: NumPy on the CPU, torch on a GPU.
 
 Models and priors are written once, in operators that both kinds share (``+ * @``, slices, ``sum``, ``stack``,
-``where``). Only the kernels exist once per kind. This module has what is left: which kind an array is, and conversions.
+``where``). Only the kernels exist once per kind. This module detects the kind of an array and converts between them.
 torch (the ``gpu`` extra) is imported only for a device other than ``cpu``.
 """
 
@@ -23,26 +23,26 @@ from photostereo.core.errors import ParameterError, did_you_mean, require_extra
 if TYPE_CHECKING:
     import torch
 
-#: A NumPy array or a torch tensor; in quotes, since torch may not be there.
+#: A NumPy array or a torch tensor; quoted because torch may not be installed.
 Array: TypeAlias = "NDArray[Any] | torch.Tensor"
 
-#: The first GPUs whose threads can wait for each other (Volta, 2017).
+#: First GPUs whose threads can wait for each other (Volta, 2017).
 OLDEST_CAPABILITY = 7
-#: Bytes that are staged for a GPU at most: such memory is not swapped out.
+#: Maximum bytes of a staging array for a GPU: such memory cannot be swapped out.
 LARGEST_STAGING = 1 << 30
-#: Bytes up to which a copy to a GPU goes through such memory.
+#: Maximum bytes of a copy to a GPU that goes through such memory.
 SMALL_UPLOAD = 1 << 20
-#: What a user can choose; ``torch-cpu`` runs the GPU's code path without a GPU, for tests.
+#: Devices that users can choose; ``torch-cpu`` runs the GPU code path without a GPU, for tests.
 DEVICES = ("cpu", "cuda", "torch-cpu")
 
 
 def is_tensor(array: Array) -> TypeGuard[torch.Tensor]:
-    """Whether this is a torch tensor; does not import torch."""
+    """Return whether this is a torch tensor; does not import torch."""
     return type(array).__module__.partition(".")[0] == "torch"
 
 
 def namespace(array: Array) -> Any:
-    """The module with the functions for this kind of array: numpy or torch."""
+    """Return the module with the functions for this kind of array: numpy or torch."""
     if is_tensor(array):
         import torch
 
@@ -51,12 +51,12 @@ def namespace(array: Array) -> Any:
 
 
 def to_numpy(array: Array) -> NDArray[Any]:
-    """The array in the computer's own memory; waits for a GPU to finish it."""
+    """Return the array in main memory; waits until a GPU has computed it."""
     return np.asarray(array.detach().cpu().numpy() if is_tensor(array) else array)
 
 
 def like(values: Array, reference: Array) -> Array:
-    """NumPy values as an array of the reference's kind, on its device, in their own precision."""
+    """Return NumPy values as an array of the reference's kind, on its device, in their own precision."""
     if not is_tensor(reference) or is_tensor(values):
         return values
     import torch
@@ -65,26 +65,26 @@ def like(values: Array, reference: Array) -> Array:
 
 
 def cast(array: Array, dtype: str) -> Array:
-    """The array in another precision, ``"float32"`` or ``"float64"``; itself if it has it already."""
+    """Return the array in the precision ``"float32"`` or ``"float64"``, without a copy if it already has it."""
     if is_tensor(array):
         return array.to(getattr(namespace(array), dtype))
     return np.asarray(array).astype(dtype, copy=False)
 
 
 def contiguous(array: Array) -> Array:
-    """The array with its values one after another in memory; itself if they are."""
+    """Return the array contiguous in memory, without a copy if it already is."""
     return array.contiguous() if is_tensor(array) else np.ascontiguousarray(array)
 
 
 def zeros(shape: tuple[int, ...], reference: Array, dtype: str = "float64") -> Array:
-    """A new array of zeros of the same kind and on the same device; NumPy's take their memory when they are first used."""
+    """Return zeros of the reference's kind, on its device; NumPy allocates their memory on first use."""
     if is_tensor(reference):
         return reference.new_zeros(shape, dtype=getattr(namespace(reference), dtype))
     return np.zeros(shape, dtype)
 
 
 def empty(shape: tuple[int, ...], reference: Array, dtype: str = "float64") -> Array:
-    """An uninitialized array of the reference's kind, on its device."""
+    """Return an uninitialized array of the reference's kind, on its device."""
     if is_tensor(reference):
         return reference.new_empty(shape, dtype=getattr(namespace(reference), dtype))
     return np.empty(shape, dtype=dtype)
@@ -92,7 +92,7 @@ def empty(shape: tuple[int, ...], reference: Array, dtype: str = "float64") -> A
 
 @dataclass(frozen=True)
 class Device:
-    """Where arrays live; see :func:`find_device`."""
+    """Device that stores arrays and computes with them; see :func:`find_device`."""
 
     name: str  #: as the user gave it
     torch_name: str = ""  #: torch's name of it; empty for NumPy on the CPU
@@ -102,7 +102,7 @@ class Device:
         return bool(self.torch_name)
 
     def facts(self) -> dict[str, str]:
-        """What computed a result, beyond the versions that every result carries: torch and the GPU."""
+        """Return the torch version and the GPU, to add to the versions that every result contains."""
         if not self.uses_torch:
             return {}
         import torch
@@ -111,19 +111,19 @@ class Device:
         return {"torch": torch.__version__, **gpu}
 
     def put(self, array: NDArray[Any]) -> Array:
-        """A NumPy array on this device: itself on the CPU, a tensor elsewhere."""
+        """Return a NumPy array on this device: unchanged on the CPU, a tensor elsewhere."""
         if not self.uses_torch:
             return array
         import torch
 
-        # A copy if the array is read-only, which torch cannot express.
+        # Copy a read-only array, which torch cannot represent.
         source = array if array.flags.writeable or self.torch_name != "cpu" else array.copy()
         return _upload(_quiet_tensor(torch, source), torch.device(self.torch_name))
 
     def staging(self, shape: tuple[int, ...]) -> tuple[NDArray[np.float32], Callable[[], Array]]:
-        """An uninitialized array of the computer, and what puts it on this device once it is filled.
+        """Return an uninitialized array in main memory, and a function that moves it to this device once it is filled.
 
-        For a GPU it lies in memory that the GPU reads by itself, several times faster; torch keeps it for the next one.
+        For a GPU it is in pinned memory, which the GPU reads several times faster; torch reuses it for the next one.
         """
         if not self.uses_torch:
             array = np.empty(shape, np.float32)
@@ -135,12 +135,12 @@ class Device:
         return tensor.numpy(), lambda: tensor.to(self.torch_name, non_blocking=on_gpu)
 
 
-#: NumPy arrays in the computer's own memory.
+#: NumPy arrays in main memory.
 CPU = Device("cpu")
 
 
 def find_device(name: str) -> Device:
-    """The device of that name, or an error that says what is missing.
+    """Return the device of that name, or raise an error that names what is missing.
 
     ``"cpu"``; ``"cuda"`` or ``"cuda:1"`` for an NVIDIA GPU; ``"torch-cpu"`` to run the torch code on the CPU.
     """
@@ -173,7 +173,7 @@ def find_device(name: str) -> Device:
 
 @contextmanager
 def matmul_precision(name: str) -> Iterator[None]:
-    """torch's precision of float32 matrix products, ``"highest"`` or ``"high"`` (TF32), and back again.
+    """Set torch's precision of float32 matrix products, ``"highest"`` or ``"high"`` (TF32), and restore it afterwards.
 
     Does nothing if torch is not loaded.
     """
@@ -185,7 +185,7 @@ def matmul_precision(name: str) -> Iterator[None]:
     by_library = [library.fp32_precision for library in libraries]
     try:
         before = torch.get_float32_matmul_precision()
-    except RuntimeError:  # torch has no answer if the libraries' own were set
+    except RuntimeError:  # torch cannot report it if the libraries' own were set
         before = name
     torch.set_float32_matmul_precision(name)
     try:
@@ -197,12 +197,12 @@ def matmul_precision(name: str) -> Iterator[None]:
 
 
 def _precision_of_libraries(torch: Any) -> list[Any]:
-    """Where newer versions of torch have a precision of their own for each library; it is set along with that of all."""
+    """Return the per-library precision settings of newer torch versions, which are set along with the global one."""
     products = (getattr(getattr(torch.backends, name, None), "matmul", None) for name in ("cuda", "mkldnn"))
     return [product for product in products if hasattr(product, "fp32_precision")]
 
 
-#: Decorates a function whose products are exact to float32, whatever the program around it has chosen.
+#: Decorates a function whose products need full float32 precision, regardless of the program's own setting.
 in_full_precision = matmul_precision("highest")
 
 
@@ -216,14 +216,14 @@ def _memory_in_words() -> Iterator[None]:
         raise ParameterError(code="gpu-memory") from None
 
 
-#: Decorates a function so that a GPU's memory that is too small is an error with a remedy.
+#: Decorates a function so that running out of GPU memory raises an error with a remedy.
 memory_in_words = _memory_in_words()
 
 
 def _upload(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """A tensor on a device, without waiting for the work that is queued there.
+    """Copy a tensor to a device without waiting for the work queued there.
 
-    Only from pinned memory, which torch keeps until it is read: ordinary memory could have changed by then.
+    This needs pinned memory, which torch keeps until it is read: ordinary memory could have changed by then.
     """
     if device.type != "cuda" or not 0 < tensor.nbytes <= SMALL_UPLOAD:
         return tensor.to(device)
@@ -231,7 +231,7 @@ def _upload(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 
 def _quiet_tensor(torch: Any, array: NDArray[Any]) -> Any:
-    """A tensor over the array's memory, without torch's warning about read-only arrays."""
+    """Return a tensor that shares the array's memory, without torch's warning about read-only arrays."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return torch.from_numpy(np.ascontiguousarray(array))

@@ -1,7 +1,7 @@
-"""A message when loops are compiled.
+"""Show a message when loops are compiled.
 
-The first run in a new environment compiles the loops that it needs; Numba keeps them on disk, and later runs load them
-without a message. This module does not import Numba, which :mod:`photostereo.runtime.loops` does.
+The first run in a new environment compiles the loops that it needs; Numba caches them on disk, and later runs load them
+without a message. This module does not import Numba; :mod:`photostereo.runtime.loops` does.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _say: Callable[[str], None] | None = None
 
 @contextmanager
 def announcing(say: Callable[[str], None]) -> Iterator[None]:
-    """Inside, ``say`` is called with a line when something is compiled for the first time.
+    """Within the block, call ``say`` with a message when something is compiled for the first time.
 
     >>> with announcing(print):
     ...     begun()
@@ -32,7 +32,7 @@ def announcing(say: Callable[[str], None]) -> Iterator[None]:
 
 
 def begun() -> None:
-    """A compilation begins."""
+    """Report that a compilation begins."""
     global _say
     say, _say = _say, None
     if say is not None:

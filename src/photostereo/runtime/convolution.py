@@ -1,4 +1,4 @@
-"""Convolutions of small networks in NumPy. Pictures are (count, height, width, channels)."""
+"""Convolutions for small networks in NumPy. Pictures are (count, height, width, channels)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Float32 = NDArray[np.float32]
 
 
 def convolve(w: Mapping[str, Float32], name: str, x: Float32, stride: int = 1) -> Float32:
-    """A 3 × 3 convolution with a border of zeros, as one matrix product; ``w`` holds torch's weight and bias.
+    """Compute a zero-padded 3 × 3 convolution as one matrix product; ``w`` holds torch's weight and bias.
 
     >>> w = {"c.weight": np.ones((1, 1, 3, 3), np.float32), "c.bias": np.zeros(1, np.float32)}
     >>> convolve(w, "c", np.ones((1, 3, 3, 1), np.float32))[0, :, :, 0].tolist()
@@ -36,10 +36,10 @@ def convolve(w: Mapping[str, Float32], name: str, x: Float32, stride: int = 1) -
 
 
 def relu(x: Float32) -> Float32:
-    """max(x, 0), in place."""
+    """Compute max(x, 0) in place."""
     return np.maximum(x, 0, out=x)
 
 
 def twice(x: Float32) -> Float32:
-    """Every pixel as 2 × 2 of it."""
+    """Repeat every pixel as a block of 2 × 2."""
     return x.repeat(2, axis=1).repeat(2, axis=2)

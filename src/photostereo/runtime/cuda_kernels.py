@@ -1,8 +1,8 @@
-"""CUDA C++ kernels from source at run time, with nothing but what comes with torch.
+"""Compile CUDA C++ kernels from source at run time, using only what comes with torch.
 
-torch brings NVRTC, NVIDIA's compiler as a library. A kernel is a ``.cu`` file beside the Python that calls it: compiled
-for the GPU on first use (about a second) and kept for the life of the process. Users need no compiler, header or build
-step.
+torch includes NVRTC, NVIDIA's compiler as a library. A kernel is a ``.cu`` file next to the Python code that calls it. It
+is compiled for the GPU on first use (about a second) and kept for the life of the process. Users need no compiler,
+headers or build step.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class CudaKernel:
 
     def __init__(self, function: ctypes.c_void_p) -> None:
         self._function = function
-        self._shared_allowed = 48 * 1024  # what a kernel may use without asking
+        self._shared_allowed = 48 * 1024  # available to every kernel by default
 
     def launch(
         self,
@@ -61,7 +61,7 @@ class CudaKernel:
 
 
 def are_doubles(first: Any, *others: Any) -> bool:
-    """Whether these are tensors on a GPU in double precision, the others with the axes of the first or its last ones."""
+    """Return whether these are GPU tensors in double precision, the others with the axes of the first or its last ones."""
     return all(
         is_tensor(array) and array.is_cuda and array.dtype.itemsize == 8 and array.is_floating_point()
         for array in (first, *others)
@@ -69,7 +69,7 @@ def are_doubles(first: Any, *others: Any) -> bool:
 
 
 def launch_per_pixel(name: str, vectors: Any, arrays: tuple[Any, ...], shape: Any, *counts: int) -> Any:
-    """What a kernel of ``pixelwise.cu`` gives: a small step that a descent repeats for each of the vectors (..., 3)."""
+    """Run a kernel of ``pixelwise.cu``: a small step that a descent repeats for each of the vectors (..., 3)."""
     total, out = vectors.numel() // 3, vectors.new_empty(shape)
     arguments = tuple(array.contiguous() for array in (*arrays, out))
     blocks = min(-(-total // _THREADS_PER_BLOCK), 1 << 20)
@@ -96,7 +96,7 @@ def launch(
 
 
 def device_of(tensor: Any) -> AbstractContextManager[Any]:
-    """Work on a tensor's GPU; costs nothing if it is the current one, as it nearly always is."""
+    """Select a tensor's GPU within the block; free if it is already current, as it nearly always is."""
     import torch
 
     if torch.cuda.current_device() == tensor.get_device():
@@ -106,7 +106,7 @@ def device_of(tensor: Any) -> AbstractContextManager[Any]:
 
 
 def c_name(dtype: Any) -> str:
-    """What CUDA C++ calls one of torch's floating types.
+    """Return the CUDA C++ name of a torch floating-point type.
 
     >>> import torch
     >>> c_name(torch.float32)
@@ -116,7 +116,7 @@ def c_name(dtype: Any) -> str:
 
 
 def compile_kernel(package: str, file: str, name: str, **definitions: object) -> CudaKernel:
-    """The kernel ``name`` (declared ``extern "C" __global__``) of a ``.cu`` file in a package, compiled for torch's
+    """Compile the kernel ``name`` (declared ``extern "C" __global__``) of a ``.cu`` file in a package for torch's
     current GPU; the definitions are preprocessor macros.
     """
     import torch
@@ -169,7 +169,7 @@ def _nvrtc() -> ctypes.CDLL:
     major = str(torch.version.cuda).split(".")[0]
     windows = sys.platform == "win32"
     name = f"nvrtc64_{major}0_0.dll" if windows else f"libnvrtc.so.{major}"
-    # Where pip puts NVIDIA's libraries: torch/lib on Windows, nvidia/*/lib beside torch on Linux.
+    # pip installs NVIDIA's libraries in torch/lib on Windows, and in nvidia/*/lib next to torch on Linux.
     beside = Path(torch.__file__).parent
     places = [beside / "lib" / name, *sorted(beside.parent.glob(f"nvidia/*/lib/{name}"))]
     for place in [name, *(str(place) for place in places if place.exists())]:
@@ -195,7 +195,7 @@ def _as_c(argument: Any) -> Any:
     if isinstance(argument, float):
         return ctypes.c_double(argument)
     if not argument.is_cuda or not argument.is_contiguous():
-        raise TypeError("A CUDA kernel takes contiguous tensors that are on the GPU.")
+        raise TypeError("A CUDA kernel needs contiguous tensors on the GPU.")
     return ctypes.c_void_p(argument.data_ptr())
 
 
@@ -205,4 +205,4 @@ def _check(result: int, driver: Any) -> None:
     words = ctypes.c_char_p()
     driver.cuGetErrorString(result, ctypes.byref(words))
     message = words.value.decode() if words.value else f"error {result}"
-    raise RuntimeError(f"The CUDA driver refused a kernel: {message}.")
+    raise RuntimeError(f"The CUDA driver rejected a kernel: {message}.")

@@ -1,7 +1,7 @@
-"""Products with lights: one (3, d) matrix that all pixels share, or (N, 3, d), one of each pixel; arrays of either kind.
+"""Products with lights: one (3, d) matrix shared by all pixels, or (N, 3, d), one per pixel; arrays of either kind.
 
-Distant lights are the same everywhere. Near lights differ from pixel to pixel, and so does everything in the frame of a
-pixel whose z axis is its own viewing ray. Models write these products once, for both.
+Distant lights are the same everywhere. Near lights differ from pixel to pixel, and so does everything in a per-pixel
+frame whose z axis is the viewing ray. These functions handle both cases, so that models need not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from photostereo.runtime.arrays import Array, cast, contiguous, is_tensor, like
 
 
 def shading(normals: Array, lights: Array) -> Array:
-    """n·l of every pixel and light, (N, d), of (N, 3) vectors, or of several sets of them, (..., N, 3).
+    """Return n·l of every pixel and light, (N, d), for vectors (N, 3) or several sets of them (..., N, 3).
 
     >>> L = np.array([[0.0, 0.6], [0.0, 0.0], [1.0, 0.8]])
     >>> shading(np.array([[0.0, 0.0, 2.0]]), L), shading(np.array([[0.0, 0.0, 2.0]]), L[None])
@@ -29,7 +29,7 @@ def shading(normals: Array, lights: Array) -> Array:
 
 
 def projected(values: Array, lights: Array) -> Array:
-    """``L y`` of every pixel, (N, 3), of (N, d) values."""
+    """Return ``L y`` of every pixel, (N, 3), for values (N, d)."""
     values, lights = _alike(values, lights)
     if lights.ndim == 2:
         return values @ lights.T
@@ -37,84 +37,84 @@ def projected(values: Array, lights: Array) -> Array:
 
 
 def gram_of(lights: NDArray[Any]) -> NDArray[Any]:
-    """``L Lᵀ``: (3, 3), or (N, 3, 3) in double precision."""
+    """Return ``L Lᵀ``: (3, 3), or (N, 3, 3) in double precision."""
     if lights.ndim == 2:
         return np.asarray(lights @ lights.T)
     return np.asarray(np.einsum("nij,nkj->nik", lights, lights, dtype=np.float64))
 
 
 def pseudo_inverse(lights: NDArray[Any]) -> NDArray[Any]:
-    """``Lᵀ(L Lᵀ)⁻¹``: (d, 3), or (N, d, 3)."""
+    """Return ``Lᵀ(L Lᵀ)⁻¹``: (d, 3), or (N, d, 3)."""
     if lights.ndim == 2:
         return np.linalg.pinv(lights)
     return np.asarray(np.linalg.solve(gram_of(lights), lights).swapaxes(1, 2))
 
 
 def least_squares(values: Array, lights: NDArray[Any]) -> Array:
-    """The n of each pixel for which Lᵀn is closest to its values, (N, 3), in their precision."""
+    """Return the n (N, 3) of each pixel for which Lᵀn is closest to its values, in their precision."""
     inverse = like(pseudo_inverse(lights), values)
     return shading(values, cast(inverse, str(values.dtype).removeprefix("torch.")))
 
 
 def weighted_least_squares(values: FloatArray, lights: FloatArray, weight: FloatArray) -> FloatArray:
-    """The same of (N, d) values that count with (N, d) weights, of NumPy arrays."""
+    """Return the least squares of values (N, d) with weights (N, d), for NumPy arrays."""
     products = (lights[..., :, None, :] * lights[..., None, :, :]).reshape(*lights.shape[:-2], 9, -1)
     moment = projected(weight, products).reshape(-1, 3, 3)
-    # So little that it only matters to pixels that the weights leave undetermined.
+    # Small enough to matter only for pixels that the weights leave undetermined.
     moment += 1e-9 * np.eye(3) * np.maximum(np.trace(moment, axis1=1, axis2=2), 1e-9)[:, None, None]
     return np.asarray(np.linalg.solve(moment, projected(weight * values, lights)[..., None])[..., 0])
 
 
 def without_matte(values: Array, lights: NDArray[Any], chosen: Any = slice(None)) -> Array:
-    """What the closest matte surface leaves of (N, d) values, perhaps of ``chosen`` photographs only."""
+    """Return the residuals of values (N, d) from the closest matte surface, optionally for ``chosen`` photographs only."""
     return values[:, chosen] - shading(least_squares(values, lights), like(lights[..., chosen], values))
 
 
 def without_shading(lights: NDArray[Any]) -> FloatArray:
-    """(d - 3, d) orthonormal rows: the combinations of photographs under (3, d) lights in which matte surfaces cancel."""
+    """Return orthonormal rows (d - 3, d): combinations of photographs under lights (3, d) in which matte surfaces cancel."""
     return np.asarray(np.linalg.svd(np.asarray(lights, dtype=np.float64))[2][3:])
 
 
 def some_lights(lights: Array, which: Any) -> Array:
-    """Those of some of the pixels."""
+    """Return the lights of some of the pixels."""
     return lights if lights.ndim == 2 else lights[which]
 
 
 def mean_lights(lights: NDArray[Any]) -> NDArray[Any]:
-    """(3, d): the mean over the pixels."""
+    """Return the mean over the pixels, (3, d)."""
     return lights if lights.ndim == 2 else lights.mean(axis=0, dtype=np.float64)
 
 
 def _alike(one: Array, other: Array) -> tuple[Array, Array]:
-    """Both in the higher precision of the two, as NumPy does by itself."""
+    """Return both arrays in the higher of the two precisions, as NumPy does automatically."""
     if not is_tensor(one) or one.dtype == other.dtype:
         return one, other
     return cast(one, "float64"), cast(other, "float64")
 
 
 def for_loops(lights: Array) -> Array:
-    """(1, 3, d) in double precision or (N, 3, d) as they are, contiguous: a compiled loop takes row min(i, len - 1)."""
+    """Return (1, 3, d) in double precision or (N, 3, d) unchanged, contiguous: compiled loops use row min(i, len - 1)."""
     return contiguous(lights if lights.ndim == 3 else cast(lights, "float64")[None])
 
 
 class PixelLights(NamedTuple):
-    """Lights as N pixels see them."""
+    """Lights as seen from N pixels."""
 
     #: (3, d), or (N, 3, d) for near lights: unit columns, in a frame whose z axis points to the camera
     matrix: NDArray[Any]
-    #: (N, d) brightness relative to where the strengths hold; None for distant lights
+    #: (N, d) brightness relative to the distance at which the strengths hold; None for distant lights
     fall_off: NDArray[np.float32] | None = None
-    #: (N, 3, 3) from the camera's frame to that of each pixel; None if all look the same way
+    #: (N, 3, 3) from the camera's frame to that of each pixel; None if all view rays are parallel
     turn: NDArray[np.float32] | None = None
 
     def some(self, which: Any) -> PixelLights:
-        """Those of some of the pixels."""
+        """Return the lights of some of the pixels."""
         if self.matrix.ndim == 2:
             return self
         return PixelLights(*(None if part is None else part[which] for part in self))  # type: ignore[arg-type]
 
     def shading(self, normals: Array) -> Array:
-        """n·l (N, d) of normals (N, 3) in the camera's frame."""
+        """Return n·l (N, d) of normals (N, 3) in the camera's frame."""
         return shading(self.in_view(normals), like(self.matrix, normals))
 
     def even(self, values: Array) -> Array:
@@ -125,20 +125,20 @@ class PixelLights(NamedTuple):
 
     @property
     def amplified(self) -> NDArray[np.float32] | None:
-        """(N,) how much more noise, as a variance, the pixels have once :meth:`even` is done; None for distant lights."""
+        """Return the factor (N,) by which :meth:`even` increases the noise variance; None for distant lights."""
         return None if self.fall_off is None else (1.0 / np.square(self.fall_off)).mean(1)
 
     def in_camera(self, normals: Array) -> Array:
-        """Normals (N, 3) of the pixels' frames in that of the camera."""
+        """Convert normals (N, 3) from the pixels' frames to the camera's frame."""
         return normals if self.turn is None else shading(normals, like(self.turn, normals))
 
     def in_view(self, normals: Array) -> Array:
-        """Normals (N, 3) of the camera's frame in those of the pixels."""
+        """Convert normals (N, 3) from the camera's frame to the pixels' frames."""
         return normals if self.turn is None else projected(normals, like(self.turn, normals))
 
 
 def turns_to_z(vectors: FloatArray) -> NDArray[np.float32]:
-    """The smallest rotations (N, 3, 3) that bring vectors (N, 3) with z > 0 to (0, 0, 1)."""
+    """Return the smallest rotations (N, 3, 3) that turn vectors (N, 3) with z > 0 to (0, 0, 1)."""
     x, y, z = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).T
     share = 1.0 / (1.0 + z)
     rows = [[1.0 - share * x * x, -share * x * y, -x], [-share * x * y, 1.0 - share * y * y, -y], [x, y, z]]

@@ -1,10 +1,10 @@
-"""Numba, for the compiled loops of this package, with a message when it compiles (:mod:`.compiling`).
+"""Numba for the compiled loops of this package, with a message when it compiles (:mod:`.compiling`).
 
-Numba reports a compilation by an event; a loop that comes from its cache on disk causes none.
+Numba reports a compilation by an event; a loop loaded from its cache on disk causes none.
 
-Where neither OpenMP nor TBB is installed, Numba's own thread pool aborts the process if two threads use it at once:
-there, parallel loops of different threads wait for one another. GNU OpenMP ends a process that was forked from one that
-has used it, and a pool of such processes waits for ever: there, an error says so.
+If neither OpenMP nor TBB is installed, Numba's own thread pool aborts the process if two threads use it at once. In that
+case, parallel loops of different threads wait for each other. GNU OpenMP ends a process that was forked from one that
+has used it, and a pool of such processes would wait forever. In that case, an error is raised.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from photostereo.runtime import compiling
 
 __all__ = ["njit", "prange", "shared"]
 
-#: Fewer numbers than this, in the largest array of a loop, are not worth a second thread: to wake it takes 50 µs.
+#: If the largest array of a loop is smaller than this, a second thread is not worthwhile: waking it takes 50 µs.
 WORTHWHILE = 1 << 16
 
 
@@ -52,7 +52,7 @@ _FORKED = "forked"
 
 
 class _Waiting(CPUDispatcher):  # type: ignore[misc]
-    """A parallel loop that waits for others if Numba's threads cannot be shared. Which they are shows in the first call."""
+    """A parallel loop that waits for others if Numba's threads cannot be shared, which is known after the first call."""
 
     _layer = ""
 
@@ -72,7 +72,7 @@ class _Waiting(CPUDispatcher):  # type: ignore[misc]
 
 
 class _Ready(FunctionCache):  # type: ignore[misc]
-    """Loads a compiled loop without what only a compilation needs: the rules for all types, a quarter of a second."""
+    """Load a compiled loop without the typing rules, which only a compilation needs: saves a quarter of a second."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         rtsys.initialize(target_context)
@@ -81,17 +81,17 @@ class _Ready(FunctionCache):  # type: ignore[misc]
 
 
 def _forked() -> None:
-    _pool.cache_clear()  # its threads stayed behind
+    _pool.cache_clear()  # its threads exist only in the parent
     if _Waiting._layer == "omp":
         _Waiting._layer = _FORKED
 
 
-if sys.platform == "linux":  # GNU OpenMP; the other systems start processes anew, or have other libraries
+if sys.platform == "linux":  # GNU OpenMP; other systems spawn processes or use other libraries
     os.register_at_fork(after_in_child=_forked)
 
 
 def njit(**options: Any) -> Any:
-    """``numba.njit`` whose parallel loops can be called from any thread, and let others work meanwhile."""
+    """Like ``numba.njit``, but parallel loops can be called from any thread and let other threads run meanwhile."""
 
     def decorate(function: Any) -> Any:
         compiled = numba.njit(nogil=True, **options)(function)
@@ -110,10 +110,10 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def shared(of: str, **options: Any) -> Any:
-    """A compiled loop ``f(first, last, ...)`` over the rows of the array named ``of``, which threads share.
+    """Compile a loop ``f(first, last, ...)`` over the rows of the array named ``of``, and split it among threads.
 
-    It is called without ``first`` and ``last``, and each row may write only what no other touches. Numba's ``parallel`` does
-    the same, but takes three to six times as long to compile.
+    It is called without ``first`` and ``last``. Each row may write only values that no other row accesses. Numba's
+    ``parallel`` does the same, but takes three to six times as long to compile.
     """
 
     def decorate(function: Any) -> Callable[..., None]:
@@ -140,4 +140,4 @@ def shared(of: str, **options: Any) -> Any:
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def nothing() -> None:
-    """Brings what Numba loads with the first loop, if it is called before there is work."""
+    """Do nothing. Call it early to make Numba load what it needs for the first loop."""

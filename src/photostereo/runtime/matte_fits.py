@@ -1,7 +1,7 @@
 """Least squares per pixel under a matte model, on all photographs or on those in which the pixel is lit.
 
 Light strengths, the learned model and the noise of a prior all compare photographs with a matte surface. They use these
-two fits, which work on NumPy arrays and torch tensors alike.
+two fits, which work on both NumPy arrays and torch tensors.
 """
 
 from __future__ import annotations

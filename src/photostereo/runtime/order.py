@@ -1,7 +1,7 @@
-"""Medians, quantiles and interpolation of arrays of either kind, as NumPy has them.
+"""Medians, quantiles and interpolation of arrays of either kind, as in NumPy.
 
-torch's own median is the lower of two middle values, and its quantile takes at most 16 million of them. A GPU sorts faster
-than it selects, so here everything is a sort.
+torch's own median is the lower of two middle values, and its quantile accepts at most 16 million values. A GPU sorts
+faster than it selects, so everything here is a sort.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from photostereo.runtime.arrays import Array, is_tensor, like, to_numpy
 
-#: Median of |x| to standard deviation, if x is Gaussian.
+#: Factor from the median of |x| to the standard deviation, if x is Gaussian.
 MAD_TO_SIGMA = 1.482602218505602
 
 
 def quantiles(values: Array, shares: Sequence[float]) -> NDArray[Any]:
-    """``np.quantile`` of all the values."""
+    """Return ``np.quantile`` of all values."""
     if not is_tensor(values):
         return np.asarray(np.quantile(values, shares))
     ordered = values.reshape(-1).sort().values
@@ -27,18 +27,18 @@ def quantiles(values: Array, shares: Sequence[float]) -> NDArray[Any]:
     below = places.astype(np.int64)
     around = np.stack([below, np.minimum(below + 1, len(ordered) - 1)], -1)
     pairs = to_numpy(ordered[like(around, ordered)])
-    # NumPy's own way between the two, in their own precision.
+    # Interpolate as NumPy does, in the precision of the values.
     parts = (places - below).tolist()
     return np.array([np.quantile(pair, part) for pair, part in zip(pairs, parts, strict=True)])
 
 
 def median(values: Array) -> float:
-    """Of all the values."""
+    """Return the median of all values."""
     return float(np.median(values)) if not is_tensor(values) else float(quantiles(values, [0.5])[0])
 
 
 def row_quantiles(values: Array, share: float) -> Array:
-    """The quantile of each row of (m, n) values, (m, 1)."""
+    """Return the quantile (m, 1) of each row of values (m, n)."""
     if not is_tensor(values):
         return np.asarray(np.quantile(values, share, axis=1, keepdims=True))
     ordered = values.sort(1).values
@@ -48,21 +48,21 @@ def row_quantiles(values: Array, share: float) -> Array:
 
 
 def row_medians(values: NDArray[Any]) -> NDArray[Any]:
-    """``np.median`` along the last axis, which is kept; no NaN. A sort is three times as fast on rows of some hundreds."""
+    """Return ``np.median`` along the last axis, which is kept; no NaN. A sort is three times as fast on rows of hundreds."""
     ordered, count = np.sort(values, axis=-1), values.shape[-1]
     return np.asarray(0.5 * (ordered[..., (count - 1) // 2, None] + ordered[..., count // 2, None]))
 
 
 def known_medians(values: NDArray[Any]) -> NDArray[Any]:
-    """The median of each column's values that are not NaN, NaN where there are none; as ``np.nanmedian``, faster."""
-    ordered = np.sort(values.T, axis=1)  # NaN behind everything else
+    """Return the median of each column, ignoring NaN (NaN if there are no other values); a faster ``np.nanmedian``."""
+    ordered = np.sort(values.T, axis=1)  # NaN comes last
     count = (ordered == ordered).sum(axis=1)
     which = np.stack([(count - 1).clip(0) // 2, (count // 2).clip(0, ordered.shape[1] - 1)], axis=1)
     return np.asarray(np.take_along_axis(ordered, which, axis=1).mean(axis=1))
 
 
 def interpolate(x: Array, places: NDArray[Any], values: NDArray[Any]) -> Array:
-    """``np.interp``: straight lines between (places, values), places growing; level beyond the ends."""
+    """Interpolate as ``np.interp``: linear between (places, values), with increasing places; constant beyond the ends."""
     if not is_tensor(x):
         return np.interp(x, places, values)
     import torch

@@ -1,9 +1,9 @@
-"""Ctrl-C and SIGTERM from the first moment on: one line, the right exit code, never a traceback.
+"""Handle Ctrl-C and SIGTERM from the start: one line, the right exit code, never a traceback.
 
-While code is being loaded nothing has been written, and an exception raised inside an import may be swallowed or
-turned into another one: the process ends on the spot. Once a command works, the signal becomes an exception, so that
-what is half-written is taken away on the way out. This module is imported before anything else: the standard library
-only.
+During imports nothing has been written yet, and an exception raised inside an import may be swallowed or replaced
+by another one, so the process ends immediately. Once a command is running, the signal becomes an exception, so that
+partly written files are removed on the way out. This module is imported before anything else and uses the standard
+library only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from types import FrameType
 from typing import NoReturn
 
 _WORDS = {signal.SIGINT: "Interrupted", signal.SIGTERM: "Terminated"}
-#: What is true of every end.
+#: End of the message, true in every case.
 END = "nothing was left half-written."
 
 
@@ -32,8 +32,8 @@ class _State:
 
 @contextmanager
 def orderly_signals() -> Iterator[None]:
-    """Handle both signals within the block; a signal that the caller ignores stays ignored."""
-    if threading.current_thread() is not threading.main_thread():  # Python lets nobody else do it
+    """Handle both signals within the block; a signal ignored by the caller stays ignored."""
+    if threading.current_thread() is not threading.main_thread():  # Python allows it only there
         yield
         return
     _State.received = None
@@ -53,10 +53,10 @@ def orderly_signals() -> Iterator[None]:
 
 @contextmanager
 def deferred_interrupt() -> Iterator[None]:
-    """Ctrl-C within the block strikes at its end (a second one at once); processes started in it never see it.
+    """Delay Ctrl-C to the end of the block (a second one acts at once); processes started in it never receive it.
 
-    For what cannot be left half-way, such as a cluster that starts. A terminal sends Ctrl-C to all processes: those
-    that the block starts inherit the signal blocked, and end when this one ends them.
+    For work that must not be interrupted halfway, such as starting a cluster. A terminal sends Ctrl-C to all processes:
+    those started in the block inherit the blocked signal, and end when this process ends them.
     """
     main = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGINT)
@@ -74,30 +74,30 @@ def deferred_interrupt() -> Iterator[None]:
 
     from multiprocessing.resource_tracker import ensure_running
 
-    ensure_running()  # started later, it would unblock the signal in the thread that starts it
+    ensure_running()  # if started later, it would unblock the signal in the thread that starts it
     signal.signal(signal.SIGINT, remember)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # what waited is remembered here
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # a pending signal is delivered to ``remember`` here
         signal.signal(signal.SIGINT, before)
         if struck:
             signal.raise_signal(signal.SIGINT)
 
 
 def work_begins() -> None:
-    """From now on there may be something to clear away."""
+    """Mark the start of work that may have to be cleaned up."""
     _State.loading = False
 
 
 def ended_by() -> int | None:
-    """The signal that ended the work, whatever exception it has become by now."""
+    """Return the signal that ended the work, whatever exception it has become."""
     return _State.received
 
 
 def tell_end() -> int:
-    """Say in one line that the work was ended; the exit code for it."""
+    """Print one line that the work was ended, and return the exit code."""
     number = _State.received or signal.SIGINT
     with suppress(OSError):
         os.write(2, f"{_WORDS[signal.Signals(number)]}; {END}\n".encode())
@@ -107,8 +107,8 @@ def tell_end() -> int:
 def leave(code: object) -> NoReturn:
     """End the process after a signal, without waiting for its threads.
 
-    They would go on with what nobody needs any more, and one that imports may wait forever for a lock that the interrupted
-    import has left closed.
+    Their results are no longer needed, and a thread that imports may wait forever for a lock that the interrupted
+    import still holds.
     """
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -122,7 +122,7 @@ def _receive(number: int, frame: FrameType | None) -> None:
     if _State.loading:
         os._exit(tell_end())
     while frame is not None:
-        if frame.f_code is _not_swallowed.__code__:  # an exception would be ignored there, too
+        if frame.f_code is _not_swallowed.__code__:  # an exception would be ignored there too
             return _send_again(number)
         frame = frame.f_back
     if number == signal.SIGINT:
@@ -131,7 +131,7 @@ def _receive(number: int, frame: FrameType | None) -> None:
 
 
 def _not_swallowed(problem: sys.UnraisableHookArgs) -> None:
-    """The exception struck where Python ignores exceptions (a finaliser, a callback): send the signal again."""
+    """Send the signal again if the exception was raised where Python ignores exceptions (a finalizer, a callback)."""
     if _State.received is not None and isinstance(problem.exc_value, (KeyboardInterrupt, SystemExit)):
         _send_again(_State.received)
     else:
@@ -139,7 +139,7 @@ def _not_swallowed(problem: sys.UnraisableHookArgs) -> None:
 
 
 def _send_again(number: int) -> None:
-    """Send a signal in a moment. Not by ``threading``, whose locks the interrupted code may hold."""
+    """Send a signal after a short delay, without ``threading``, whose locks the interrupted code may hold."""
 
     def send() -> None:
         time.sleep(0.01)

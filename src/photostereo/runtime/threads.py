@@ -1,10 +1,10 @@
-"""How many threads, how they wait, and work that is done ahead in them.
+"""Number of threads, how they wait, and work done ahead in threads.
 
-Threads that wait spin by default for milliseconds before they sleep, on cores that others need. The compiled
-kernels meet at a barrier once per atom: on a machine that is busy with anything else GNU OpenMP's spinning
+By default, waiting threads spin for milliseconds before they sleep, on cores that others need. The compiled
+kernels meet at a barrier once per atom: on a machine that is busy with anything else, GNU OpenMP's spinning
 makes a pass a hundred times slower. OpenBLAS's threads spin for 2^26 cycles after every matrix product and
-take half of the next kernel's cores. A short spin costs next to nothing on an idle machine; too short a one
-sends the other thread to sleep while one makes an atom, and to wake it takes as long as its share of the work.
+occupy half of the next kernel's cores. A short spin costs almost nothing on an idle machine. If it is too short, the
+other thread falls asleep while one computes an atom, and waking it takes as long as its share of the work.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from photostereo.core.control import SILENT, Control
 
 T = TypeVar("T")
 
-#: Turns that GNU OpenMP's threads wait awake, some microseconds. Two free cores: a dictionary pass takes 25 ms with 100, 20
-#: with 300, 19 with 1000; beside another busy process 40, 41, 50.
+#: Spin count of GNU OpenMP's threads, a few microseconds. On two free cores a dictionary pass takes 25 ms with 100, 20
+#: with 300, 19 with 1000; next to another busy process 40, 41, 50.
 SPINS = 300
 
 
 def shorten_spinning() -> None:
-    """Ask both libraries for a short spin; the user's own settings win.
+    """Request a short spin from both libraries; the user's own settings take precedence.
 
-    Each reads its setting when it is loaded. The command line calls this first of all. From Python, OpenBLAS
-    has come with NumPy long before, but the compiled kernels' OpenMP is loaded when they first run.
+    Each reads its setting when it is loaded. The command line calls this before anything else. From Python, OpenBLAS
+    is already loaded with NumPy, but the compiled kernels' OpenMP is loaded when they first run.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", str(SPINS))
@@ -36,7 +36,7 @@ def shorten_spinning() -> None:
 
 
 def processors() -> int:
-    """How many processors this process may use."""
+    """Return the number of processors this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS or Windows
@@ -46,9 +46,9 @@ def processors() -> int:
 def in_turn(
     work: Callable[[int], T], count: int, workers: int, control: Control = SILENT, *, ahead: int = 0
 ) -> Iterator[T]:
-    """``work`` of 0, 1, ... in turn; the next ones are made meanwhile, ``ahead`` of them, by default one for each thread.
+    """Yield ``work`` of 0, 1, ... in order, and compute the next ``ahead`` of them meanwhile, by default one per thread.
 
-    A cancellation, an error or a reader that stops does not wait for what has begun.
+    On a cancellation, an error or an early stop, work in progress is not awaited.
 
     >>> list(in_turn(lambda number: number**2, 4, 2))
     [0, 1, 4, 9]

@@ -1,1 +1,1 @@
-"""A reflectance model, perhaps a prior, and block coordinate descent."""
+"""Solve a capture: a reflectance model, an optional prior, and block coordinate descent."""

@@ -1,4 +1,4 @@
-"""The compiled step of :mod:`.within_noise` for models whose data cost is a quadratic of each pixel."""
+"""Compiled step of :mod:`.within_noise` for models whose data cost is quadratic in each pixel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from photostereo.runtime.loops import shared
 
 Array = NDArray[Any]
 
-#: Newton steps at most. From the left of the root they do not overshoot, and double the digits each time.
+#: Maximum number of Newton steps. From the left of the root they never overshoot, and each doubles the digits.
 STEPS = 30
 
 
@@ -31,8 +31,8 @@ def step_within(
 ) -> None:
     """Minimize ``nᵀH n − 2 hᵀn + w |n|² − 2 n·q`` subject to ``|n − m| ≤ radius``, pixel by pixel.
 
-    With s = n − m and A = H + w I it is s(ν) = (A + ν I)⁻¹ (h + q − A m), and ν ≥ 0 the root of
-    φ(ν) = 1/|s(ν)| − 1/radius, which is concave and grows: Newton's steps come from the left.
+    With s = n − m and A = H + w I, the minimizer is s(ν) = (A + ν I)⁻¹ (h + q − A m), where ν ≥ 0 is the root of
+    φ(ν) = 1/|s(ν)| − 1/radius. φ is concave and increasing, so Newton's steps approach the root from the left.
     """
     same, isotropic = hessian.shape[0] == 1, hessian.shape[1] == 1
     for i in range(first, last):
@@ -74,6 +74,6 @@ def step_within(
                     length = np.sqrt(s0 * s0 + s1 * s1 + s2 * s2)
                     if abs(length - most) <= tolerance * most:
                         break
-                if length > most:  # what is left of the tolerance: the answer is inside, always
+                if length > most:  # remove the remaining tolerance: the answer is always inside
                     s0, s1, s2 = s0 * most / length, s1 * most / length, s2 * most / length
         out[i, 0], out[i, 1], out[i, 2] = m0 + s0, m1 + s1, m2 + s2

@@ -1,4 +1,4 @@
-"""One band of a large capture: read its photographs, build its model, and apply what the prior learned on the sample."""
+"""Solve one band of a large capture: read its photographs, build its model, apply what the prior learned on the sample."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from photostereo.solver.sample import Part
 from photostereo.solver.tiles import READ_AT_A_TIME, SUMMED_AT_A_TIME, Band
 from photostereo.solver.within_noise import WithinNoise
 
-#: Steps in which the progress of a band is reported; the share of them after reading, and after the model's own answer.
+#: Progress steps per band; the share of them completed after reading, and after the model's own answer.
 STEPS_OF_A_BAND, READING, STARTING = 100, 0.04, 0.45
-#: Maps with more values per pixel are left out if those of every photograph would fill the memory.
+#: Maps with more values per pixel are omitted if per-photograph maps would not fit into memory.
 MAP_VALUES = 8
-#: Pixels that are transposed at a time, and a multiple of them that a thread takes.
+#: Pixels transposed at a time, and the multiple of them that each thread processes.
 BLOCK, AT_ONCE = 2048, 1 << 17
 
 
 class SolvedBand(NamedTuple):
-    """The pictures of a band's own rows, the iterations it took, and how it ended."""
+    """Pictures of a band's own rows, the number of iterations, and the status."""
 
     pictures: Pictures
     iterations: int = 0
@@ -41,14 +41,14 @@ class SolvedBand(NamedTuple):
 
 
 class Within(Control):
-    """Reports the stages of a band as ``steps`` steps of the whole; each part has its share of the time."""
+    """Report the stages of a band as ``steps`` steps of the whole; each stage has its share of the time."""
 
     def __init__(self, whole: Control, steps: int) -> None:
         self.whole, self.steps, self.reported = whole, steps, 0
         self.part(0.0, 1.0)
 
     def part(self, begin: float, end: float, total: int = 1) -> None:
-        """Steps reported from now on lie between these shares of the band; ``total`` of them are expected."""
+        """Map the steps reported from now on to these shares of the band; ``total`` steps are expected."""
         self.begin, self.share, self.total, self.done = begin, end - begin, total, 0
 
     def check(self) -> None:
@@ -62,7 +62,7 @@ class Within(Control):
         self._report(self.begin + self.share * min(1.0, self.done / self.total))
 
     def end(self) -> None:
-        """All steps are done, whatever was reported."""
+        """Report all remaining steps as done."""
         self._report(1.0)
 
     def _report(self, share: float) -> None:
@@ -73,13 +73,13 @@ class Within(Control):
 
 
 def some_at_a_time(count: int, together: int = READ_AT_A_TIME) -> Iterator[slice]:
-    """Slices of the photographs that are read together."""
+    """Yield slices of photographs to read together."""
     for first in range(0, count, together):
         yield slice(first, min(first + together, count))
 
 
 def frames_of_band(capture: Capture, band: Band) -> Iterator[NDArray[np.float32]]:
-    """The rows of a band, of one photograph after another."""
+    """Yield the rows of a band, one photograph at a time."""
     for some in some_at_a_time(len(capture)):
         yield from capture.photographs.rows(band.first, band.last, some)
 
@@ -94,9 +94,9 @@ def pixels_of_rows(
     device: Device = CPU,
     control: Control = SILENT,
 ) -> tuple[Array, Array | None]:
-    """Gray intensities (N, d) of the mask pixels of some rows divided by ``scale``; if asked for, in color (N, d, 3) too.
+    """Return gray intensities (N, d) of the mask pixels of some rows, divided by ``scale``; optionally color (N, d, 3) too.
 
-    A few photographs at a time, so that there is never a second copy of them all.
+    Reads a few photographs at a time, so that there is never a second copy of them all.
     """
     index = np.flatnonzero(capture.mask[first:last])
     if device.uses_torch and not capture.is_color:
@@ -128,7 +128,7 @@ def pixels_of_rows(
 def _gray_on_device(
     capture: Capture, first: int, last: int, scale: float, index: NDArray[Any], device: Device
 ) -> Array:
-    """The same on a GPU, which gathers and transposes faster than the photographs arrive."""
+    """Do the same on a GPU, which gathers and transposes faster than the photographs arrive."""
     whole = index.size == (last - first) * capture.frame[1]
     chosen = device.put(index[:0] if whole else index)
     gray = empty((index.size, len(capture)), chosen, "float32")
@@ -143,9 +143,9 @@ def _gray_on_device(
 def model_of_band(
     capture: Capture, learned: Learned, band: Band, device: Device, control: Control = SILENT
 ) -> Model:
-    """The model of a band, with what was measured on the sample.
+    """Build the model of a band from the measurements on the sample.
 
-    A model that keeps only sums of each pixel is made of a few rows at a time, so that the photographs can be freed.
+    A model that keeps only sums for each pixel is built from a few rows at a time, so that the photographs can be freed.
     """
     measured, entry = learned.measured, learned.measured.method.model
     looks = capture.is_color and measured.method.sees_colors
@@ -173,7 +173,7 @@ def model_of_band(
 def solve_band(
     capture: Capture, learned: Learned, band: Band, control: Within, device: Device = CPU
 ) -> SolvedBand:
-    """The band's own rows, solved on a device."""
+    """Solve a band on a device and return its own rows."""
     part, prior_entry = Part.rows(capture.mask, band.first, band.last), learned.measured.method.prior
     if not part.index.size:
         shape = (band.own_last - band.own_first, *capture.photographs.shape[2:])

@@ -1,9 +1,9 @@
-"""Which method a word stands for: ``fast``, ``best``, and ``auto``, the default.
+"""Choose the method for ``fast``, ``best`` or ``auto``, the default.
 
-``best`` is the learned model with the dictionary prior: the most accurate on every set of captures with truth that we
-have, and close to matte fits on matte surfaces. ``fast`` is sparse regression with the same prior: shadows and highlights
-do not mislead it, and its time grows far less with pixels and photographs. ``auto`` is ``best`` if that takes minutes at
-most and the network was trained for such captures, otherwise ``fast``. The result says why a method was chosen.
+``best`` is the learned model with the dictionary prior: the most accurate on all our captures with ground truth, and
+close to matte fits on matte surfaces. ``fast`` is sparse regression with the same prior: it is robust to shadows and
+highlights, and its time grows far less with pixels and photographs. ``auto`` is ``best`` if that takes minutes at
+most and the network was trained for such captures, otherwise ``fast``. The result explains the choice.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from typing import Any
 
 from photostereo.core.findings import Finding
 
-#: The default of ``solve``.
+#: Default method of ``solve``.
 DEFAULT_METHOD = "auto"
-#: The methods that the words stand for.
+#: Methods behind ``best`` and ``fast``.
 FAST, BEST = "dlsr", "dlnet"
-#: Words that may be given instead of a method's name.
+#: Words accepted in place of a method name.
 WORDS = ("auto", "fast", "best")
-#: Seconds that the network takes for one intensity on one core, and the pixels × photographs that take minutes.
+#: Seconds per intensity for the network on one core, and the number of pixels × photographs that takes minutes.
 SECONDS, INTENSITIES = 2.6e-6, 300_000_000
-#: Numbers of photographs that the network was trained for.
+#: Numbers of photographs the network was trained for.
 FEWEST, MOST = 4, 200
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A method's name, and why it was chosen; no reason if it was asked for by its own name."""
+    """Name of a method and why it was chosen; no reason if it was requested by name."""
 
     name: str
     why: str = ""
 
 
 def choose(word: str, pixels: int | None = None, photographs: int | None = None) -> Choice:
-    """The method that a word stands for on a capture with these numbers of mask pixels and photographs.
+    """Return the method for a word, given the numbers of mask pixels and photographs of a capture.
 
-    Any other name stands for itself. Without a capture, ``auto`` is what it is for most of them.
+    Any other name is returned as it is. Without a capture, ``auto`` gives the method that it gives for most captures.
 
     >>> choose("fast").name, choose("ls").name, choose("auto", 45_200, 96).name
     ('dlsr', 'ls', 'dlnet')

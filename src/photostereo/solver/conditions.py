@@ -1,4 +1,4 @@
-"""Noise and light strengths of a capture, measured once before a solve and used by every method."""
+"""Measure noise and light strengths of a capture once, before a solve, for every method."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from photostereo.lights.exposure import estimate_strengths, strength_sample
 from photostereo.runtime.arrays import Array, like
 from photostereo.runtime.illumination import some_lights
 
-#: Whether photographs that are brighter or darker than their light strengths say are corrected, or used as they are.
+#: Whether photographs brighter or darker than their light strengths imply are corrected or used as they are.
 STRENGTHS = ("auto", "given")
 
 
 @dataclass(frozen=True, eq=False)
 class Conditions:
-    """What is measured of a capture before a model sees it."""
+    """Noise and strengths measured on a capture before a model is built."""
 
-    #: of the photographs as they were taken; None if neither the model nor the strengths need it
+    #: noise of the uncorrected photographs; None if neither the model nor the strengths need it
     noise: NoiseByBrightness | None = None
-    #: (d,) what each photograph is divided by; None if the strengths are used as given
+    #: (d,) divisor of each photograph; None if the strengths are used as given
     factors: NDArray[np.float32] | None = None
 
     @property
@@ -41,13 +41,13 @@ class Conditions:
         return values
 
     def correct_frames(self, frames: Iterable[NDArray[Any]]) -> Iterator[NDArray[Any]]:
-        """Photographs, one after another, divided."""
+        """Yield the corrected photographs one at a time."""
         for number, frame in enumerate(frames):
             yield np.asarray(frame / np.asarray(self.factors)[number]) if self.corrects else frame
 
 
 def measure_conditions(measured: Noise, *, strengths: str, model_needs_noise: bool) -> Conditions:
-    """Measure noise and strengths of photographs.
+    """Measure the noise and strengths of photographs.
 
     >>> from photostereo.scenes import render_scene
     >>> scene = render_scene("sphere", size=48)

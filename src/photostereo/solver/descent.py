@@ -1,9 +1,9 @@
-"""Block coordinate descent: what every method with a prior repeats.
+"""Block coordinate descent, the iteration shared by all methods with a prior.
 
     minimize  Σ_pixels data(n, u)  +  prior(n, s)
 
 One iteration updates the prior's own unknowns s at fixed n, and then, by the model's exact step, n and u at fixed s.
-Neither can raise the cost. Arrays are NumPy's or torch's; with a leading axis, several problems descend at once.
+Neither step can raise the cost. Arrays are NumPy or torch; with a leading axis, several problems descend at once.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from photostereo.reflectance.model import Model, Unknowns
 from photostereo.runtime.arrays import Array, is_tensor, like, namespace, to_numpy
 from photostereo.solver.state import SolveState
 
-#: Iterations whose figures stay on a GPU before they are fetched together: a transfer would make it wait.
+#: Iterations between fetches of the figures from a GPU: each transfer makes it wait.
 FETCH_EVERY = 10
-#: A prior whose strength follows from the noise has done its work when an iteration changes the normals by less than this
-#: share of their length (0.09°). On five objects from clean to 5 dB, errors are then 0.90 to 1.003 times those after all
+#: With a prior strength chosen from the noise, stop when an iteration changes the normals by less than this share of
+#: their length (0.09°). On five objects from clean to 5 dB, errors are then 0.90 to 1.003 times those after all
 #: iterations; with 0.003 up to 1.03 times, with 0.0007 half of the time is saved.
 STILL = 1.5e-3
 
@@ -34,10 +34,10 @@ STILL = 1.5e-3
 def iterate(
     state: SolveState, model: Model, prior: Prior, iteration: int, truth: Array | None, control: Control
 ) -> dict[str, Array]:
-    """One iteration in place, and its figures by name; nothing is fetched from a GPU.
+    """Run one iteration in place and return its figures by name; nothing is fetched from a GPU.
 
-    ``data`` and the terms of the prior make up the ``cost``; ``change`` is that of the normals, relative to their length;
-    ``error`` is the mean angle to the ``truth`` (N, 3), NaN without it.
+    ``cost`` is the sum of ``data`` and the terms of the prior; ``change`` is the change of the normals relative to their
+    length; ``error`` is the mean angle to the ``truth`` (N, 3), NaN without it.
     """
     before = state.normals
     change = half_steps(state, model, prior, iteration, control)
@@ -56,7 +56,7 @@ def iterate(
 
 
 class Steps(Protocol):
-    """The two steps of a model."""
+    """Protocol for the two steps of a model."""
 
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array: ...
 
@@ -66,7 +66,7 @@ class Steps(Protocol):
 def half_steps(
     state: SolveState, model: Steps, prior: Prior, iteration: int, control: Control = SILENT
 ) -> Array:
-    """The prior's unknowns, then the normals, in place; the change of the normals."""
+    """Update the prior's unknowns, then the normals, in place; return the change of the normals."""
     prior.update(state.prior, state.normals, iteration, control)
     weight, pull = prior.pull(state.prior, state.normals)
     control.check()
@@ -93,14 +93,14 @@ def descend(
     checkpoint_every: int = 10,
     lessons: list[Lesson] | None = None,
 ) -> str:
-    """Iterate up to ``limit`` iterations in all, in place; the status, ``"converged"`` or ``"iterations"``.
+    """Run up to ``limit`` iterations in all, in place; return the status, ``"converged"`` or ``"iterations"``.
 
-    It ends when the cost falls by less than the share ``tolerance``, or the normals change by less than ``still``. Several
-    problems on a leading axis need 0 for both. If a list of ``lessons`` is given, the prior's lesson of
-    each iteration is added to it.
+    Stops when the cost falls by less than the fraction ``tolerance``, or the normals change by less than ``still``.
+    Several problems on a leading axis require 0 for both. If a list of ``lessons`` is given, the prior's lesson of
+    each iteration is appended to it.
 
-    On a GPU the figures are fetched every :data:`FETCH_EVERY` iterations, at each checkpoint and at the end; in every
-    iteration if a tolerance has to look at them.
+    On a GPU the figures are fetched every :data:`FETCH_EVERY` iterations, at each checkpoint and at the end; with a
+    tolerance, in every iteration.
     """
     control.stage("iterations", limit)
     control.advance(len(state.history))
@@ -133,7 +133,7 @@ def descend(
 
 
 def _as_records(figures: Sequence[dict[str, Array]], last: int, seconds: float) -> list[Iteration]:
-    """The figures of consecutive iterations, fetched together; of several problems, arrays of them."""
+    """Fetch the figures of consecutive iterations together; for several problems, each figure is an array."""
     names = list(figures[0])
     stack = namespace(figures[0]["data"]).stack
     table = to_numpy(stack([stack([row[name] for name in names]) for row in figures]))
@@ -148,6 +148,6 @@ def _as_records(figures: Sequence[dict[str, Array]], last: int, seconds: float) 
 
 
 def _squared_norm(n: Array) -> Array:
-    """``‖n‖²`` of (..., N, 3), for each problem."""
-    # Two plain steps take a GPU less time than one of einsum's.
+    """Return ``‖n‖²`` of (..., N, 3) for each problem."""
+    # On a GPU, two plain steps are faster than one einsum.
     return (n * n).sum((-2, -1)) if is_tensor(n) else np.einsum("...ij,...ij->...", n, n)

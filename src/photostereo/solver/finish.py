@@ -1,4 +1,4 @@
-"""From a solution in mask pixels and scaled units to the result that users get."""
+"""Convert a solution in mask pixels and scaled units to the result returned to users."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from photostereo.runtime.illumination import PixelLights, pseudo_inverse, shadin
 from photostereo.solver.problem import Solution
 from photostereo.solver.reconstruction import Reconstruction
 
-#: Pixels that are tinted at a time: 0.1 s between two moments of canceling. The result does not depend on it.
+#: Pixels tinted at a time: 0.1 s between cancellation checks. The result does not depend on it.
 PIXELS_AT_A_TIME = 1_000_000
 
 
@@ -38,7 +38,7 @@ class Pictures(NamedTuple):
 def with_colors(
     result: Reconstruction, capture: Capture, frames: Iterable[NDArray[Any]], control: Control = SILENT
 ) -> Reconstruction:
-    """A result in gray with the tint of photographs (H, W, 3), one at a time."""
+    """Add the tint of photographs (H, W, 3), read one at a time, to a gray result."""
     inside = result.mask
     factors = np.ones(len(capture), np.float32) if result.strengths is None else result.strengths
 
@@ -69,11 +69,11 @@ def pictures_of(
     map_values: float = math.inf,
     control: Control = SILENT,
 ) -> Pictures:
-    """Back from mask pixels to pictures, from scaled normals to unit normals and albedo.
+    """Convert mask pixels to pictures, and scaled normals to unit normals and albedo.
 
-    Made where the solution is, and fetched as finished pictures. Photographs in color are given as ``frames``, for the
-    tint; ``colors`` (N, d, 3) are those of a solution on a GPU that has them beside it. Maps of more than ``map_values``
-    numbers for each pixel are left out.
+    Computed on the solution's device and fetched as finished pictures. Color photographs for the tint are given as
+    ``frames``, or as ``colors`` (N, d, 3) if they are on the same GPU as the solution. Maps with more than ``map_values``
+    values per pixel are omitted.
     """
     scaled = solution.normals
     xp = namespace(scaled)
@@ -104,7 +104,7 @@ def pictures_of(
 
 
 def picture_of(values: Array, mask: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """Values of the mask pixels as a picture, zero outside; pasted where they are, so that a GPU sends it once."""
+    """Return mask-pixel values as a picture, zero outside; assembled on their device, so a GPU transfers it once."""
     if mask.all():
         return to_numpy(cast(values, "float32")).reshape(*mask.shape, *values.shape[1:])
     if not is_tensor(values):
@@ -118,7 +118,7 @@ def picture_of(values: Array, mask: NDArray[np.bool_]) -> NDArray[np.float32]:
 
 
 def _along(unit: Array, colors: Array, lights: NDArray[Any]) -> Array:
-    """(N, 3) each channel's least-squares albedo along the normal found, from the colors (N, d, 3)."""
+    """Return each channel's least-squares albedo (N, 3) along the estimated normal, from the colors (N, d, 3)."""
     shares = cast(shading(unit, like(pseudo_inverse(lights).swapaxes(-1, -2), unit)), "float32")
     return cast((shares[..., None] * colors).sum(1), "float64")
 
@@ -130,7 +130,7 @@ def _along_frames(
     lights: PixelLights,
     control: Control = SILENT,
 ) -> NDArray[Any]:
-    """:func:`_along` with one photograph at a time."""
+    """Compute :func:`_along` from one photograph at a time."""
     along, back, fall_off = np.zeros((len(unit), 3)), pseudo_inverse(lights.matrix), lights.fall_off
     inside = np.flatnonzero(mask)
     for number, frame in enumerate(frames):
@@ -147,12 +147,12 @@ def _along_frames(
 
 
 def _parts(count: int) -> Iterator[slice]:
-    """Slices of the pixels, so that temporaries stay small and work can be canceled in between."""
+    """Yield slices of the pixels, to keep temporaries small and allow cancellation in between."""
     return (slice(first, first + PIXELS_AT_A_TIME) for first in range(0, count, PIXELS_AT_A_TIME))
 
 
 def _tinted(gray: Array, along: Array) -> Array:
-    """The method's gray albedo (N,), with the tint of the channels (N, 3)."""
+    """Return the method's gray albedo (N,) with the tint of the channels (N, 3)."""
     xp = namespace(gray)
     along = along.clip(0.0)
     luma = (along @ like(np.asarray(GRAY_WEIGHTS), along))[:, None]
@@ -162,7 +162,7 @@ def _tinted(gray: Array, along: Array) -> Array:
 
 @cache
 def versions() -> dict[str, str]:
-    """Versions of what computed a result; parsing the packages' metadata takes as long as least squares itself."""
+    """Return the software versions behind a result; parsing package metadata takes as long as least squares itself."""
     from importlib.metadata import version
 
     libraries = {name: version(name) for name in ("numpy", "scipy", "numba")}

@@ -1,7 +1,7 @@
-"""Methods: names for a reflectance model, perhaps with a prior on it, and defaults.
+"""Methods: named combinations of a reflectance model, an optional prior, and defaults.
 
-Every registered model is a method of its own name. The presets below name a model with the dictionary prior;
-any other pair is written ``model+prior`` (``cbr+dictionary``), or with the two named apart
+Every registered model is also a method of the same name. The presets below name a model with the dictionary prior;
+any other pair is written ``model+prior`` (``cbr+dictionary``), or with separate options
 (``--method cbr --prior dictionary``).
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Method:
-    """A reflectance model, perhaps a prior, and defaults."""
+    """A reflectance model, an optional prior, and defaults."""
 
     name: str  #: as users type it
     title: str  #: in words
@@ -36,7 +36,7 @@ class Method:
     look: Look  #: label, color and marker in figures
     citation: str  #: where it comes from
     prior: PriorEntry | None = None  #: none for a pixelwise method
-    defaults: Mapping[str, Any] = field(default_factory=dict)  #: that differ from those of model and prior
+    defaults: Mapping[str, Any] = field(default_factory=dict)  #: those that differ from model and prior
 
     @property
     def model_parameters(self) -> tuple[Parameter, ...]:
@@ -51,7 +51,7 @@ class Method:
         return self.model_parameters + self.prior_parameters
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: when to use it, its parameters with defaults and ranges, its citation."""
+        """Return a description for JSON: when to use it, its parameters with defaults and ranges, its citation."""
         parameters = [
             {"name": p.name, "default": p.show_default(), "expects": p.allowed, "meaning": p.doc}
             for p in self.parameters
@@ -64,20 +64,20 @@ class Method:
         return self.prior is not None
 
     def device_or_cpu(self, device: str) -> str:
-        """The device, or the CPU for a method without a GPU path: for runs of several methods."""
+        """Return the device, or the CPU if the method has no GPU path; used when several methods run."""
         return device if self.model.on_gpu else "cpu"
 
     @property
     def sees_colors(self) -> bool:
-        """Whether the photographs are to be read in color for it."""
+        """Whether the method needs the photographs in color."""
         return "colors" in self.model.sees
 
     def resolve(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Every parameter with its value: what was given, checked, and defaults for the rest."""
+        """Return every parameter with its value: given values, checked, and defaults for the rest."""
         return resolve(self.parameters, given, self.name)
 
     def of_model(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Those of the values that belong to the model."""
+        """Return the values that belong to the model."""
         return {parameter.name: values[parameter.name] for parameter in self.model_parameters}
 
     def _own(self, parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
@@ -150,7 +150,7 @@ def find_method(name: str | Method, prior: str | None = None) -> Method:
     Parameters
     ----------
     name : str
-        A registered method, or ``"auto"``, ``"fast"`` or ``"best"``, which stand for what they are on most captures.
+        A registered method, or ``"auto"``, ``"fast"`` or ``"best"``, which give the method used for most captures.
     prior : str, optional
         The prior to add to a method that has none.
 
@@ -192,7 +192,7 @@ def find_method(name: str | Method, prior: str | None = None) -> Method:
 
 
 def method_for(capture: Capture, name: str | Method, prior: str | None = None) -> tuple[Method, str]:
-    """The method of that name or word for a capture, and why it was chosen if a word was given.
+    """Return the method for a capture by name or word, and the reason for the choice if a word was given.
 
     >>> import photostereo as ps
     >>> method, why = method_for(ps.render_scene("sphere", size=32), "auto")

@@ -1,8 +1,8 @@
-"""Near lights need the depth, and the depth needs the normals: in turn, on a small copy, before the solve itself.
+"""Estimate depth and normals in turn for near lights, on a small copy, before the actual solve.
 
-Where a near light is, as seen from a pixel, depends on the pixel's depth. It begins as a plane; the method's model gives
-normals, their integral is a better depth, and so on. An error of the depth counts only by its share of the distance to the
-light, so each round leaves a small part of the error before, and every n-th pixel suffices.
+The direction of a near light from a pixel depends on the pixel's depth. The depth starts as a plane; the method's model
+gives normals, integrating them gives a better depth, and so on. A depth error matters only relative to the distance to
+the light, so each round leaves a small part of the previous error, and every n-th pixel suffices.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from photostereo.solver.reconstruction import Reconstruction
 from photostereo.surface.integrated import Camera
 from photostereo.surface.integration import integrate
 
-#: Pixels of the small copy. A quarter changes normals by less than 0.02°.
+#: Pixels of the small copy. Using a quarter of them changes normals by less than 0.02°.
 PIXELS = 25_000
-#: Rounds end when the normals move by less than this, in degrees on average, and there are at most this many.
+#: Rounds stop when the normals move by less than this on average, in degrees; and the maximum number of rounds.
 MOVED, ROUNDS = 0.05, 6
-#: Pixels on which the object's height is looked for, up to this share of the lowest light's height.
+#: Number of pixels used to search for the object's height, up to this share of the lowest light's height.
 SAMPLED, HIGHEST = 1000, 0.5
-#: Another height than that of the origin is used if it leaves less than this share of the misfit. On rendered domes at 1.5
-#: to 6 object sizes, matte and glossy, a right origin leaves 0.94 or more; one that is off by a tenth of the object leaves
-#: 0.14 to 0.81 at up to 3 sizes (0.93 in one case), where it matters most.
+#: A height other than the origin's is used if it leaves less than this share of the misfit. On rendered domes at 1.5
+#: to 6 object sizes, matte and glossy, a correct origin leaves 0.94 or more; one that is off by a tenth of the object
+#: leaves 0.14 to 0.81 at up to 3 sizes (0.93 in one case), where it matters most.
 BETTER = 0.9
 
 
 def with_depth(
     capture: Capture, solve: Callable[[Capture], Reconstruction], control: Control = SILENT
 ) -> tuple[Capture, Finding]:
-    """The capture with near lights that know its depth, and how it was found.
+    """Return the capture with near lights that use its depth, and a description of how the depth was found.
 
-    ``solve`` gives the normals of a small copy.
+    ``solve`` estimates the normals of a small copy.
     """
     step = max(1, int(np.ceil((capture.pixel_count / PIXELS) ** 0.5)))
     small = every_nth(capture, step, control) if step > 1 else capture
@@ -66,7 +66,7 @@ def with_depth(
 
 
 def camera_of(capture: Capture) -> Camera | None:
-    """The camera that looks at near lights, in pixels of the capture; None for parallel rays."""
+    """Return the camera used with near lights, in pixels of the capture; None for parallel rays."""
     eye, (height, width) = capture.lights.camera, capture.frame
     if eye is None:
         return None
@@ -74,16 +74,16 @@ def camera_of(capture: Capture) -> Camera | None:
 
 
 def depth_of(normals: FloatArray, capture: Capture) -> FloatArray:
-    """(H, W) in pixels from the mean depth of each part, toward the camera; NaN outside the mask."""
+    """Return the depth (H, W) in pixels relative to the mean of each part, toward the camera; NaN outside the mask."""
     camera = camera_of(capture)
     depth = integrate(normals, capture.mask, camera=camera).depth
     return depth if camera is None else depth - np.nanmean(depth)
 
 
 def lowered(lights: Lights, depth: FloatArray, capture: Capture) -> Lights:
-    """The lights over an object of this depth, moved up or down to where a matte surface explains the photographs best.
+    """Return the lights for this depth, moved up or down to where a matte surface explains the photographs best.
 
-    Normals do not say how high above the origin of the positions the object is. The fall-off and the directions do.
+    Normals do not determine the object's height above the origin of the positions. The fall-off and the directions do.
     """
     from scipy.optimize import minimize_scalar
 
@@ -105,7 +105,7 @@ def lowered(lights: Lights, depth: FloatArray, capture: Capture) -> Lights:
 
 
 def every_nth(capture: Capture, step: int, control: Control = SILENT) -> Capture:
-    """A small capture in memory, with every n-th pixel; each photograph is decoded once."""
+    """Return a small in-memory capture with every n-th pixel; each photograph is decoded once."""
     capture.photographs.keep_decoded()
     control.stage("photographs", len(capture))
     sampled = []
@@ -122,7 +122,7 @@ def every_nth(capture: Capture, step: int, control: Control = SILENT) -> Capture
 
 
 def enlarged(depth: FloatArray, step: int, frame: tuple[int, int]) -> FloatArray:
-    """The depth of every n-th pixel, in the pixels of the whole frame."""
+    """Interpolate the depth of every n-th pixel to the pixels of the whole frame."""
     from scipy.ndimage import distance_transform_edt, map_coordinates
 
     nearest = distance_transform_edt(np.isnan(depth), return_distances=False, return_indices=True)

@@ -1,4 +1,4 @@
-"""The expected error of any result: that of its method, or if that does not estimate one, from the learned model."""
+"""Expected error of any result, from its own method or, if that does not estimate one, from the learned model."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from photostereo.solver.near import depth_of
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.solve import solve
 
-#: Pixels that are looked at. A third of them changes the mean by about 3 %.
+#: Number of pixels used. Using a third of them changes the mean by about 3 %.
 SAMPLE = 1500
 
 
 def second_opinion(
     result: Reconstruction, capture: Capture, control: Control = SILENT
 ) -> tuple[float, float] | None:
-    """The expected mean error of a result and its mean distance from the learned model, in degrees; None if the capture
-    cannot say.
+    """Return the expected mean error of a result and its mean distance from the learned model, in degrees; None if the
+    capture does not allow an estimate.
 
-    The learned model gives a normal m and the angle s by which it expects m to be off. A normal at the angle d from m is
-    off by √(s² + d²) in the mean.
+    The learned model gives a normal m and its expected error, the angle s. A normal at the angle d from m is off by
+    √(s² + d²) on average.
 
     >>> import photostereo as ps
     >>> scene = ps.render_scene("sphere", size=48)
@@ -42,7 +42,7 @@ def second_opinion(
     normals = result.normals[::step, ::step]
     if not some.any() or not capture.lights.known or capture.frame != normals.shape[:2]:
         return None
-    # Blocks are not an object that the context network could look at.
+    # The context network needs a whole object, not separate blocks.
     lights = capture.lights
     if lights.is_near:
         lights = lights.changed(depth=depth_of(normals, capture))
@@ -60,10 +60,10 @@ def assess(
     findings: Sequence[Finding] | None = None,
     control: Control = SILENT,
 ) -> ExpectedError | None:
-    """The expected error of any result, with its reasons.
+    """Estimate the expected error of any result, with reasons.
 
-    ``capture`` is what it was computed from, or every n-th pixel of it, in memory; without it only a method that
-    estimates its own error has one. ``findings`` are those of the diagnosis, if it was made already.
+    ``capture`` is the capture of the result, or every n-th pixel of it, in memory; without it only methods that
+    estimate their own error have one. ``findings`` are those of the diagnosis, if already available.
     """
     if capture is None or not capture.in_memory:
         return expected_error(result, None if capture is None else capture.lights, findings or ())
@@ -80,7 +80,7 @@ def assess(
 
 
 def _blocks(mask: BoolArray) -> BoolArray:
-    """Blocks of 4 × 4 pixels of the mask, evenly spread: noise is measured within them."""
+    """Select evenly spread blocks of 4 × 4 mask pixels: noise is measured within blocks."""
     step = max(1, round((int(mask.sum()) / SAMPLE) ** 0.5)) * 4
     rows, columns = (np.arange(side) % step < 4 for side in mask.shape)
     return np.asarray(mask & rows[:, None] & columns)

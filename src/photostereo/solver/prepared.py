@@ -1,6 +1,6 @@
-"""A capture, or a sample of it, reduced to a model's statistics: what a prior learns on.
+"""Reduce a capture, or a sample of it, to a model's statistics, on which a prior learns.
 
-A single solve, a grid of the prior's strengths, the trials of a sweep and the tiles of a large capture all begin here.
+A single solve, a grid of the prior's strengths, the trials of a sweep and the tiles of a large capture all start here.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ from photostereo.solver.sample import Part
 from photostereo.solver.whole import SmallPhotographs
 from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
 
-#: Photographs that are hashed at a time, at most, for the digest: a core hashes 1.7 GB a second.
+#: Maximum number of photographs hashed at a time for the digest: a core hashes 1.7 GB per second.
 HASHED = 6
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What is measured once for all parts of a capture, and how the model of a part is built with it."""
+    """Quantities measured once for all parts of a capture, used to build the model of each part."""
 
     method: Method
     values: dict[str, Any]  #: of the model's parameters
     scale: float  #: brightness of the photographs
     conditions: Conditions  #: their noise and strengths
-    whole: Whole | None = None  #: what the model knows of the whole object, if that matters
+    whole: Whole | None = None  #: the model's information on the whole object, if it uses any
 
     def model_of(
         self, part: Part, lights: PixelLights, pixels: Array, colors: Array | None, control: Control = SILENT
     ) -> Model:
-        """The model of a part of the capture; its intensities, even already if gray, are corrected in place."""
+        """Build the model of a part; correct its intensities in place (gray ones are already divided by the fall-off)."""
         noise = self.conditions.noise if "noise" in self.method.model.sees else None
         own = None if noise is None else noise.at(pixels, lights.amplified)
         control.check()
@@ -73,7 +73,7 @@ class Measured:
         noise: PixelNoise | None = None,
         control: Control = SILENT,
     ) -> Model:
-        """The model of corrected intensities, with what it asks for besides: see ``ModelEntry.sees``."""
+        """Build the model from corrected intensities and the other inputs it needs: see ``ModelEntry.sees``."""
         whole = self.whole
         around = None if whole is None else control.aside(lambda: whole.at(*part.places))
         available = {
@@ -90,7 +90,7 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What the tiles of a capture take over from its sample."""
+    """What the tiles of a capture reuse from its sample."""
 
     measured: Measured
     values: dict[str, Any]  #: all parameters
@@ -99,15 +99,15 @@ class Learned:
     lessons: Sequence[Lesson] = ()
     iterations: int = 0
     share: float = 1.0  #: how much of the prior's shift is kept
-    #: the noise and the mean Hessian that a prior of automatic strength has to stay within
+    #: the noise and the mean Hessian that bound a prior of automatic strength
     bound: tuple[NoiseEvidence, NDArray[Any]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """What a solve needs of a capture before a prior matters: intensities and the model's statistics.
+    """Intensities and model statistics of a capture: everything a solve needs before the prior.
 
-    One of these serves every strength of a grid.
+    One instance serves every strength of a grid.
     """
 
     measured: Measured
@@ -117,13 +117,13 @@ class Prepared:
     model: Model
     device: Device
     digest: Callable[[], str]
-    seconds: dict[str, float]  #: what making it took, by stage
+    seconds: dict[str, float]  #: preparation time by stage
     noise: list[Noise]  #: of the corrected intensities until the first solve, if the method has a prior
     colors: Array | None  #: (N, d, 3) of a sample, and on a GPU
 
     @cached_property
     def evidence(self) -> NoiseEvidence:
-        """Of the noise of the scaled intensities: computed only if a strength is chosen from it."""
+        """Noise of the scaled intensities; computed only if a strength is chosen from it."""
         measured, lights = self.measured, self.lights
         if self.noise:
             noise = self.noise[0]
@@ -148,16 +148,16 @@ class Prepared:
         if (capture, method.name, device) != (self.capture, entry.name, self.device) or not same_model:
             raise ParameterError(
                 f"The statistics were prepared for {entry.name} on {self.capture.name} with "
-                f"{own or 'no parameters'} on {self.device.name}, but something else is to be solved: "
+                f"{own or 'no parameters'} on {self.device.name}, but this solve is for "
                 f"{method.name} on {capture.name} on {device.name}. Prepare again with the same capture, method, "
                 "model parameters and device.",
                 code="prepared-for-something-else",
             )
 
     def solve(self, values: Mapping[str, Any], control: Control = SILENT, **state: Any) -> Reconstruction:
-        """The reconstruction with these values of all parameters (of :meth:`Method.resolve`).
+        """Return the reconstruction for these values of all parameters (from :meth:`Method.resolve`).
 
-        ``state`` says where the descent is resumed from and saved: see :meth:`Problem.solve`.
+        ``state`` gives the states to resume from and save to: see :meth:`Problem.solve`.
         """
         clock = Clock(self.seconds)
         problem, values = self._problem(values, control)
@@ -167,7 +167,7 @@ class Prepared:
         return self._finish(solution, values, clock)
 
     def solve_together(self, settings: Sequence[Mapping[str, Any]]) -> list[Reconstruction]:
-        """All settings as one problem with a leading axis; only the prior's strengths may differ. For GPUs."""
+        """Solve all settings as one problem with a leading axis; only the prior's strengths may differ. For GPUs."""
         assert self.measured.method.prior is not None
         began = time.perf_counter()
         like_pixels = self.model.start(SILENT)[0]
@@ -182,7 +182,7 @@ class Prepared:
         return [self._finish(solution.select(g), values, Clock(seconds)) for g, values in enumerate(settings)]
 
     def learn(self, values: Mapping[str, Any], control: Control) -> tuple[Learned, dict[str, Any]]:
-        """What tiles take over from a descent on the sample, and history and arrays of the result."""
+        """Return what tiles reuse from a descent on the sample, and the history and arrays of the result."""
         if self.measured.method.prior is None:
             return Learned(self.measured, dict(values), self.model), {}
         problem, values = self._problem(values, control)
@@ -204,7 +204,7 @@ class Prepared:
         return None if truth is None else self.lights.in_view(truth.reshape(-1, 3)[self.part.index])
 
     def _problem(self, values: Mapping[str, Any], control: Control) -> tuple[Problem, Mapping[str, Any]]:
-        """Model and prior; strengths that are open are chosen from the noise, and the answer then stays within it."""
+        """Return model and prior; unset strengths are chosen from the noise, and the answer then stays within it."""
         model, entry, device = self.model, self.measured.method.prior, self.device
         if entry is None:
             return Problem(model, device=device), values
@@ -238,7 +238,7 @@ class Prepared:
     def result(
         self, pictures: Pictures, values: Mapping[str, Any], clock: Clock, **facts: Any
     ) -> Reconstruction:
-        """The result with these pictures of the whole capture; ``facts`` are its fields that tell how it ended."""
+        """Return the result with these pictures of the whole capture; ``facts`` are its fields on how the solve ended."""
         capture, mask, truth = self.capture, np.asarray(self.capture.mask), self.capture.truth
         result = Reconstruction(
             **pictures._asdict(),
@@ -257,7 +257,7 @@ class Prepared:
 
 
 def _limits(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that end a descent, if the method has one."""
+    """Return the stopping parameters of the descent, if the method has one."""
     return {name: values[name] for name in ("max_iter", "tol") if name in values}
 
 
@@ -278,7 +278,7 @@ def prepare(
     Only the parameters of the reflectance model matter here; those of the prior may be given and are ignored. With a
     ``sample`` only its pixels are kept.
     """
-    shorten_spinning()  # before the compiled kernels bring OpenMP
+    shorten_spinning()  # before the compiled kernels load OpenMP
     entry, _ = method_for(capture, method, prior)
     values = entry.of_model(entry.resolve(parameters))
     where = device_for(entry, device)
@@ -305,7 +305,7 @@ def prepare(
         model.lead(capture.pixel_count)
     clock.lap("statistics")
     if sample is None and not where.uses_torch:
-        colors = None  # the computer looks at its photographs again
+        colors = None  # on the CPU the photographs are read again
     held = [noise] if entry.has_prior else []
     return Prepared(measured, capture, part, lights, model, where, digest, clock.laps, held, colors)
 
@@ -319,9 +319,9 @@ def _survey(
     *,
     colors: bool,
 ) -> tuple[Intensities, Callable[[], str]]:
-    """The intensities of a sample, from one look at every photograph, and what gives the digest of the capture.
+    """Read every photograph once; return the intensities of a sample and a function for the digest of the capture.
 
-    Photographs that stay in memory are hashed while the work goes on.
+    Photographs that stay in memory are hashed in the background.
     """
     spread = np.flatnonzero(capture.mask)[:: max(1, capture.pixel_count // SAMPLED_PIXELS)]
     brightness = np.empty((len(capture), spread.size), dtype=np.float32)
@@ -340,7 +340,7 @@ def _survey(
                 tinted[:, number] = frame.reshape(-1, 3)[sample.index]
             small.add(frame)
             if number >= ahead and not capture.in_memory:
-                hashes[number - ahead].result()  # no more photographs wait
+                hashes[number - ahead].result()  # limits the photographs waiting
             control.advance()
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -365,7 +365,7 @@ def _survey(
 
 
 def device_for(entry: Method, name: str) -> Device:
-    """The device of that name, if the method runs on it."""
+    """Return the device of that name if the method runs on it."""
     device = find_device(name)
     if device.uses_torch and not entry.model.on_gpu:
         able = ", ".join(other for other in method_names() if find_method(other).model.on_gpu)

@@ -1,9 +1,9 @@
-"""A problem: a reflectance model and perhaps a prior.
+"""A problem: a reflectance model and an optional prior.
 
     minimize  Σ_pixels data(n, u)  +  prior(n, s)
 
-Without a prior the model answers alone. With one, block coordinate descent: one loop for a single solve, for a
-grid of strengths and for the trials of a sweep.
+Without a prior the model is solved on its own. With one, block coordinate descent runs: the same loop for a single
+solve, a grid of strengths and the trials of a sweep.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from photostereo.solver.within_noise import WithinNoise
 
 @dataclass(frozen=True)
 class Solution:
-    """The minimizer of a :class:`Problem`, still in the model's own arrays.
+    """Minimizer of a :class:`Problem`, still in the model's own arrays.
 
-    If several problems descended together, every array (also those of the history) has a leading axis.
+    If several problems descended together, every array (including those of the history) has a leading axis.
     """
 
     normals: Array  #: (N, 3) albedo × normal
@@ -46,7 +46,7 @@ class Solution:
     lessons: Sequence[Lesson] = ()  #: what the prior learned in each iteration, if asked for
 
     def select(self, g: int) -> Solution:
-        """One of several problems that descended together."""
+        """Return one of several problems that descended together."""
         return replace(
             self,
             normals=self.normals[g],
@@ -56,13 +56,13 @@ class Solution:
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What the prior keeps with the result, by name."""
+        """Return the arrays that the prior stores with the result, by name."""
         return {} if self.prior is None else self.prior.results(self.state)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A model with its statistics and perhaps a prior.
+    """A model with its statistics and an optional prior.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class Problem:
         None  #: normals and unknowns to begin with; by default the model's own
     )
     problems: int = 0  #: if not 0, this many problems with different strengths descend together, on a GPU
-    #: of the prior's shift to keep, if the model stays within the noise; by default the best by Stein's estimate
+    #: share of the prior's shift to keep if the model stays within the noise; by default the best by Stein's estimate
     share: float | None = None
     device: Device = CPU  #: where the arrays live
 
@@ -95,7 +95,7 @@ class Problem:
         checkpoint_every: int = 10,
         keep_lessons: bool = False,
     ) -> Solution:
-        """The minimizer; see :func:`photostereo.solve` for the options."""
+        """Return the minimizer; see :func:`photostereo.solve` for the options."""
         if self.prior is None:
             if resume is not None or checkpoint is not None:
                 raise ParameterError(code="nothing-to-resume")
@@ -136,7 +136,7 @@ class Problem:
         )
 
     def follow(self, passes: int, control: Control = SILENT) -> Solution:
-        """``passes`` iterations with a prior that follows the lessons of another; no figures are recorded."""
+        """Run ``passes`` iterations with a prior that follows the lessons of another; no figures are recorded."""
         assert self.prior is not None
         state = self._first(control)
         for number in range(passes):
@@ -154,7 +154,7 @@ class Problem:
         return SolveState(normals, unknowns, self.prior.begin(normals))
 
     def _tempered(self, state: SolveState, share: float | None) -> tuple[Array, Unknowns, float]:
-        """Normals and unknowns at the end of a descent, with the share of the prior's shift that is worth keeping."""
+        """Return normals and unknowns at the end of a descent, and the share of the prior's shift worth keeping."""
         if share is None or not isinstance(self.model, WithinNoise):
             return state.normals, state.unknowns, 1.0
         normals = self.model.tempered(state.normals, share)

@@ -1,5 +1,4 @@
-"""What a method gives back: normals, albedo, the model's unknowns, the history of the solve; save and
-load."""
+"""The result of a method: normals, albedo, the model's unknowns, the history of the solve; save and load."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from photostereo.io.atomic import write_array, write_arrays, write_json
 from photostereo.io.safe import explained
 from photostereo.solver.result_files import read_arrays, read_summary
 
-#: Fields that ``summary.json`` holds as they are.
+#: Fields stored unchanged in ``summary.json``.
 _SAME = ("method", "parameters", "capture", "digest", "status", "iterations", "seconds", "versions")
 
 
@@ -29,7 +28,7 @@ _SAME = ("method", "parameters", "capture", "digest", "status", "iterations", "s
 class Reconstruction(Displayed):
     """The result of :func:`photostereo.solve`; frozen, arrays read-only."""
 
-    #: (H, W, 3) float32, unit inside the mask, zero outside; x right, y up, z towards the camera. Also zero if a pixel is
+    #: (H, W, 3) float32, unit inside the mask, zero outside; x right, y up, z toward the camera. Also zero if a pixel is
     #: black in every photograph.
     normals: FloatArray
     #: (H, W) or (H, W, 3) float32, in the units of the photographs, zero outside the mask; three channels if the capture
@@ -50,7 +49,7 @@ class Reconstruction(Displayed):
     angular_error: ErrorSummary | None = None  #: against the truth, if the capture has one
     versions: Mapping[str, str] = field(default_factory=dict)  #: of the software
     chosen: str = ""  #: why this method was chosen, if ``auto``, ``best`` or ``fast`` was asked for
-    #: (d,) what each photograph was divided by, 1 for those that were not corrected; None if the light strengths were used
+    #: (d,) divisor of each photograph, 1 for those that were not corrected; None if the light strengths were used
     #: as given
     strengths: NDArray[np.float32] | None = None
     near: str = ""  #: how near lights and the depth were found in turn; empty if the lights are distant
@@ -67,7 +66,7 @@ class Reconstruction(Displayed):
         )
 
     def summary(self) -> dict[str, Any]:
-        """The facts that ``summary.json`` holds."""
+        """Return the content of ``summary.json``."""
         return {
             "capture": self.capture,
             "digest": self.digest,
@@ -86,7 +85,7 @@ class Reconstruction(Displayed):
         }
 
     def strengths_summary(self, names: Sequence[str] = ()) -> dict[str, Any]:
-        """For ``summary.json``: whether photographs were corrected, and each one's factor by name or number."""
+        """Return, for ``summary.json``, whether photographs were corrected, and each factor by name or number."""
         factors = () if self.strengths is None else self.strengths.tolist()
         names = names if len(names) == len(factors) else [str(number + 1) for number in range(len(factors))]
         return {
@@ -96,14 +95,14 @@ class Reconstruction(Displayed):
         }
 
     def relight(self, direction: Sequence[float], *, linear: bool = False) -> NDArray[np.float64]:
-        """A picture (H, W, 3) of the object under a light from another direction, in [0, 1].
+        """Render the object (H, W, 3) under a light from another direction, in [0, 1].
 
         Parameters
         ----------
         direction : three numbers
-            From the object to the light: x right, y up, z towards the camera. Its length does not matter.
+            From the object to the light: x right, y up, z toward the camera. Its length does not matter.
         linear : bool
-            Intensities instead of the sRGB values that a screen expects.
+            Return linear intensities instead of sRGB values for display.
 
         Examples
         --------
@@ -119,7 +118,7 @@ class Reconstruction(Displayed):
     def save(self, folder: str | Path, control: Control = SILENT) -> None:
         """Write ``normals.npy``, ``albedo.npy``, ``mask.npy``, ``summary.json``, ``extras.npz`` into an existing folder.
 
-        Pictures, surface and report as well: :func:`photostereo.save`.
+        To write pictures, surface and report as well, use :func:`photostereo.save`.
         """
         folder = Path(folder)
         for name in ("normals", "albedo", "mask"):
@@ -142,7 +141,7 @@ class Reconstruction(Displayed):
         Raises
         ------
         CaptureError
-            If a file is missing or damaged, or they do not fit each other.
+            If a file is missing or damaged, or the files do not match.
         """
         folder = Path(folder)
         facts, found = read_summary(folder), read_arrays(folder)
@@ -168,15 +167,14 @@ class Reconstruction(Displayed):
 
 
 def _strengths_of(facts: Mapping[str, Any] | None) -> NDArray[np.float32] | None:
-    """The factors of a summary; None in those of earlier versions."""
+    """Return the factors of a summary; None for summaries of earlier versions."""
     if not facts or facts["choice"] == "given":
         return None
     return np.array([float(factor) for factor in facts["factors"].values()], dtype=np.float32)
 
 
 def _plain(value: Any) -> Any:
-    """JSON's idea of a parameter: arrays are named by their shape (the dictionary itself is in
-    ``extras.npz``)."""
+    """Return a parameter as a JSON value: an array as its shape (the dictionary itself is in ``extras.npz``)."""
     if isinstance(value, np.ndarray):
         return f"array {'x'.join(str(side) for side in value.shape)}"
     return list(value) if isinstance(value, tuple) else value

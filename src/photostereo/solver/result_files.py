@@ -1,7 +1,7 @@
-"""The files of a result folder: what they must hold, and how they are opened.
+"""Open the files of a result folder and check their content.
 
 Everything that reads a result folder (``mesh``, ``export``, ``compare``, ``figure``, the viewer) opens it here, so the
-code behind may rely on what the schema says.
+calling code may rely on the schema.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ARRAYS = {
     "normals": ArraySpec("H W 3", low=-1.01, high=1.01),
     "albedo": ArraySpec("H W | H W 3", kinds="fui", low=-_LARGEST, high=_LARGEST),
 }
-#: With the files that a result may have besides; NaN is unknown.
+#: Including optional files of a result; NaN means unknown.
 FILES = ARRAYS | {
     "depth": ArraySpec("H W", low=-_LARGEST, high=_LARGEST, finite=False),
     "truth": ArraySpec("H W 3", low=-1.01, high=1.01),
@@ -51,14 +51,14 @@ SUMMARY: dict[str, Any] = {
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
-    """The content of ``summary.json``."""
+    """Return the content of ``summary.json``."""
     facts = read_json(folder / "summary.json", "summary", remedy=_not_a_result(folder))
     check_facts(facts, SUMMARY, lambda problem: _damaged(folder / "summary.json", problem))
     return dict(facts)
 
 
 def read_arrays(folder: Path) -> dict[str, NDArray[Any]]:
-    """Normals, albedo and mask, and the arrays of ``extras.npz`` as ``map_...`` and ``array_...``."""
+    """Return normals, albedo and mask, and the arrays of ``extras.npz`` as ``map_...`` and ``array_...``."""
     remedy = _not_a_result(folder)
     arrays = {name: read_npy(folder / f"{name}.npy", name, remedy=remedy) for name in ARRAYS}
     sizes = check_arrays(arrays, ARRAYS, lambda problem: _damaged(folder, problem))
@@ -75,7 +75,7 @@ def read_arrays(folder: Path) -> dict[str, NDArray[Any]]:
 
 
 def read_depth(folder: Path, frame: tuple[int, ...]) -> FloatArray | None:
-    """The heights of a result, (H, W); None if its surface was not made."""
+    """Return the heights (H, W) of a result; None if it has no surface."""
     path = folder / "depth.npy"
     if not path.is_file():
         return None
@@ -89,20 +89,20 @@ def read_depth(folder: Path, frame: tuple[int, ...]) -> FloatArray | None:
 
 
 def read_truth(path: Path, frame: tuple[int, ...] | None = None) -> FloatArray:
-    """True normals from an ``.npy`` file."""
+    """Read true normals from an ``.npy`` file."""
     remedy = "Save the true normals as an H × W × 3 array of numbers."
     truth = _checked("truth", read_npy(path, "truth", remedy=remedy), path, frame, remedy)
     return truth.astype(np.float32, copy=False)
 
 
 def map_array(path: Path, name: str, frame: tuple[int, ...] | None = None) -> NDArray[Any]:
-    """One array of a result, mapped instead of read: for a server that needs a part at a time."""
+    """Memory-map one array of a result, for a server that needs a part at a time."""
     array = read_npy(path, name, remedy=_not_a_result(path.parent), mapped=True)
     return _checked(name, array, path, frame)
 
 
 def is_result(folder: Path) -> bool:
-    """Whether a folder looks like the result of a solve."""
+    """Return whether a folder looks like the result of a solve."""
     return (folder / "summary.json").is_file() and (folder / "normals.npy").is_file()
 
 

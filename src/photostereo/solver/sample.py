@@ -1,7 +1,7 @@
-"""A sample of a capture for a prior to learn on: square crops, spread evenly over the object.
+"""Sample a capture for a prior to learn on: square crops, spread evenly over the object.
 
-A dictionary of 192 atoms does not need a million patches. What decides is how many there are and how well they
-are spread (``benchmarks/README.md`` has the figures): a few thousand give the error of learning on all, to 1 %.
+A dictionary of 192 atoms does not need a million patches. What matters is how many there are and how evenly they
+are spread (see ``benchmarks/README.md``): a few thousand give the error of learning on all, to within 1 %.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-#: Rows and columns of a crop: patches in it overlap as they do in the picture.
+#: Rows and columns of a crop; its patches overlap as they do in the picture.
 SIDE = 32
-#: Crops; about 49 patches each, 9,800 in all.
+#: Number of crops: about 49 patches each, 9,800 in all.
 CROPS = 200
-#: Pixels of the sample. An object with fewer is learned on as a whole.
+#: Pixels of the sample. For a smaller object, the prior learns on all of it.
 SAMPLE_PIXELS = CROPS * SIDE**2
-#: At least this share of a crop's pixels lies on the object, if there are such crops.
+#: Minimum share of a crop's pixels on the object, if there are such crops.
 SHARE = 0.25
-#: The golden ratio: its multiples are spread evenly however many are taken.
+#: The golden ratio: any number of its multiples is spread evenly.
 GOLDEN = 0.6180339887498949
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Pixels of a capture as a picture of their own: crops one below the other, a band of rows, or all of it."""
+    """Pixels of a capture as a separate picture: crops stacked vertically, a band of rows, or all of it."""
 
     mask: NDArray[np.bool_]  #: (rows, columns) of the picture
     index: NDArray[np.int64]  #: (N,) the flat numbers of its mask pixels in the capture
@@ -34,18 +34,18 @@ class Part:
 
     @classmethod
     def rows(cls, mask: NDArray[np.bool_], first: int = 0, last: int | None = None) -> Part:
-        """Rows ``first`` to ``last`` of a capture with this mask; all of them by default."""
+        """Select rows ``first`` to ``last`` of a capture with this mask; all of them by default."""
         inside, width = np.asarray(mask[first:last]), mask.shape[1]
         return cls(inside, np.flatnonzero(inside) + first * width, width)
 
     @property
     def places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows and columns of the mask pixels in the capture."""
+        """Return rows and columns of the mask pixels in the capture."""
         return np.divmod(self.index, self.width)
 
 
 def choose_sample(mask: NDArray[np.bool_], *, side: int = SIDE, crops: int = CROPS) -> Part:
-    """Crops on the object, evenly spread; all of them if there are no more than ``crops``.
+    """Choose evenly spread crops on the object; all of them if there are no more than ``crops``.
 
     >>> sample = choose_sample(np.ones((1000, 800), bool), crops=50)
     >>> sample.mask.shape, len(sample.index)
@@ -58,7 +58,7 @@ def choose_sample(mask: NDArray[np.bool_], *, side: int = SIDE, crops: int = CRO
     candidates = np.flatnonzero(share >= SHARE)
     if not candidates.size:
         candidates = np.flatnonzero(share > 0)
-    if not candidates.size:  # an object in the margin that whole crops leave
+    if not candidates.size:  # the object lies in the margin that whole crops do not cover
         rows, cols = np.nonzero(mask)
         row, col = min(rows[0], mask.shape[0] - side), min(cols[0], mask.shape[1] - side)
         return _cut(mask, np.array([[row, col]]), side)

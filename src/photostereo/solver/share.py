@@ -1,21 +1,21 @@
-"""How much of a prior's shift to keep: Stein's estimate, by trying.
+"""Choose how much of a prior's shift to keep, from a Monte-Carlo version of Stein's estimate.
 
 A prior moves the model's own normals m to n(m). Of all answers m + α (n − m) the one with the least expected error has
 
     α = R / S,    S = mean |n − m|²,    R = −mean (noise of m) · (n − m),
 
-R the noise that the prior removes (C. M. Stein; the risk is α² S − 2 α R + constant). By Stein's lemma R is the
-noise's variance times the divergence of m − n(m), and a divergence can be tried (Ramani and others): the same descent once
-more from m + ε z, where z is noise of the photographs' own kind, tells how much of a noise like theirs the prior takes away:
+where R is the noise that the prior removes (C. M. Stein; the risk is α² S − 2 α R + constant). By Stein's lemma R is the
+variance of the noise times the divergence of m − n(m). The divergence can be estimated by a trial (Ramani et al.): a second
+descent from m + ε z, where z is noise like that of the photographs, shows how much of such noise the prior removes:
 
     R = −mean z · [ (n(m + ε z) − m − ε z) − (n(m) − m) ] / ε.
 
-A formula would have to know what the descent does with noise, and it does more than count codes: a hard threshold
-keeps what noise lifts above it, and a dictionary of 192 atoms learned on a few hundred patches learns their noise by
-heart. (Of the noise that counting codes calls removed, a fifth to a third really was, on the small objects of the harm
-suite.) z comes from :func:`photostereo.diagnosis.noise_fields.noise_fields`, with its true correlation in space: JPEG's
-remains survive a patch prior, and white noise would not. Models that bend noise, or are off by more than it, have another
-R: :mod:`photostereo.solver.tried_noise`.
+A formula would have to model the effect of the descent on noise, and counting codes is not enough: a hard threshold
+keeps whatever noise lifts above it, and a dictionary of 192 atoms learned on a few hundred patches overfits their noise.
+(On the small objects of the harm suite, only a fifth to a third of the noise that counting codes predicts to be removed
+was removed.) z comes from :func:`photostereo.diagnosis.noise_fields.noise_fields`, with its true spatial correlation:
+JPEG artifacts survive a patch prior, white noise does not. Models that distort noise, or have errors larger than it, use
+another R: :mod:`photostereo.solver.tried_noise`.
 
 References
 ----------
@@ -37,9 +37,9 @@ from photostereo.solver.within_noise import WithinNoise
 
 
 class Moved:
-    """The steps of a model whose data term is that of another, moved by t: data(n − t).
+    """Steps of a model whose data term is that of another model, moved by t: data(n − t).
 
-    Its minimizer with a prior, over x = n − t, is the other's with the pull q − w t.
+    Its minimizer with a prior, over x = n − t, is that of the other model with the pull q − w t.
 
     >>> import numpy as np
     >>> from photostereo.reflectance.lambertian.model import Lambertian
@@ -64,7 +64,7 @@ class Moved:
 def best_share(
     model: WithinNoise, prior: Prior, start: tuple[Array, Unknowns], end: SolveState, control: Control
 ) -> float:
-    """α of a descent from ``start`` to ``end``; 1 if it moved nothing."""
+    """Return α of a descent from ``start`` to ``end``; 1 if nothing moved."""
     normals, unknowns = start
     shift = end.normals - normals
     size = model.size_of(shift)

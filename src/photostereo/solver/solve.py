@@ -1,4 +1,4 @@
-"""``solve`` and ``solve_grid``: the two ways in."""
+"""The entry points ``solve`` and ``solve_grid``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from photostereo.solver.sample import CROPS, SAMPLE_PIXELS, choose_sample
 from photostereo.solver.state import SolveState
 from photostereo.solver.tiles import Band, bands_of
 
-#: Solves bands with what was learned, in any order: see :mod:`photostereo.batch.worker`.
+#: Solves bands with the lessons from the sample, in any order: see :mod:`photostereo.batch.worker`.
 Deal = Callable[[Capture, Sequence[Band], Learned], Iterable[tuple[Band, SolvedBand]]]
 
 
@@ -51,8 +51,8 @@ def solve(
 ) -> Reconstruction:
     """Estimate normals and albedo of a capture.
 
-    A small object is one tile, on which the prior learns. A larger one is surveyed once, the prior learns on a sample of
-    it, and its tiles, bands of rows that fit into the memory, are solved with what was learned.
+    A small object is one tile, on which the prior learns. For a larger one, all photographs are read once, the prior
+    learns on a sample, and the tiles (bands of rows that fit into memory) are solved with what it learned.
 
     Parameters
     ----------
@@ -72,26 +72,26 @@ def solve(
     checkpoint : path, optional
         Where to save the state.
     checkpoint_every : int
-        Iterations after which it is saved, and at the end.
+        Number of iterations between saves; the state is also saved at the end.
     prepared : Prepared, optional
-        Statistics of :func:`photostereo.solver.prepared.prepare`, reused over a grid of strengths.
+        Statistics from :func:`photostereo.solver.prepared.prepare`, reused for a grid of strengths.
     strengths : str
-        ``"auto"`` corrects photographs that are brighter or darker than their light strengths say, as with an automatic
+        ``"auto"`` corrects photographs that are brighter or darker than their light strengths imply, as with automatic
         exposure; the factors are in the result's ``strengths``. ``"given"`` uses the photographs as they are.
     memory : int, optional
-        Bytes that may be used, on a GPU of its own memory; by default half of what is free. It decides the bands, not the
+        Memory limit in bytes (GPU memory on a GPU); by default half of the free memory. It affects the bands, not the
         result.
     crops : int, optional
         Crops of 32 × 32 pixels that the prior learns on; by default 200, or all of an object that is not larger than that.
     deal : callable, optional
-        Solves the bands, in any order and place; by default here, one after the other.
+        Function that solves the bands, in any order and anywhere; by default they run here, one after the other.
     **parameters
         Parameters of the method; see ``photostereo methods NAME`` or :func:`photostereo.find_method`.
 
     Returns
     -------
     Reconstruction
-        If there are several tiles, without the maps that hold a value for every photograph.
+        With several tiles, it has no maps with a value per photograph.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def _settled(
     strengths: str,
     control: Control,
 ) -> tuple[Capture, str]:
-    """The capture with near lights that know its depth, and how it was found; itself if its lights are distant."""
+    """Return the capture with near lights that use its depth, and how that was found; unchanged for distant lights."""
     if not capture.lights.is_near or capture.lights.depth is not None:
         return capture, ""
     alone = find_method(entry.model.name)
@@ -163,7 +163,7 @@ def _tiles(
     memory: int | None,
     crops: int | None,
 ) -> list[Band] | None:
-    """The bands of a capture that is solved with what its prior learns on a sample; None if all of it is one tile."""
+    """Return the bands of a capture whose prior learns on a sample; None if all of it is one tile."""
     small = capture.pixel_count <= SAMPLE_PIXELS and crops is None
     if not entry.model.divisible or (small and memory is None):
         return None
@@ -178,11 +178,11 @@ def _solve_tiles(
     control: Control,
     deal: Deal | None,
 ) -> Reconstruction:
-    """Learn on the sample, solve every band with it, and join them.
+    """Learn on the sample, solve every band with the result, and join the bands.
 
-    In iteration t of a band, each atom of a dictionary is replaced by what the sample made of it in iteration t, at the
-    moment when it would have been learned. A dictionary that is final from the start does much worse (13.4° against 11.4°
-    on cat at 5 dB): codes and atoms must grow together.
+    In iteration t of a band, each atom of the dictionary is replaced by the sample's atom of iteration t, at the point
+    where it would have been learned. Using the final dictionary from the start is much worse (13.4° against 11.4°
+    on cat at 5 dB): codes and atoms must evolve together.
     """
     capture, clock = prepared.capture, Clock(prepared.seconds)
     learned, facts = prepared.learn(values, control)
@@ -236,10 +236,10 @@ def solve_grid(
     strengths: str = "auto",
     **parameters: Any,
 ) -> list[Reconstruction]:
-    """One reconstruction for each setting of the prior's strengths; the photographs are reduced to their statistics once.
+    """Return one reconstruction per setting of the prior's strengths; photographs are reduced to statistics only once.
 
-    On a GPU up to ``at_once`` settings descend together, each with a prior of its own: one problem alone leaves most
-    of a GPU waiting. Every result equals that of :func:`photostereo.solve` with the same parameters.
+    On a GPU up to ``at_once`` settings descend together, each with a separate prior: a single problem leaves most
+    of a GPU idle. Every result equals that of :func:`photostereo.solve` with the same parameters.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def solve_grid(
         prepared = prepare(capture, entry, device=device, strengths=strengths, **parameters)
     prepared.require(capture, entry, values[0], device_for(entry, device))
     control.stage("settings", len(values))
-    # With a tolerance each problem ends on its own.
+    # With a tolerance, each problem stops at a different iteration.
     together = at_once if prepared.device.uses_torch and values[0]["tol"] == 0 else 1
     results: list[Reconstruction] = []
     for first in range(0, len(values), together):

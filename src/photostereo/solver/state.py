@@ -1,4 +1,4 @@
-"""The state of a descent, and its file: what a solve can be resumed from."""
+"""The state of a descent and its file, from which a solve can be resumed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from photostereo.priors.protocol import PriorState
 from photostereo.reflectance.model import Unknowns
 from photostereo.runtime.arrays import CPU, Array, Device, to_numpy
 
-#: Arrays of a file: the normals, and by these prefixes the unknowns, the prior's state and the columns of the history.
+#: Arrays of a file: the normals, and with these prefixes the unknowns, the prior's state and the history columns.
 NORMALS, UNKNOWN, PRIOR, HISTORY = "normals", "unknown_", "prior_", "history_"
-#: The one array that may hold NaN: for an unknown error.
+#: The only array that may contain NaN, for an unknown error.
 ERROR = f"{HISTORY}error"
-#: What every file holds.
+#: Content of every file.
 REQUIRED = frozenset({NORMALS, f"{HISTORY}number", f"{HISTORY}cost"})
 _REMEDY = "Resume from the file that `checkpoint` wrote, or start again without `resume`."
 
@@ -36,7 +36,7 @@ class SolveState:
     history: tuple[Iteration, ...] = ()  #: A record of every iteration so far.
 
     def copy_to(self, device: Device) -> SolveState:
-        """A copy of the state that shares no array with this one, on a device."""
+        """Return a copy of the state on a device that shares no array with this one."""
 
         def moved(array: Array) -> Array:
             return device.put(np.array(to_numpy(array)))
@@ -49,7 +49,7 @@ class SolveState:
         )
 
     def arrays(self) -> dict[str, Array]:
-        """All arrays by the names that they have in the file."""
+        """Return all arrays by their names in the file."""
         return {
             NORMALS: self.normals,
             **{UNKNOWN + name: value for name, value in self.unknowns.items()},
@@ -57,12 +57,12 @@ class SolveState:
         }
 
     def save(self, path: str | Path) -> None:
-        """Write the state to an ``.npz`` file, replaced at once: an interruption leaves the old one.
+        """Write the state to an ``.npz`` file atomically: an interruption leaves the old file intact.
 
         Raises
         ------
         OutputError
-            If the file exists and is not a saved state: a photograph is not overwritten.
+            If the file exists and is not a saved state, such as a photograph.
         """
         require_checkpoint(path)
         rows = [record.as_dict() for record in self.history]
@@ -104,7 +104,7 @@ def require_checkpoint(path: str | Path) -> None:
 
 
 def resumed(saved: SolveState | str | Path, first: SolveState, device: Device) -> SolveState:
-    """A copy of a saved state on a device, if it fits the solve that would begin with ``first``."""
+    """Return a copy of a saved state on a device if it fits the solve that would start with ``first``."""
     state = saved if isinstance(saved, SolveState) else SolveState.load(saved)
     file = None if isinstance(saved, SolveState) else saved
     for kind, ours, theirs in (

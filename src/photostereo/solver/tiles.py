@@ -1,7 +1,7 @@
-"""Which bands of rows a capture is solved in, from a budget of memory.
+"""Plan the bands of rows in which a capture is solved within a memory limit.
 
-A band is a run of whole rows: photographs are stored row by row, so a band is what can be read of them. Around
-its own rows it has a halo that is solved with it and thrown away, so that no seam shows.
+A band is a run of whole rows, because photographs are stored and read row by row. Around its own rows it has a halo
+that is solved with it and discarded, so that no seam shows.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from photostereo.io.memory import available_memory, in_words
 from photostereo.runtime.arrays import Device
 from photostereo.solver.methods import Method
 
-#: Rows of a halo: three patches of the default size; the pull of pixels beyond them cannot be seen.
+#: Rows of a halo: three patches of the default size; pixels beyond them have no visible effect.
 HALO = 24
-#: Pixels of a band at most, however much memory there is: more do not make it faster, but its steps longer.
+#: Maximum pixels of a band regardless of memory: larger bands are not faster and only make its steps longer.
 MOST_PIXELS = 2_000_000
-#: Smaller bands take less memory: this many rows, of which halos are an eighth, or pixels, whichever is more.
+#: Size of smaller bands, which need less memory: this many rows (an eighth are halos) or pixels, whichever is more.
 ROWS, PIXELS = 400, 600_000
-#: No band has fewer rows of its own.
+#: Minimum rows of a band, without its halo.
 SMALLEST = 64
-#: Photographs of a band that are read at a time: enough for the threads, few enough to be canceled in between.
+#: Photographs of a band read at a time: enough for the threads, few enough to allow cancellation in between.
 READ_AT_A_TIME = 4
-#: Pixels of a band whose sums are formed at a time, if sums are all that a model keeps.
+#: Pixels of a band summed at a time, if a model keeps only sums.
 SUMMED_AT_A_TIME = 250_000
-#: Bytes of a pixel, beside its photographs: statistics, normals and unknowns in double precision.
+#: Bytes per pixel besides its photographs: statistics, normals and unknowns in double precision.
 OF_A_MODEL = 220
-#: Patches, codes and workspace of a pixel in the dictionary prior (8 × 8 × 3 values, stride 4).
+#: Bytes per pixel for patches, codes and workspace of the dictionary prior (8 × 8 × 3 values, stride 4).
 OF_A_PRIOR = 260
-#: Directions and fall-off of a near light at a pixel.
+#: Bytes per pixel for the directions and fall-off of a near light.
 OF_NEAR_LIGHTS = 16
-#: The pictures of the result, of a pixel of the frame: normals, albedo, mask.
+#: Bytes per frame pixel for the pictures of the result: normals, albedo, mask.
 OF_A_RESULT = 40
-#: What the program itself takes: libraries, compiled kernels, the sample that the dictionary is learned on.
+#: Bytes for the program itself: libraries, compiled kernels, the sample that the dictionary is learned on.
 OF_THE_PROGRAM = 500_000_000
 
-#: Times the memory of compiled loops that a band takes on a GPU, where every line makes an array of all pixels.
+#: Memory of a band on a GPU as a multiple of the compiled loops': every line creates an array of all pixels.
 TEMPORARIES = 3
 
 
 @dataclass(frozen=True)
 class Band:
-    """Rows ``first`` to ``last`` are solved, ``own_first`` to ``own_last`` of them are kept; ``maps`` says whether there is
-    memory for the maps with a value for every photograph."""
+    """Rows ``first`` to ``last`` are solved, ``own_first`` to ``own_last`` of them are kept; ``maps`` is True if there is
+    memory for the maps with a value per photograph."""
 
     first: int
     last: int
@@ -68,8 +68,8 @@ def bytes_of_row(
     sums: bool = False,
     workspace: int = 0,
 ) -> int:
-    """Bytes of one row while it is solved: intensities by pixel (in color too if the model looks at ``colors``) and the few
-    photographs being read, unless the model ``sums`` them up; the model, with ``workspace`` bytes for each intensity; the
+    """Return the bytes needed to solve one row: intensities by pixel (also in color if the model uses ``colors``) and the
+    few photographs being read, unless the model ``sums`` them up; the model, with ``workspace`` bytes per intensity; the
     prior."""
     looked_at = 1 + (channels if colors else 0)
     intensities = 4 * photographs * looked_at + 4 * READ_AT_A_TIME * channels
@@ -80,7 +80,7 @@ def bytes_of_row(
 
 
 def row_of(capture: Capture, method: Method) -> int:
-    """Bytes of one row of a capture while a method solves it."""
+    """Return the bytes that a method needs to solve one row of a capture."""
     return bytes_of_row(
         capture.frame[1],
         len(capture),
@@ -104,9 +104,9 @@ def plan_bands(
     most_pixels: float = MOST_PIXELS,
     small: bool = False,
 ) -> list[Band]:
-    """Bands that fit into ``memory`` bytes if a row takes ``row`` of them.
+    """Return bands that fit into ``memory`` bytes if a row takes ``row`` bytes.
 
-    They are of about the same height and begin at multiples of ``step``; they are ``small`` if less memory is worth more
+    They have about the same height and start at multiples of ``step``; ``small`` bands need less memory but more
     work.
 
     >>> row = bytes_of_row(6000, 60, 1, prior=True)
@@ -137,7 +137,7 @@ def plan_bands(
     start = top - top % step
     count = -(-(bottom - start) // most)
     each = -(-(bottom - start) // count)
-    each += -each % step  # at most ``most``, which is a multiple too
+    each += -each % step  # at most ``most``, which is also a multiple
     bands = []
     for own in range(start, bottom, each):
         first, last = max(own, top), min(own + each, bottom)
@@ -148,7 +148,7 @@ def plan_bands(
 def bands_of(
     capture: Capture, method: Method, values: Mapping[str, Any], device: Device, memory: int | None = None
 ) -> list[Band]:
-    """The bands in which a capture is solved within ``memory`` bytes; by default half of what is free."""
+    """Return the bands for solving a capture within ``memory`` bytes; by default half of the free memory."""
     if not method.model.divisible:
         raise ParameterError(code="method-not-divisible", remedy="more-memory", method=method.name)
     budget = free_memory(device) // 2 if memory is None else memory
@@ -167,7 +167,7 @@ def bands_of(
 
 
 def free_memory(device: Device) -> int:
-    """Of the GPU, or of the computer."""
+    """Return the free memory of the GPU or the computer, in bytes."""
     if not device.torch_name.startswith("cuda"):
         return available_memory()
     import torch

@@ -1,17 +1,17 @@
-"""What the photographs' noise does to a model's normals, by trying; and what a matte surface says against them.
+"""Measure by trial how the photographs' noise changes a model's normals, and compare them with a matte fit.
 
-A model that bends a curve, or takes away what is not of low rank, answers to noise in its own way, and is off by more than
-noise: its error is bias. How much of a prior's shift to keep (:mod:`photostereo.solver.share`) then cannot be told from
-the noise alone. With m the model's normals, s the shift and t the truth, the shift removes −(m − t)·s of the error. Least
-squares u is an estimate of t without bias wherever the surface is matte, so
+A model that bends a curve, or removes whatever is not of low rank, responds to noise in its own way, and its error is
+larger than noise: it is biased. Then the noise alone does not determine how much of a prior's shift to keep
+(:mod:`photostereo.solver.share`). With m the model's normals, s the shift and t the truth, the shift removes −(m − t)·s
+of the error. Least squares u is an unbiased estimate of t wherever the surface is matte, so
 
     −(m − t)·s  =  −(m − u)·s − (u − t)·s,
 
-of which the first is known, and the mean of the second by Stein's lemma: add a little noise to the photographs, and see
-how u and s move together. Where least squares does not explain the photographs, here or over the pixels around, it says
-nothing of t (as where it is a witness, :mod:`photostereo.reflectance.learned.matte`); there the bias of m counts as
-unknown, and what noise does to m itself takes the place of both. The noise that is added is of the photographs' own kind
-(:func:`photostereo.diagnosis.noise_fields.more_noise`).
+The first term is known, and Stein's lemma gives the mean of the second: add a little noise to the photographs and
+measure how u and s move together. Where least squares does not explain the photographs, at a pixel or around it, it
+gives no information on t (as in :mod:`photostereo.reflectance.learned.matte`, where it is a witness). There the bias of m
+counts as unknown, and the effect of noise on m itself replaces both terms. The added noise is like that of the
+photographs (:func:`photostereo.diagnosis.noise_fields.more_noise`).
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ STEP = 0.3
 
 @dataclass(frozen=True, eq=False)
 class NormalNoise:
-    """The noise of a model's normals and, if it was tried, what least squares says against them."""
+    """Noise of a model's normals and, if measured by trial, their comparison with least squares."""
 
     noise: Array  #: (N, 3) of the model's own normals, in full
     bias: Array | None = None  #: (N, 3) the model's normals less those of least squares, of the same lengths
     matte_noise: Array | None = None  #: (N, 3) of the latter
-    matte: Array | None = None  #: (N,) from 1, where noise explains what least squares leaves, to 0
+    matte: Array | None = None  #: (N,) from 1, where noise explains the least-squares residual, to 0
 
     def removed(self, shift: Array, change: Array) -> Array:
-        """(N,) what of a model's error a prior's shift removes; ``change`` of the shift is that of the noise in full."""
+        """Return the part (N,) of a model's error that a shift removes; ``change`` is that of the shift with full noise."""
         by_noise = -(self.noise * change).sum(-1)
         if self.matte is None:
             return by_noise
@@ -54,7 +54,7 @@ class NormalNoise:
 def try_noise(
     build: Callable[[Array], Model], measured: Noise, disturbing: float, normals: Array
 ) -> NormalNoise:
-    """Build the model once more, of photographs with more noise; see
+    """Rebuild the model from photographs with more noise; see
     :class:`photostereo.solver.within_noise.NoiseEvidence`.
     """
     pixels, lights = measured.pixels, measured.lights
@@ -72,9 +72,9 @@ def try_noise(
 
 
 def _explained(fit: MatteFit, noise: float, mask: BoolArray | None) -> Array:
-    """(N,) the share of noise in the variance that the matte witness would have.
+    """Return the share (N,) of noise in the variance that the matte witness would have.
 
-    Without a mask the pixels around are not asked: those of one block of a JPEG share their noise.
+    Without a mask the neighboring pixels are ignored: pixels in the same JPEG block share their noise.
     """
     excess = fit.misfit / (noise + 1e-30) - (1.0 + fit.scatter)
     if mask is not None:

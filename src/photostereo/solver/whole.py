@@ -1,4 +1,4 @@
-"""Small photographs of a whole object, for models that are solved in parts and have to know of all of it."""
+"""Small photographs of a whole object, for models that are solved in parts but need information on all of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIDE = 160
 
 
 class SmallPhotographs:
-    """Collects them while the photographs are read, if the method's model asks for its surroundings."""
+    """Collect small photographs during reading, if the method's model uses its surroundings."""
 
     def __init__(self, capture: Capture, method: Method) -> None:
         self._capture, self._method = capture, method
@@ -36,7 +36,7 @@ class SmallPhotographs:
     def look(
         self, scale: float, conditions: Conditions, values: Mapping[str, Any], control: Control = SILENT
     ) -> Whole | None:
-        """What the model makes of them."""
+        """Return what the model computes from the small photographs."""
         if self._crop is None:
             return None
         colors = np.stack(self._images, 1) / np.float32(scale)
@@ -56,7 +56,7 @@ class SmallPhotographs:
         return whole
 
     def _lights(self) -> PixelLights:
-        """Where the middles of the small pixels are."""
+        """Return the lights at the centers of the small pixels."""
         assert self._crop is not None
         frame, lights = self._capture.frame, self._capture.lights
         if not lights.is_near:

@@ -1,34 +1,34 @@
-"""Keep a prior within the noise: the answer stays within what the noise of the photographs allows.
+"""Limit a prior to changes that the noise of the photographs allows.
 
-A prior knows the shape only in part. What it does not know (fine detail that no atom holds yet, a material edge) it
-treats as noise. But the photographs say how large noise can be: around the model's own normal m its variance
+A prior knows the shape only in part. It treats everything else (fine detail that no atom represents yet, a material
+edge) as noise. But the photographs show how large noise can be: around the model's own normal m its variance
 is τ² = v trace(H⁻¹) / 3 in each component, with H the mean Hessian of the data cost and v the noise of an
 intensity. So with a prior of automatic strength each pixel solves
 
     minimize  data(n) + w |n|² − 2 n·q     subject to     |n − m|² ≤ β τ²,
 
-β the 99.9 % point of χ² with three degrees of freedom. Within that ball the photographs cannot distinguish one normal
-from another, and the prior may choose; beyond it they contradict the prior.
+where β is the 99.9 % point of χ² with three degrees of freedom. Within that ball the photographs cannot distinguish one
+normal from another, and the prior may choose; beyond it they contradict the prior.
 
 v is the noise of the capture, or the pixel's own mean squared misfit if that is larger: photographs that
-disagree among themselves (a highlight on a matte model) say less.
+disagree with each other (a highlight on a matte model) carry less information.
 
-A model with a curve for each pixel makes a · noise of an intensity's noise, a the slope of the pixel's own curve. Where an
-entry many times too bright has bent the curve, a is a tenth of the others', the normal is a tenth as long, and a ball of
-the capture's noise would be several times its length: the prior could turn it anywhere. Its misfit s² shows that its
+A model with a curve for each pixel scales the noise of an intensity by the slope a of that curve. If an entry many times
+too bright has bent the curve, a is a tenth of that of other pixels, the normal is a tenth as long, and a ball from the
+capture's noise would be several times its length: the prior could turn it anywhere. The misfit s² shows that the
 noise is smaller. With f degrees of freedom f s² / v is χ², so v ≤ f s² / χ²_f(0.1 %) in all but a thousandth of the
-pixels, and v is no larger than that.
+pixels, and v is limited to that.
 
 The ball is convex and does not move, the descent starts inside it, and each step is the exact minimizer over it: the
 cost cannot rise. With the multiplier ν of the constraint the step is the model's own, with the weight w + ν and the
-pull q + ν m, so every model has it for free. ν solves the secular equation 1/|n(ν) − m| = 1/radius, which is
+pull q + ν m, so it works for every model. ν solves the secular equation 1/|n(ν) − m| = 1/radius, which is
 nearly linear in ν (J. J. Moré, D. C. Sorensen, Computing a trust region step, SIAM J. Sci. Stat. Comput. 4(3), 1983,
-doi:10.1137/0904038): a few secant steps.
+doi:10.1137/0904038), so a few secant steps suffice.
 
-**Where the model is in doubt.** Within the ball the prior may still remove more detail than noise; so only a share α of its
-shift is kept, from Stein's estimate (:mod:`photostereo.solver.share`). That estimate knows the noise and not the mistakes
+**Where the model is in doubt.** Within the ball the prior may still remove more detail than noise, so only a share α of its
+shift is kept, from Stein's estimate (:mod:`photostereo.solver.share`). That estimate covers the noise but not the errors
 of the model. Where a pixel's misfit s² is larger than noise σ² explains (more than t σ², t = 1 + 2 √(2/(d − 3)) as for χ²),
-the model is wrong about the pixel, by more than its residuals show, and the prior's word counts for more:
+the model is wrong about the pixel, by more than its residuals show, and the prior gets more weight:
 
     α_px = α + (1 − α) e / (e + σ²),     e = max(s² − t σ², 0).
 """
@@ -53,30 +53,30 @@ from photostereo.solver.tried_noise import NormalNoise, try_noise
 
 #: The 99.9 % point of χ² with three degrees of freedom.
 CONFIDENCE = 16.266
-#: Secant steps at most, and the relative error of the radius at which they end.
+#: Maximum number of secant steps, and the relative error of the radius at which they stop.
 STEPS, RADIUS_TOLERANCE = 12, 1e-7
 
 
 @dataclass(frozen=True, eq=False)
 class NoiseEvidence:
-    """What the photographs say about the noise of a model."""
+    """Noise of a model as measured on the photographs."""
 
-    sigma: float  #: standard deviation of an intensity, of what is noise to the model
-    #: the same of what disturbs the model's normals: also noise that the model bends its curve around
+    sigma: float  #: standard deviation of an intensity, counting only what is noise to the model
+    #: the same for all that disturbs the model's normals, including noise that the model bends its curve around
     disturbing: float
-    #: the same of noise that may hang together over blocks of a file format: what a misfit is held against
+    #: the same for noise that may be correlated within blocks of a file format; misfits are compared with it
     common: float
     doubtful: float  #: t, the multiple of that variance above which a misfit shows that the model is wrong
-    #: (N, 3) pictures of noise of unit power, see :func:`photostereo.diagnosis.noise_fields.noise_fields`
+    #: (N, 3) noise pictures of unit power, see :func:`photostereo.diagnosis.noise_fields.noise_fields`
     fields: Array
     #: the largest variance of a pixel's noise as a multiple of its misfit, if its curve scales noise
     most: float = float("inf")
-    #: how noise disturbs the model's normals (N, 3), if that has to be tried out
+    #: how noise disturbs the model's normals (N, 3), if that requires a trial
     tried: Callable[[Array], NormalNoise] | None = None
 
     @classmethod
     def of(cls, model: Model, noise: Noise, build: Callable[[Array], Model]) -> NoiseEvidence:
-        """Of a model of the pixels with this noise; ``build`` makes that of others."""
+        """Measure the evidence for a model of pixels with this noise; ``build`` builds the model of other pixels."""
         count, disturbing = noise.lights.shape[-1], noise.sigma if model.noise is None else model.noise
         return cls(
             sigma=noise_to(model, count, noise.sigma),
@@ -90,9 +90,9 @@ class NoiseEvidence:
 
 
 def noise_to(model: Model, photographs: int, measured: float) -> float:
-    """The noise of an intensity to a model: its own figure, or that ``measured`` as far as its fit leaves it.
+    """Return the noise of an intensity to a model: its own figure, or the part of ``measured`` that its fit leaves.
 
-    What a model explains is no noise to it. A piecewise-linear curve bends around a few entries that are many times
+    Whatever a model explains is not noise to it. A piecewise-linear curve bends around a few entries that are many times
     too bright; least squares sees them as strong noise, and a prior of that strength would undo the fit.
     """
     if model.noise is not None:
@@ -104,20 +104,20 @@ def noise_to(model: Model, photographs: int, measured: float) -> float:
     misfit = model.misfit(*model.start(SILENT))
     if misfit is None:
         return measured
-    # The sums of squared residuals over what freedom the fit left; their median is that of a χ² variable.
+    # The sums of squared residuals over the remaining degrees of freedom; their median is that of a χ² variable.
     freedom, middle = photographs - 3, float(np.median(to_numpy(misfit)))
     return min(measured, float(np.sqrt(middle * freedom / chi_square_quantile(freedom, 0.5))))
 
 
 def _most_noise(freedom: int) -> float:
-    """The noise's variance over a pixel's misfit that only a thousandth of the pixels exceeds."""
+    """Return the ratio of noise variance to a pixel's misfit that only a thousandth of the pixels exceeds."""
     return freedom / chi_square_quantile(freedom, 0.001) if freedom > 0 else float("inf")
 
 
 class WithinNoise(Model):
     """A model whose normals stay within the noise around its own answer.
 
-    ``start`` has the model's own normals and unknowns, the center of each pixel's ball.
+    ``start`` holds the model's own normals (the center of each pixel's ball) and unknowns.
 
     >>> from photostereo.reflectance.lambertian.model import Lambertian
     >>> L = np.array([[0, 0.6, 0, -0.6, 0], [0, 0, 0.6, 0, -0.6], [1, 0.8, 0.8, 0.8, 0.8]])
@@ -142,7 +142,7 @@ class WithinNoise(Model):
         center, unknowns = start
         self._center = cast(center, "float64")
         hessian = model.mean_hessian(unknowns) if hessian is None else hessian
-        self.bound = evidence, hessian  # what another model of the same photographs stays within
+        self.bound = evidence, hessian  # bounds for another model of the same photographs
         self._hessian, self._excess = hessian, model.excess_variance(unknowns)
         self._stiffness = float(np.trace(hessian)) / 3.0
         self._misfit = model.misfit(center, unknowns)
@@ -157,7 +157,7 @@ class WithinNoise(Model):
 
     @cached_property
     def noise_of_normals(self) -> NormalNoise:
-        """The noise of the model's own normals: as it was tried, or that of the photographs through the mean Hessian."""
+        """Return the noise of the model's own normals: from the trial, or from the photographs by the mean Hessian."""
         if self._evidence.tried is not None:
             return self._evidence.tried(self._center)
         root = np.linalg.cholesky(self._excess * np.linalg.inv(self._hessian))
@@ -166,7 +166,7 @@ class WithinNoise(Model):
 
     @cached_property
     def _doubt(self) -> Array:
-        """(N,) between 0, where noise explains the misfit, and 1, where the model is wrong."""
+        """Return values (N,) from 0, where noise explains the misfit, to 1, where the model is wrong."""
         nothing = 0.0 * self._radius
         if self._misfit is None or self._model.noise_is_of_normals:
             return nothing
@@ -175,15 +175,15 @@ class WithinNoise(Model):
         return excess / (excess + variance + 1e-30)
 
     def size_of(self, shift: Array) -> float:
-        """Mean square of a shift (N, 3) over the pixels, as far as the model is not in doubt."""
+        """Return the mean square of a shift (N, 3) over the pixels, weighted down where the model is in doubt."""
         return float(((1.0 - self._doubt) * (shift * shift).sum(-1)).mean())
 
     def removed(self, shift: Array, change: Array) -> float:
-        """What of the error a shift removes, in the same mean; ``change`` is what noise in full makes of the shift."""
+        """Return the error that a shift removes, in the same mean; ``change`` is that of the shift with full noise."""
         return float(((1.0 - self._doubt) * self.noise_of_normals.removed(shift, change)).mean())
 
     def tempered(self, normals: Array, share: float) -> Array:
-        """m + α (n − m), α larger where the model is in doubt."""
+        """Return m + α (n − m), with a larger α where the model is in doubt."""
         if share >= 1.0:
             return normals
         kept = share + (1.0 - share) * self._doubt
@@ -202,7 +202,7 @@ class WithinNoise(Model):
         return normals
 
     def _by_secants(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
-        """The same step with nothing but the model's own, for any model and any kind of array."""
+        """Compute the same step from the model's own step only, for any model and any kind of array."""
         center, radius = self._center, self._radius
         xp = namespace(radius)
 
@@ -219,7 +219,7 @@ class WithinNoise(Model):
             return normals
         goal = 1.0 / radius.clip(1e-30)
         height = 1.0 / xp.where(outside, length, radius + 1e-30) - goal
-        # Exact where the data hold all directions alike.
+        # Exact where the data constrain all directions equally.
         present = xp.where(outside, (weight + self._stiffness) * (length * goal - 1.0), before)
         for _ in range(STEPS):
             normals, length = answer(present)
@@ -231,7 +231,7 @@ class WithinNoise(Model):
             slope = xp.where(rise == 0.0, 1.0, rise)
             step = xp.where(open_ & (rise != 0.0), now * (present - before) / slope, 0.0)
             before, height, present = present, now, (present - step).clip(0.0)
-        # What is left of the radius' tolerance: the answer is inside, always.
+        # Remove the remaining tolerance of the radius: the answer is always inside.
         scale = xp.where(length > radius, radius / length.clip(1e-30), 1.0)
         return center + scale[..., None] * (normals - center)
 

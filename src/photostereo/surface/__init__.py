@@ -1,4 +1,4 @@
-"""From normals to a surface: integration and meshes. Their files are in :mod:`photostereo.results`."""
+"""Integrate normals into a surface and build meshes. File output is in :mod:`photostereo.results`."""
 
 import lazy_loader as _lazy
 

@@ -1,8 +1,8 @@
-"""Fewer triangles where a surface is smooth: a quadtree over the pixels, coarse where it bends little.
+"""Use fewer triangles where a surface is smooth: a quadtree over the pixels, coarse where it bends little.
 
 A block of 2^l × 2^l squares between pixels becomes one cell if all its pixels lie inside the mask, no link in it is
 torn, and no height in it is farther than a tolerance from the mesh. Neighboring cells differ by at most one level; a
-cell with a finer neighbor is a fan around its middle pixel, any other two triangles, so that there are no cracks.
+cell with a finer neighbor is a fan around its middle pixel, any other is two triangles, so that there are no cracks.
 Borders and tears keep every pixel. Vertices are pixels, with their own heights.
 
 Measure
@@ -29,19 +29,19 @@ IntArray = NDArray[np.int64]
 
 #: Cells have at most 2 ** TOP pixels along a side. Larger ones would save few triangles: 128² pixels make two.
 TOP = 7
-#: The tolerance is sought above this share of the largest error. A surface that needs less keeps every pixel.
+#: The search for the tolerance starts at this share of the largest error. A surface that needs less keeps every pixel.
 SMALLEST_SHARE = 1e-6
-#: The tolerance is found to this factor; the number of triangles then lies a few percent below what is allowed.
+#: The tolerance is accurate to this factor; the number of triangles is then a few percent below the limit.
 TOLERANCE_STEP = 1.03
 
 
 def triangulate_adaptively(
     squares: Squares, triangles: int, control: Control = SILENT
 ) -> tuple[Faces, IntArray, float]:
-    """At most about ``triangles`` triangles; borders and tears alone may need more.
+    """Triangulate with at most about ``triangles`` triangles; borders and tears alone may need more.
 
-    Faces (F, 3), counter-clockwise as seen from the camera, as indices into the pixels (V,) that are used (row · W
-    + col, in row-major order); and the largest error of a block that became a cell, in the units of the depth.
+    Returns faces (F, 3), counter-clockwise as seen from the camera, as indices into the used pixels (V,); those pixels
+    (row · W + col, in row-major order); and the largest error of a block that became a cell, in the units of the depth.
     """
     whole, depth = squares.whole, squares.depth
     errors = block_errors(depth, whole, control)
@@ -60,7 +60,7 @@ def triangulate_adaptively(
 
 
 def block_errors(depth: Float64, whole: Bool, control: Control = SILENT) -> list[Float32]:
-    """The error of the blocks of levels 1, 2, …: infinite if a block is not whole, never below that of its parts."""
+    """Return block errors for levels 1, 2, …: infinite if a block is not whole, never below those of its parts."""
     from photostereo.surface.adaptive_kernel import patch_errors
 
     parts = np.where(whole, np.float32(0), np.float32(np.inf))
@@ -81,8 +81,8 @@ def block_errors(depth: Float64, whole: Bool, control: Control = SILENT) -> list
 def find_tolerance(
     errors: list[Float32], whole: Bool, others: int, triangles: int, control: Control = SILENT
 ) -> float:
-    """The smallest tolerance, to :data:`TOLERANCE_STEP`, that leaves at most ``triangles`` triangles, ``others`` of them
-    outside whole squares; zero if every pixel may stay."""
+    """Find the smallest tolerance, to :data:`TOLERANCE_STEP`, that gives at most ``triangles`` triangles, ``others`` of
+    them outside whole squares; zero if every pixel can be kept."""
 
     def fits(tolerance: float) -> bool:
         control.check()
@@ -109,7 +109,7 @@ def find_tolerance(
 
 
 def balanced_splits(errors: list[Float32], tolerance: float) -> list[Bool]:
-    """For levels 1, 2, …, which blocks are split: those with a larger error, and those that would have a
+    """Return, for levels 1, 2, …, which blocks are split: those with a larger error, and those that would have a
     neighbor two levels finer."""
     split = [level > tolerance for level in errors]
     for fine in range(len(split) - 1):
@@ -122,19 +122,19 @@ def balanced_splits(errors: list[Float32], tolerance: float) -> list[Bool]:
 
 
 def _finer_sides(split: Bool) -> list[Bool]:
-    """Whether the neighbors in the north, south, west and east of each block are split."""
+    """Return whether the neighbors north, south, west and east of each block are split."""
     framed = np.pad(split, 1)
     return [framed[:-2, 1:-1], framed[2:, 1:-1], framed[1:-1, :-2], framed[1:-1, 2:]]
 
 
 def _cells(split: list[Bool], level: int) -> Bool:
-    """The blocks of a level that are cells: not split themselves, but the block that holds them is."""
+    """Return the blocks of a level that are cells: not split themselves, but inside a split block."""
     own = split[level - 1]
     return ~own if level == len(split) else ~own & enlarge(split[level], own.shape)
 
 
 def _cells_of_level(depth: Float64, split: list[Bool], level: int) -> Faces:
-    """Triangles of the cells with 2 ** level pixels along a side."""
+    """Return the triangles of the cells with 2 ** level pixels along a side."""
     cells = _cells(split, level)
     rows, cols = np.nonzero(cells)
     north, south, west, east = (finer[cells] for finer in _finer_sides(split[level - 1]))

@@ -1,4 +1,4 @@
-"""The compiled loop of :mod:`photostereo.surface.adaptive`: the errors of all blocks of one size."""
+"""Compiled loop of :mod:`photostereo.surface.adaptive`: the errors of all blocks of one size."""
 
 from __future__ import annotations
 

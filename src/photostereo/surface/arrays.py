@@ -1,4 +1,4 @@
-"""The kinds of arrays of this folder."""
+"""Array types used in this package."""
 
 from __future__ import annotations
 

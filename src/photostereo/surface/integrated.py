@@ -24,12 +24,12 @@ class Camera:
 
     @property
     def focal(self) -> float:
-        """The mean focal length; also the mean distance, in pixels, that a surface is given."""
+        """Mean focal length in pixels; surfaces are placed at this mean distance."""
         return float(np.sqrt(self.fx * self.fy))
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike) -> Camera:
-        """From a checked 3 × 3 camera matrix."""
+        """Create a camera from a 3 × 3 camera matrix, which is checked."""
         k = np.asarray(matrix, dtype=np.float64)
         if k.shape != (3, 3) or not np.isfinite(k).all():
             raise ParameterError(
@@ -44,17 +44,17 @@ class Camera:
         return cls(float(k[0, 0]), float(k[1, 1]), float(k[0, 2]), float(k[1, 2]))
 
     def rays(self, rows: NDArray[Any], cols: NDArray[Any]) -> Float64:
-        """Viewing rays (n, 3) of pixels, scaled so that their z component is −1."""
+        """Return viewing rays (n, 3) of pixels, scaled so that their z component is −1."""
         x = (np.asarray(cols, np.float64) - self.cx) / self.fx
         y = -(np.asarray(rows, np.float64) - self.cy) / self.fy
         return np.stack([x, y, np.full_like(x, -1.0)], axis=-1)
 
     def depth_from_log(self, log_height: Float64) -> Float64:
-        """Height −Z from ζ."""
+        """Return the height −Z from ζ."""
         return -self.focal * np.exp(-log_height / self.focal)
 
     def log_from_depth(self, depth: Float64) -> Float64:
-        """ζ from the height −Z; NaN where Z is not positive."""
+        """Return ζ from the height −Z; NaN where Z is not positive."""
         with np.errstate(invalid="ignore", divide="ignore"):
             log_height = -self.focal * np.log(-depth / self.focal)
         return np.where(np.isfinite(log_height), log_height, np.nan)
@@ -64,19 +64,19 @@ class Camera:
 class Surface(Displayed):
     """An integrated surface. Its arrays are read-only."""
 
-    #: (H, W) height in pixels, growing towards the camera; NaN outside the mask. With a camera it is −Z, the negative
+    #: (H, W) height in pixels, growing toward the camera; NaN outside the mask. With a camera it is −Z, the negative
     #: distance along the optical axis, on a scale where the mean distance is the focal length (in pixels).
     depth: Float64
     mask: Bool  #: (H, W)
-    #: (H, W) the connected part of each pixel, 1, 2, …; zero outside. Heights of different parts are not related, unless
-    #: anchors say so: each has the mean zero.
+    #: (H, W) the connected part of each pixel, 1, 2, …; zero outside. Each part has mean height zero, so heights of
+    #: different parts are unrelated, unless anchors fix them.
     labels: NDArray[np.int32]
     torn_right: Bool  #: (H, W) whether the link to the right neighbor is cut
     torn_down: Bool  #: (H, W) whether the link to the neighbor below is cut
     method: str
     status: str  #: ``"converged"``, ``"max_iter"``, or ``"direct"`` for ``simchony``
     iterations: int  #: of the outer loop (robust) or of the conjugate gradients; the most over all parts
-    #: the largest ``‖b − A z‖ / ‖b‖`` of the linear systems; for ``robust``, how much of the gradient the last solve left
+    #: largest ``‖b − A z‖ / ‖b‖`` of the linear systems; for ``robust``, the share of the gradient left by the last solve
     residual: float
     energy: tuple[float, ...] = ()  #: for ``robust``, the energy before every iteration of the largest part
     camera: Camera | None = None
@@ -92,10 +92,10 @@ class Surface(Displayed):
 
     @property
     def parts(self) -> int:
-        """The number of connected parts."""
+        """Number of connected parts."""
         return int(self.labels.max())
 
     @property
     def tears(self) -> int:
-        """The number of links that are cut."""
+        """Number of links that are cut."""
         return int(np.count_nonzero(self.torn_right) + np.count_nonzero(self.torn_down))

@@ -1,4 +1,4 @@
-"""Integrates a normal map into heights: three methods, with parts, cameras, anchors and flattening."""
+"""Integrate a normal map into heights: three methods, with parts, cameras, anchors and flattening."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from photostereo.surface.slopes import SlopeSource, prepare_mask
 Solver = Callable[[SlopeSource, Bool, Float64 | None, Float64 | None], Heights]
 
 METHODS = ("poisson", "simchony", "robust")
-#: Parts up to this many pixels are solved together: separate solves would cost more.
+#: Parts of up to this many pixels are solved together: separate solves would cost more.
 SMALL_PART = 4_000
 
 
@@ -56,20 +56,20 @@ def integrate(
     Parameters
     ----------
     normals : (H, W, 3) array
-        x right, y up, z towards the camera (see :mod:`photostereo.core.conventions`); need not be unit. Zero and
+        x right, y up, z toward the camera (see :mod:`photostereo.core.conventions`); need not be unit. Zero and
         NaN inside the mask mean "unknown" and are filled from their neighbors.
     mask : (H, W) array, optional
-        Where to integrate; without one, wherever there is a normal.
+        Pixels to integrate; by default, all pixels with a normal.
     method : {"poisson", "simchony", "robust"}
         ``simchony`` sets the slopes outside the mask to zero: use it for a full rectangle.
     weights : (H, W) array, optional
-        Confidence of each normal, not negative; not for ``simchony``.
+        Non-negative confidence of each normal; not for ``simchony``.
     camera : 3 × 3 matrix or Camera, optional
-        Pinhole camera in pixels (columns, rows from the top left pixel center); orthographic without.
+        Pinhole camera in pixels (columns, rows from the top left pixel center); by default orthographic.
     anchors : (H, W) array, optional
         Known heights, NaN where unknown, in the units of the result; not for ``simchony``.
     anchor_weight : float
-        How much more a known height counts than a slope. The default makes them nearly exact; lower it for noisy ones.
+        Weight of a known height relative to a slope. The default fits them almost exactly; lower it for noisy ones.
     highpass : float, optional
         Flatten forms longer than about this many pixels, which accumulate the errors of all normals. A wave
         of this length is halved, shorter ones stay: ``Σ w (2π/highpass)² z²`` is added to the cost.
@@ -78,7 +78,7 @@ def integrate(
     max_iter : int, optional
         For ``robust``: the maximum number of reweightings (150).
     tol : float, optional
-        For ``robust``: it stops when the energy falls by less than this fraction.
+        For ``robust``: stop when the energy falls by less than this fraction.
     sharpness : float, optional
         For ``robust``: how sharply (k) it chooses between the two sides, in 1/pixel².
     control : Control
@@ -95,9 +95,9 @@ def integrate(
 
     Notes
     -----
-    Time and memory are linear in pixels: see ``benchmarks/README.md``. ``poisson`` fails, as all least squares do, by
-    smearing depth discontinuities; ``robust`` keeps those that end somewhere inside the mask. No integrator can know
-    the height of a step that separates two regions completely.
+    Time and memory are linear in pixels: see ``benchmarks/README.md``. Like all least squares, ``poisson`` smears depth
+    discontinuities; ``robust`` keeps those that end somewhere inside the mask. No integrator can determine the height
+    of a step that separates two regions completely.
 
     References
     ----------
@@ -113,7 +113,7 @@ def integrate(
     """
     from scipy.ndimage import label
 
-    shorten_spinning()  # before the compiled kernels bring OpenMP
+    shorten_spinning()  # before the compiled kernels load OpenMP
     check_method(method)
     normals = np.asarray(normals)
     inside = prepare_mask(normals, mask)
@@ -166,7 +166,7 @@ def integrate(
 def _solver(
     method: str, rtol: float, max_iter: int | None, tol: float, sharpness: float, control: Control
 ) -> Solver:
-    """Integrates the pixels of a mask of the source's picture."""
+    """Return a function that integrates the pixels of a mask of the source's picture."""
     if method == "poisson":
         from photostereo.surface.poisson import solve_poisson
 
@@ -191,7 +191,7 @@ def _integrate_rectangle(source: SlopeSource, highpass: float | None) -> Float64
     del field, facing
     screen = 0.0 if highpass is None else (2.0 * np.pi / highpass) ** 2
     values = solve_rectangle(slope_col, slope_row, screen=screen)
-    # Only the mean over the mask is meaningful; a high pass has its own zero.
+    # Center on the mask, the only region that matters; a high pass defines its own zero.
     if highpass is None:
         values -= values[mask].mean()
     return values
@@ -200,7 +200,7 @@ def _integrate_rectangle(source: SlopeSource, highpass: float | None) -> Float64
 def _pulls(
     source: SlopeSource, anchors: ArrayLike | None, anchor_weight: float, highpass: float | None
 ) -> tuple[Float64 | None, Float64 | None]:
-    """Pulls towards heights, and those heights: anchors, and the flat zero of a high pass; pictures."""
+    """Return pictures of the pulls and their target heights: anchors, and the flat zero of a high pass."""
     if anchors is None and highpass is None:
         return None, None
     mask, camera = source.mask, source.camera
@@ -224,7 +224,7 @@ def _pulls(
 
 
 def _groups(labels: NDArray[np.int32], control: Control) -> Iterator[tuple[tuple[slice, slice], Bool]]:
-    """Boxes and masks that are solved separately: every large part, and all small ones together; largest first."""
+    """Yield boxes and masks to solve separately: every large part, and all small ones together; largest first."""
     from scipy.ndimage import find_objects
 
     sizes = np.bincount(labels.ravel())

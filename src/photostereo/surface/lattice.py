@@ -1,16 +1,16 @@
 """Weighted least squares over the links of a pixel grid.
 
-Every method in this folder ends in the same problem. With one difference ``z_b − z_a`` per link of neighboring pixels,
+Every method in this package leads to the same problem. With one difference ``z_b − z_a`` per link of neighboring pixels,
 
     minimize_z   Σ_links  w (z_b − z_a − g)²   +   Σ_pixels  s (z − t)² ,
 
-``w`` the link's weight, ``g`` its target, and a pull ``s`` towards ``t`` if depths are known. All numbers stay at their
-place in the picture: ``right[r, c]`` is the weight of the link from pixel (r, c) to its right neighbor, ``down[r, c]`` of
-the link to the one below, zero if there is no link. No index, no matrix: two numbers per pixel. The targets g and t
-appear in the right-hand side only.
+where ``w`` is the link's weight, ``g`` its target, and ``s`` a pull toward ``t`` if depths are known. Weights are stored
+as pictures: ``right[r, c]`` is the weight of the link from pixel (r, c) to its right neighbor, ``down[r, c]`` of the
+link to the one below, zero if there is no link. This needs two numbers per pixel, and no index or matrix. The targets g
+and t appear in the right-hand side only.
 
-The matrix of the normal equations is ``A = D − N``: ``N`` the weighted sum over the four neighbors, ``D`` the diagonal
-(the weights of a pixel's links and its pull).
+The matrix of the normal equations is ``A = D − N``, where ``N`` is the weighted sum over the four neighbors and ``D`` the
+diagonal (the weights of a pixel's links and its pull).
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from numpy.typing import NDArray
 
 from photostereo.surface.arrays import Float32, Float64
 
-#: Two parts of a picture: where links begin, and where they end.
+#: Two parts of a picture: the start pixels and the end pixels of links.
 Ends = tuple[tuple[slice, slice], tuple[slice, slice]]
-#: Rows that are turned into equations at a time: small enough for the processor's cache.
+#: Rows converted to equations at a time: small enough for the processor's cache.
 STRIP = 32
 #: No pulls: an argument of the compiled loops.
 NO_PULL = np.zeros((0, 0), dtype=np.float32)
-#: A share of the diagonal added before a factorization, so that parts without a pull are not singular. Their constants
-#: are free anyway. Not tuned.
+#: Share of the diagonal added before a factorization, so that parts without a pull are not singular. Their constants
+#: are arbitrary anyway. Not tuned.
 TOUCH = 1e-6
 
 
 def strips(height: int) -> Iterator[tuple[slice, tuple[Ends, Ends]]]:
-    """Runs of rows to assemble a lattice from, so that temporaries stay small.
+    """Yield runs of rows to assemble a lattice from, so that temporaries stay small.
 
-    Yields rows with one more below, and within those the two ends of the links to the right and of those downwards;
-    every link of the picture belongs to one strip.
+    Each run includes one more row below. With it come the two ends, within the run, of the links to the right and of the
+    links down. Every link of the picture belongs to one strip.
     """
     for first in range(0, height, STRIP):
         own = min(STRIP, height - first)
@@ -49,9 +49,9 @@ def strips(height: int) -> Iterator[tuple[slice, tuple[Ends, Ends]]]:
 
 @dataclass(frozen=True)
 class Lattice:
-    """Weights of the links to the right and downwards, and pulls if there are any; (H, W) each, single precision.
+    """Weights of the links to the right and down, and pulls if there are any; (H, W) each, single precision.
 
-    Single precision is exact enough: the same rounded weight stands in the matrix and in the right-hand side.
+    Single precision suffices: the same rounded weight is used in the matrix and in the right-hand side.
     """
 
     right: Float32
@@ -60,23 +60,23 @@ class Lattice:
 
     @classmethod
     def empty(cls, shape: tuple[int, ...], pull: Float64 | None = None) -> Lattice:
-        """Without links yet."""
+        """Create a lattice without links."""
         strength = None if pull is None else pull.astype(np.float32)
         return cls(np.zeros(shape, np.float32), np.zeros(shape, np.float32), strength)
 
     def links(self, axis: int) -> Float32:
-        """The weights along columns (0) or along rows (1)."""
+        """Return the weights along columns (0) or along rows (1)."""
         return (self.right, self.down)[axis]
 
     def apply(self, values: Float64, out: Float64) -> Float64:
-        """``out = A values``."""
+        """Compute ``out = A values``."""
         from photostereo.surface.lattice_kernels import apply_laplacian
 
         apply_laplacian(self.right, self.down, NO_PULL if self.pull is None else self.pull, values, out)
         return out
 
     def diagonal(self) -> Float32:
-        """``D``."""
+        """Return the diagonal ``D``."""
         total = self.right + self.down
         total[:, 1:] += self.right[:, :-1]
         total[1:] += self.down[:-1]
@@ -85,11 +85,11 @@ class Lattice:
         return total
 
     def halved(self) -> Lattice:
-        """The lattice of blocks of 2 × 2 pixels.
+        """Return the lattice of blocks of 2 × 2 pixels.
 
         A link between two blocks is half the sum of the links that cross from one to the other, because it is twice
         as long. That keeps the energy of a plane, and never underestimates that of a picture that is constant in each
-        block by more than half: a coarse step may fall short, but not run away.
+        block by more than half: a coarse step may be too short, but it cannot diverge.
         """
         height, width = self.right.shape
         odd = (0, height % 2), (0, width % 2)
@@ -102,7 +102,7 @@ class Lattice:
         )
 
     def factorized(self) -> Any:
-        """A sparse factorization of A (SuperLU), for small lattices."""
+        """Return a sparse factorization of A (SuperLU), for small lattices."""
         from scipy.sparse import diags_array
         from scipy.sparse.linalg import splu
 
@@ -121,7 +121,7 @@ class Lattice:
 
 
 def combine_blocks(combine: np.ufunc, picture: NDArray[Any], fill: float = 0) -> NDArray[Any]:
-    """The combination (sum, maximum, …) of each block of 2 × 2 pixels, with ``fill`` outside the picture.
+    """Combine (sum, maximum, …) each block of 2 × 2 pixels, with ``fill`` outside the picture.
 
     >>> combine_blocks(np.add, np.ones((3, 2))).tolist()
     [[4.0], [2.0]]
@@ -134,7 +134,7 @@ def combine_blocks(combine: np.ufunc, picture: NDArray[Any], fill: float = 0) ->
 
 
 def enlarge(picture: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Every pixel as a block of 2 × 2, cut to ``shape``.
+    """Repeat every pixel as a block of 2 × 2, cropped to ``shape``.
 
     >>> enlarge(np.array([[1, 2]]), (2, 3)).tolist()
     [[1, 1, 2], [1, 1, 2]]

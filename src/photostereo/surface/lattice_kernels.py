@@ -1,6 +1,6 @@
-"""The compiled loops of :mod:`photostereo.surface.lattice` and :mod:`photostereo.surface.multigrid`.
+"""Compiled loops of :mod:`photostereo.surface.lattice` and :mod:`photostereo.surface.multigrid`.
 
-Rows write only their own results, so a result does not depend on the number of threads.
+Each row writes only its own results, so a result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from photostereo.surface.arrays import Float32, Float64
 
 @njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
 def apply_laplacian(right: Float32, down: Float32, pull: Float32, values: Float64, out: Float64) -> Any:
-    """``out = A values``. An empty ``pull`` means none."""
+    """Compute ``out = A values``. An empty ``pull`` means none."""
     height, width = values.shape
     for row in prange(height):
         for col in range(width):
@@ -34,7 +34,7 @@ def apply_laplacian(right: Float32, down: Float32, pull: Float32, values: Float6
 def plus_neighbors(
     total: float, right: Float32, down: Float32, values: Float32, row: int, col: int, halvings: int = 0
 ) -> float:
-    """``total`` plus the weighted values of a pixel's neighbors; ``values`` may have half the resolution."""
+    """Return ``total`` plus the weighted values of a pixel's neighbors; ``values`` may have half the resolution."""
     if col > 0:
         total += right[row, col - 1] * values[row >> halvings, (col - 1) >> halvings]
     if col < right.shape[1] - 1:
@@ -48,7 +48,7 @@ def plus_neighbors(
 
 @njit(cache=True, parallel=True, fastmath={"contract"})  # type: ignore[untyped-decorator]
 def relax(right: Float32, down: Float32, inverse: Float32, side: Float32, values: Float32, color: int) -> Any:
-    """One Gauss–Seidel sweep over the pixels of one color of a chessboard."""
+    """Run one Gauss–Seidel sweep over the pixels of one chessboard color."""
     height, width = values.shape
     for row in prange(height):
         for col in range((row + color) % 2, width, 2):
@@ -61,7 +61,7 @@ def relax(right: Float32, down: Float32, inverse: Float32, side: Float32, values
 def jacobi_change(
     right: Float32, down: Float32, inverse: Float32, side: Float32, values: Float32, out: Float32
 ) -> Any:
-    """``out = D⁻¹ (side − A values)``."""
+    """Compute ``out = D⁻¹ (side − A values)``."""
     height, width = values.shape
     for row in prange(height):
         for col in range(width):
@@ -72,7 +72,7 @@ def jacobi_change(
 
 @njit(cache=True, parallel=True, fastmath={"contract"})  # type: ignore[untyped-decorator]
 def restrict(right: Float32, down: Float32, change: Float32, out: Float32) -> Any:
-    """``out = Pᵀ r`` at half the resolution, from ``change = D⁻¹ r``."""
+    """Compute ``out = Pᵀ r`` at half the resolution, from ``change = D⁻¹ r``."""
     height, width = change.shape
     for block_row in prange(out.shape[0]):
         for block_col in range(out.shape[1]):
@@ -85,7 +85,7 @@ def restrict(right: Float32, down: Float32, change: Float32, out: Float32) -> An
 
 @njit(cache=True, parallel=True, fastmath={"contract"})  # type: ignore[untyped-decorator]
 def prolong(right: Float32, down: Float32, inverse: Float32, coarse: Float32, values: Float32) -> Any:
-    """``values += P coarse``."""
+    """Compute ``values += P coarse``."""
     height, width = values.shape
     for row in prange(height):
         for col in range(width):

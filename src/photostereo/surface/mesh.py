@@ -1,6 +1,6 @@
-"""A triangle mesh of an integrated surface, with the normals of the map and the colors of the albedo.
+"""Triangle meshes of an integrated surface, with normals from the normal map and colors from the albedo.
 
-Vertices are ``(x right, y up, z towards the camera)``, a right-handed frame, in the user's units.
+Vertices are ``(x right, y up, z toward the camera)``, a right-handed frame, in the user's units.
 Orthographic pixels lie at ``(col, −row)`` around the middle of the picture; a camera puts each on its
 viewing ray.
 """
@@ -22,7 +22,7 @@ from photostereo.surface.arrays import Float64
 from photostereo.surface.integrated import Surface
 from photostereo.surface.triangles import Faces, Squares, boundary_edges, split_pinched, triangulate
 
-#: Larger meshes are simplified unless the full one is requested. Blender and MeshLab turn sluggish above a few million
+#: Larger meshes are simplified unless the full one is requested. Blender and MeshLab become slow above a few million
 #: triangles, and a file of this size takes 60 MB. The sensitivity was not measured.
 MOST_TRIANGLES = 2_000_000
 #: Quadric simplification starts from a quadtree mesh with this many times the requested triangles. That is ten times
@@ -33,24 +33,24 @@ HEAD_START = 4
 #: canceled.
 MOST_BY_QUADRICS = 250_000
 
-#: White is found from at most this many pixels, which is enough for a percentile. Not tuned.
+#: Maximum number of pixels used to find white; enough for a percentile. Not tuned.
 WHITE_SAMPLE = 500_000
 
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """A triangle mesh; ``to_trimesh`` gives one with which trimesh computes."""
+    """A triangle mesh; ``to_trimesh`` converts it for use with trimesh."""
 
     vertices: Float64  #: (V, 3) points
     faces: Faces  #: (F, 3) their numbers, counterclockwise as seen from outside
     given_normals: Float64 | None  #: (V, 3) unit normals
     vertex_colors: NDArray[np.uint8] | None  #: (V, 4) sRGB-encoded RGBA
     full_triangles: int  #: triangles of the mesh of every pixel
-    tolerance: float = 0.0  #: how far a simplified mesh is from that, in pixels of height
+    tolerance: float = 0.0  #: height error of a simplified mesh relative to that, in pixels
 
     @property
     def vertex_normals(self) -> Float64:
-        """The given normals, or those of the mesh."""
+        """Return the given normals, or those of the mesh."""
         own = self.given_normals
         return geometric_normals(self.vertices, self.faces) if own is None else own
 
@@ -60,7 +60,7 @@ class Mesh:
         return len(boundary_edges(self.faces, len(self.vertices))) == 0
 
     def to_trimesh(self) -> Any:
-        """As a ``trimesh.Trimesh``; the package trimesh has to be installed."""
+        """Convert to a ``trimesh.Trimesh``; the package trimesh must be installed."""
         import trimesh
 
         attributes = {"vertex_normals": self.vertex_normals, "vertex_colors": self.vertex_colors}
@@ -77,15 +77,15 @@ def build_mesh(
     triangles: int | None = MOST_TRIANGLES,
     control: Control = SILENT,
 ) -> Mesh:
-    """The mesh of a surface.
+    """Build the mesh of a surface.
 
     Parameters
     ----------
     surface : Surface
     normals : (H, W, 3) array, optional
-        Become the vertex normals; if one is unknown, the normal of the mesh is used.
+        Vertex normals; if one is unknown, the normal of the mesh is used.
     albedo : (H, W) or (H, W, 3) array, optional
-        Linear; becomes vertex colors, sRGB-encoded, the 99th percentile being white.
+        Linear albedo for the sRGB-encoded vertex colors; its 99th percentile is white.
     pixel_size : float
         Width of a pixel in the units of the mesh (at the mean distance, with a camera).
     base : float, optional
@@ -138,7 +138,7 @@ def build_mesh(
     else:
         faces, pixels, tolerance = triangulate_adaptively(squares, most, control)
     control.check()
-    # Two fans that touch in a point need two vertices: many programs refuse such a mesh otherwise.
+    # Two fans that touch in a point need two vertices: otherwise many programs reject the mesh.
     suspect = squares.near_partial().ravel()[pixels]
     del squares
     faces, origin = split_pinched(faces, suspect)
@@ -174,9 +174,9 @@ def build_small_mesh(
     control: Control = SILENT,
     **options: Any,
 ) -> Mesh:
-    """A mesh of about ``triangles`` triangles; the options are those of :func:`build_mesh`.
+    """Build a mesh of about ``triangles`` triangles; the options are those of :func:`build_mesh`.
 
-    Starts from a quadtree mesh of four times as many and simplifies that by quadrics.
+    Starts from a quadtree mesh with four times as many triangles and simplifies it with quadrics.
     """
     by_quadrics = triangles <= MOST_BY_QUADRICS
     first = max(triangles, 4) * (HEAD_START if by_quadrics else 1)
@@ -186,7 +186,7 @@ def build_small_mesh(
 
 
 def vertex_positions(surface: Surface, pixels: NDArray[np.int64]) -> Float64:
-    """Points (V, 3) of pixels (row · W + col), in pixels."""
+    """Return points (V, 3) of pixels (row · W + col), in pixels."""
     height, width = surface.mask.shape
     rows, cols = np.divmod(pixels, width)
     z = surface.depth.ravel()[pixels]
@@ -196,7 +196,7 @@ def vertex_positions(surface: Surface, pixels: NDArray[np.int64]) -> Float64:
 
 
 def geometric_normals(vertices: Float64, faces: NDArray[np.integer]) -> Float64:
-    """Area-weighted vertex normals of a mesh; (0, 0, 1) for a vertex of no area."""
+    """Return area-weighted vertex normals of a mesh; (0, 0, 1) for a vertex without area."""
     a, b, c = (vertices[faces[:, k]] for k in range(3))
     across = np.cross(b - a, c - a)
     total = np.zeros_like(vertices)
@@ -209,7 +209,7 @@ def geometric_normals(vertices: Float64, faces: NDArray[np.integer]) -> Float64:
 
 
 def complete_normals(given: Float64, vertices: Float64, faces: Faces) -> Float64:
-    """Unit normals: the given ones, and the mesh's own where those are zero or not finite."""
+    """Return unit normals: the given ones, or those of the mesh where they are zero or not finite."""
     length = np.linalg.norm(given, axis=1)
     known = np.isfinite(length) & (length > 1e-6)
     if known.all():
@@ -222,7 +222,7 @@ def complete_normals(given: Float64, vertices: Float64, faces: Faces) -> Float64
 def vertex_colors(
     albedo: NDArray[np.generic], inside: NDArray[np.bool_], pixels: NDArray[np.int64]
 ) -> NDArray[np.uint8]:
-    """sRGB-encoded RGBA colors (V, 4) of pixels from a linear albedo, gray or RGB."""
+    """Return sRGB-encoded RGBA colors (V, 4) of pixels from a linear albedo, gray or RGB."""
     if albedo.shape not in (inside.shape, (*inside.shape, 3)):
         raise ParameterError(code="albedo-shape", albedo=albedo.shape, mask=inside.shape)
     white = white_of(albedo, inside)
@@ -234,7 +234,7 @@ def vertex_colors(
 
 
 def white_of(albedo: NDArray[np.generic], inside: NDArray[np.bool_]) -> float:
-    """The albedo that is shown as white: its 99th percentile on the object."""
+    """Return the albedo shown as white: its 99th percentile on the object."""
     known = albedo[inside]
     known = np.maximum(known[:: 1 + len(known) // WHITE_SAMPLE], 0.0)
     white = float(np.percentile(np.nan_to_num(known, copy=False, posinf=0.0), 99.0))
@@ -242,7 +242,7 @@ def white_of(albedo: NDArray[np.generic], inside: NDArray[np.bool_]) -> float:
 
 
 def close_below(vertices: Float64, faces: Faces, thickness: float) -> tuple[Float64, Faces]:
-    """A solid: the surface, a flat copy of it below, and walls between their boundaries."""
+    """Make a solid: the surface, a flat copy below it, and walls between their boundaries."""
     count = len(vertices)
     plate = vertices.copy()
     plate[:, 2] = vertices[:, 2].min() - thickness
@@ -256,7 +256,7 @@ def close_below(vertices: Float64, faces: Faces, thickness: float) -> tuple[Floa
 
 
 def decimate_mesh(mesh: Mesh, triangles: int) -> Mesh:
-    """A mesh of about ``triangles`` triangles by quadric edge collapse; a smaller one is returned unchanged.
+    """Reduce a mesh to about ``triangles`` triangles by quadric edge collapse; a smaller one is returned unchanged.
 
     Normals and colors come from the nearest vertex.
 
@@ -271,7 +271,7 @@ def decimate_mesh(mesh: Mesh, triangles: int) -> Mesh:
         from fast_simplification import simplify
     except ImportError as problem:
         raise MissingDependencyError(code="no-fast-simplification") from problem
-    # Single precision inside the library: keep coordinates small.
+    # The library uses single precision: keep coordinates small.
     low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
     middle, scale = 0.5 * (low + high), float((high - low).max()) or 1.0
     points = (mesh.vertices - middle) / scale

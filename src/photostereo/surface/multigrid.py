@@ -1,16 +1,16 @@
-"""Solves a lattice by conjugate gradients with geometric multigrid on the pixel grid, without a matrix.
+"""Solve a lattice by conjugate gradients with geometric multigrid on the pixel grid, without a matrix.
 
-The problem is positive definite if something pulls on every connected part, otherwise singular with the constants of
-each part as null space. Conjugate gradients stay in the range of the matrix by themselves, because every right-hand side
-sums to zero over such a part.
+The problem is positive definite if every connected part has a pull; otherwise it is singular, and the null space holds
+the constants of the parts without one. Conjugate gradients stay in the range of the matrix, because every right-hand
+side sums to zero over such a part.
 
-A coarse pixel is a block of 2 × 2, so every level is a lattice like the first. ``P`` takes a picture of half the
+A coarse pixel is a block of 2 × 2, so every level is a lattice like the first. ``P`` maps a picture of half the
 resolution to the full one: every pixel starts with the value of its block and takes one Jacobi step of ``A``, so
 ``P = D⁻¹ N E`` with ``E`` the enlargement. With equal weights that is ½ of its own block and ¼ of the next one along each
-axis: linear interpolation. Across a cut link, and outside the mask, nothing is mixed, so masks and tears of any form need
+axis: linear interpolation. Nothing is mixed across a cut link or outside the mask, so masks and tears of any shape need
 no special case. The multigrid works in single precision (it only has to point in the right direction), the conjugate
 gradients around it in double. Measured: 10 iterations to 1e-10 at any size, 18 to 35 if a tearing surface has weights
-that differ by a million; ``benchmarks/README.md`` compares it with other solvers.
+that differ by a factor of a million; ``benchmarks/README.md`` compares it with other solvers.
 
 References
 ----------
@@ -39,7 +39,7 @@ SWEEPS = 2
 
 @dataclass(frozen=True)
 class Heights:
-    """Heights as a picture, and how they were found; see :class:`~photostereo.surface.integrated.Surface`."""
+    """Heights as a picture, and solver information; see :class:`~photostereo.surface.integrated.Surface`."""
 
     values: Float64
     iterations: int
@@ -50,7 +50,7 @@ class Heights:
 
 
 class _Level:
-    """One resolution: its lattice, the inverse diagonal, and room for a solution, a side and a residual."""
+    """One resolution: its lattice, the inverse diagonal, and buffers for a solution, a right-hand side and a residual."""
 
     def __init__(self, lattice: Lattice, control: Control) -> None:
         self.links = lattice.right, lattice.down
@@ -82,7 +82,7 @@ class Multigrid:
         self._coarsest = lattice.factorized()
 
     def __call__(self, residual: Float64) -> Float32:
-        """An approximate solution for this right-hand side; valid until the next call."""
+        """Return an approximate solution for this right-hand side; valid until the next call."""
         self.levels[0].side[:] = residual
         return self._cycle(0)
 
@@ -107,7 +107,7 @@ class Multigrid:
 
 
 def inner_product(a: NDArray[Any], b: NDArray[Any]) -> float:
-    """``Σ a b``, row by row so that it rounds little, and without a temporary picture."""
+    """Return ``Σ a b``, summed row by row to reduce rounding, without a temporary picture."""
     return float(np.einsum("ij,ij->i", a, b).sum())
 
 
@@ -120,10 +120,10 @@ def conjugate_gradients(
     max_iter: int,
     control: Control = SILENT,
 ) -> Heights:
-    """Preconditioned conjugate gradients from ``start``; every iterate lowers the quadratic energy.
+    """Run preconditioned conjugate gradients from ``start``; every iterate lowers the quadratic energy.
 
     Stops when the residual falls below ``rtol`` times ``‖b‖`` or after ``max_iter`` iterations. ``side`` and ``start``
-    are overwritten, by the residual and the solution. Progress is the percentage of digits gained.
+    are overwritten by the residual and the solution. Progress is the percentage of digits gained.
     """
     control.check()
     values, residual, image = start, side, np.empty_like(side)
@@ -162,7 +162,7 @@ def conjugate_gradients(
 
 
 def center_parts(values: Float64, labels: NDArray[np.int32], pull: Float64 | None) -> None:
-    """Give every connected part that nothing pulls on the mean zero, in place. Label 0 is left alone."""
+    """Shift every connected part without a pull to mean zero, in place. Label 0 is ignored."""
     flat = labels.ravel()
     count = int(flat.max()) + 1
     mean = np.bincount(flat, values.ravel(), count) / np.maximum(np.bincount(flat, minlength=count), 1)

@@ -2,10 +2,10 @@
 
     minimize_z   Σ_links  c̄ ( n̄_z (z_b − z_a) − t̄ )² ,        t̄ = −n̄_x along columns, +n̄_y along rows
 
-over the links between neighbors inside the mask, n̄ the mean normal and c̄ the mean confidence of the two
+over the links between neighbors inside the mask, with n̄ the mean normal and c̄ the mean confidence of the two
 ends. Divided by n̄_z this is the least squares over half-point slopes of Simchony et al. (1990), weighted
-by n̄_z²: grazing normals, whose slopes explode, do not dominate the rest. On a ball it is exact, whatever the
-size of a pixel, because the sum of the normals at both ends of a chord is orthogonal to the chord.
+by n̄_z²: grazing normals, whose slopes explode, do not dominate the rest. On a ball it is exact for any pixel size,
+because the sum of the normals at both ends of a chord is orthogonal to the chord.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ MOST_ITERATIONS = 200
 
 
 def mean_equations(field: SlopeField, axis: int, ends: Ends) -> tuple[Float32, Float64]:
-    """Weight of the links along an axis (0: columns, 1: rows), and weight times target.
+    """Return the weights of the links along an axis (0: columns, 1: rows), and weight times target.
 
-    They come from the mean normal of the two ends, weighted by their confidence.
+    They are computed from the mean normal of the two ends, weighted by their confidence.
     """
     tilt = (field.tilt_col, field.tilt_row)[axis]
     near, far = ends
@@ -45,9 +45,9 @@ def assemble(
     target: Float64 | None = None,
     control: Control = SILENT,
 ) -> tuple[Lattice, Float64, Float64]:
-    """The lattice of the pixels of ``inside``, its right-hand side, and a start: the plane of the mean slopes.
+    """Assemble the lattice of the pixels of ``inside``, its right-hand side, and a start: the plane of the mean slopes.
 
-    Strip by strip, so that temporaries take little memory.
+    Works strip by strip, so that temporaries take little memory.
     """
     control.check()
     height, width = inside.shape
@@ -81,7 +81,7 @@ def solve_poisson(
     max_iter: int | None = None,
     control: Control = SILENT,
 ) -> Heights:
-    """Heights of the pixels of ``inside``, zero elsewhere."""
+    """Return the heights of the pixels of ``inside``, zero elsewhere."""
     lattice, side, start = assemble(source, inside, pull, target, control)
     most = MOST_ITERATIONS if max_iter is None else max_iter
     return conjugate_gradients(lattice, side, start, rtol=rtol, max_iter=most, control=control)

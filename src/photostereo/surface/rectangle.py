@@ -2,8 +2,8 @@
 
     minimize_z   Σ_links  (z_b − z_a − ½(p_a + p_b))²
 
-over all links of a rectangle with natural boundaries, ``p`` the slope of the axis. The normal equations are a
-Poisson problem with constant coefficients, which the discrete cosine transform (DCT-II) diagonalises with the
+over all links of a rectangle with natural boundaries, where ``p`` is the slope along the axis. The normal equations are a
+Poisson problem with constant coefficients, which the discrete cosine transform (DCT-II) diagonalizes with the
 eigenvalues ``2 cos(πk/H) − 2 + 2 cos(πl/W) − 2``: two transforms, no iteration.
 
 References
@@ -20,7 +20,7 @@ from photostereo.surface.arrays import Float64
 
 
 def solve_rectangle(slope_col: Float64, slope_row: Float64, *, screen: float = 0.0) -> Float64:
-    """The height, of mean zero, whose differences are nearest to the slopes on a rectangle. ``screen · Σ z²`` in
+    """Return the height with mean zero whose differences are closest to the slopes on a rectangle. ``screen · Σ z²`` in
     the cost is a high pass.
 
     >>> z = solve_rectangle(np.full((3, 4), 2.0), np.zeros((3, 4)))

@@ -3,21 +3,20 @@
     minimize_z   Σ_pixels c Σ_axes  −(1/k) log( ½ exp(−k r₊²) + ½ exp(−k r₋²) ) ,      r_± = n_z ∂_± z − t
 
 with the forward and backward differences ``∂_±`` and the slope equation ``n_z ∂z = t`` of the pixel. Where
-both residuals are small this is their mean square, a least squares like that of
-:mod:`~photostereo.surface.poisson`; where the surface is continuous on one side only, it keeps that side
-and gives up the other. The soft minimum is itself a
+both residuals are small this is their mean square, least squares as in :mod:`~photostereo.surface.poisson`; where
+the surface is continuous on one side only, it keeps that side and drops the other. The soft minimum is itself a
 minimum over shares ``w`` (:mod:`~photostereo.surface.softmin`), so alternating between the shares and a
 *weighted least-squares* problem in z never raises it. That is iteratively reweighted least squares, as in
-bilaterally weighted normal integration (Cao et al. 2022), which weighs by the squared differences
-themselves; residuals leave steep but smooth ground alone, and give the iteration an energy.
+bilaterally weighted normal integration (Cao et al. 2022), which weights by the squared differences
+themselves; weighting by residuals leaves steep but smooth regions intact, and gives the iteration an energy.
 
 Speed, and how poor minima are avoided
-    A solve only has to lower the weighted problem, not to finish it: a few warm-started conjugate-gradient steps
-    with a multigrid preconditioner. Each step is extended as long as the energy falls. A tear
+    A solve only has to reduce the weighted problem, not to finish it: a few warm-started conjugate-gradient steps
+    with a multigrid preconditioner suffice. Each step is extended as long as the energy falls. A tear
     grows by about one pixel per iteration, so the iteration starts from its own result at half the
-    resolution, where tears are half as long (one coarse pixel stands for a block of 2 × 2: slopes are the same numbers at
-    every resolution, heights halve); a tear that then lies a pixel beside its place is shifted. Small
-    problems are also started from the plain least squares, and the lower energy wins. None of these steps raises the energy.
+    resolution, where tears are half as long (one coarse pixel represents a block of 2 × 2: slopes are the same numbers
+    at every resolution, heights halve); a tear that is then off by a pixel is shifted. Small problems are also started
+    from plain least squares, and the result with the lower energy is kept. None of these steps raises the energy.
 
 Symbols: ``k`` sharpness, ``c`` confidence; facing and tilt: see :mod:`photostereo.surface.slopes`.
 
@@ -47,26 +46,26 @@ from photostereo.surface.softmin import (
     weighted_problem,
 )
 
-#: Conjugate-gradient steps that a solve may take for one digit.
+#: Maximum conjugate-gradient steps per digit.
 STEPS_PER_DIGIT = 12
-#: Solves of problems up to this many pixels are tight: they take no time, and the start for the next resolution is
-#: better.
+#: Problems of up to this many pixels are solved accurately: it takes little time and gives a better start for the next
+#: resolution.
 TIGHT_UP_TO, TIGHT_RTOL = 12_000, 1e-6
-#: Up to this many pixels the plain least squares is tried as a start too.
+#: For up to this many pixels, plain least squares is also tried as a start.
 TWO_STARTS, SECOND_START_ITERATIONS = 100_000, 50
-#: Problems of fewer pixels, or sides, are not coarsened.
+#: Problems with fewer pixels, or shorter sides, are not coarsened.
 SMALLEST, SHORTEST_SIDE = 4_000, 16
-#: Steeper slopes than this are not used to spread a block's height over its pixels.
+#: Slopes steeper than this are not used to distribute a block's height over its pixels.
 STEEPEST_SPREAD = 2.0
 #: The longest extrapolation of a reweighting step, in steps.
 FARTHEST = 8.0
-#: Tears are shifted after these iterations, and whenever the energy has come to rest.
+#: Tears are shifted after these iterations, and whenever the energy stops falling.
 SHIFT_AT = (3, 8, 16, 32, 64)
 
 
 @dataclass(frozen=True)
 class RobustProblem:
-    """Slope equations, and pulls towards known heights; pictures."""
+    """Slope equations and pulls toward known heights, as pictures."""
 
     field: SlopeField
     pull: Float64 | None = None
@@ -75,15 +74,15 @@ class RobustProblem:
 
     @property
     def size(self) -> int:
-        """The number of pixels."""
+        """Number of pixels."""
         return int(np.count_nonzero(self.field.confidence))
 
     def shares(self, values: Float64) -> Shares:
-        """The best shares for these heights."""
+        """Return the best shares for these heights."""
         return soft_choice(self.field, values, self.sharpness)[0]
 
     def energy(self, values: Float64) -> float:
-        """The energy of these heights at their best shares."""
+        """Return the energy of these heights at their best shares."""
         total = soft_energy(self.field, values, self.sharpness)
         if self.pull is not None:
             goal = 0.0 if self.target is None else self.target
@@ -92,13 +91,13 @@ class RobustProblem:
 
     @property
     def is_coarsened(self) -> bool:
-        """Whether it starts from its result at half the resolution."""
+        """Whether the solve starts from the result at half the resolution."""
         return self.size > SMALLEST and min(self.field.facing.shape) >= SHORTEST_SIDE
 
 
 @dataclass(frozen=True)
 class Descent:
-    """How to descend: the most iterations, the relative fall of the energy that ends them, the accuracy of a solve."""
+    """Descent options: maximum iterations, relative fall of the energy at which to stop, accuracy of a solve."""
 
     max_iter: int = 150
     tol: float = 1e-5
@@ -108,7 +107,7 @@ class Descent:
 def lower_weighted(
     problem: RobustProblem, values: Float64, shares: Shares, rtol: float, control: Control
 ) -> Heights:
-    """From ``values``, lower the least squares of these shares until its gradient is ``rtol`` of what it was."""
+    """Reduce the least-squares cost of these shares, from ``values``, until its gradient falls to ``rtol`` of its start."""
     lattice, residual = weighted_problem(problem.field, shares, values, control)
     del shares
     if problem.pull is not None:
@@ -129,14 +128,14 @@ def lower_weighted(
 
 @dataclass(frozen=True)
 class _State:
-    """Heights and the energy of their best shares. The shares are computed again when needed, to save memory."""
+    """Heights and the energy of their best shares. The shares are recomputed when needed, to save memory."""
 
     values: Float64
     energy: float
 
 
 def descend(problem: RobustProblem, start: Float64, how: Descent, control: Control = SILENT) -> Heights:
-    """Alternate shares and heights from ``start`` at one resolution."""
+    """Alternate between shares and heights from ``start`` at one resolution."""
 
     def state(values: Float64) -> _State:
         control.check()
@@ -145,7 +144,7 @@ def descend(problem: RobustProblem, start: Float64, how: Descent, control: Contr
     size = problem.size
     rtol = min(how.inner_rtol, TIGHT_RTOL) if size <= TIGHT_UP_TO else how.inner_rtol
     now = state(start)
-    del start  # it would stay in memory beside what it became
+    del start  # free its memory: only the state is needed from here on
     energies = [now.energy]
     residual, reach, calm = 0.0, 1.0, 0
     control.stage("integrate (robust)", how.max_iter)
@@ -154,7 +153,7 @@ def descend(problem: RobustProblem, start: Float64, how: Descent, control: Contr
         residual = solution.residual
         following = state(solution.values)
         del solution
-        # Reweighting takes short steps: look further along, and keep that if it is lower.
+        # Reweighting takes short steps: extrapolate, and keep the result if its energy is lower.
         longer = following.values - now.values
         longer *= reach
         longer += following.values
@@ -162,10 +161,10 @@ def descend(problem: RobustProblem, start: Float64, how: Descent, control: Contr
         del longer
         ahead = further.energy < following.energy
         reach = min(1.5 * reach, FARTHEST) if ahead else max(0.5 * reach, 0.5)
-        # The floor under the shares moves the last digits: never accept a rise.
+        # The lower limit of the shares affects the last digits: never accept a rise.
         before, now = now.energy, min(now, further if ahead else following, key=lambda s: s.energy)
         del following, further  # free their memory before the next solve
-        # At rest once: shift tears. Once more: a loose solve may be idle. Three times: done.
+        # No progress once: shift tears. Twice: the solve may be too loose. Three times: done.
         if calm == 1 or iteration in SHIFT_AT:
             shifted = shift_tears(problem.field, now.values, problem.sharpness, control)
             now = min(now, state(shifted), key=lambda s: s.energy)
@@ -180,12 +179,12 @@ def descend(problem: RobustProblem, start: Float64, how: Descent, control: Contr
 
 
 def solve_robust(problem: RobustProblem, how: Descent | None = None, control: Control = SILENT) -> Heights:
-    """Heights and torn links; see :func:`~photostereo.integrate`."""
+    """Return heights and torn links; see :func:`~photostereo.integrate`."""
     how = how or Descent()
     best = descend(problem, first_start(problem, how, control), how, control)
     if not problem.is_coarsened or problem.size > TWO_STARTS:
         return best
-    # From least squares long tears open slowly; those are left to the other start.
+    # From least squares, long tears open slowly; those are left to the other start.
     limited = replace(how, max_iter=min(how.max_iter, SECOND_START_ITERATIONS))
     trial = descend(problem, start_from_least_squares(problem, control), limited, control)
     if trial.energy[-1] >= best.energy[-1]:
@@ -198,14 +197,14 @@ def solve_robust(problem: RobustProblem, how: Descent | None = None, control: Co
 
 
 def start_from_least_squares(problem: RobustProblem, control: Control) -> Float64:
-    """The least squares of equal shares, to four digits."""
+    """Return the least-squares solution for equal shares, to four digits."""
     half = np.full(problem.field.confidence.shape, 0.5, dtype=np.float32)
     rtol = TIGHT_RTOL if problem.size <= TIGHT_UP_TO else 1e-4
     return lower_weighted(problem, np.zeros(half.shape), (half, half), rtol, control).values
 
 
 def first_start(problem: RobustProblem, how: Descent, control: Control) -> Float64:
-    """The robust result at half the resolution, brought to this one; of a small problem, the least squares."""
+    """Return the robust result at half the resolution, upsampled; for a small problem, the least squares."""
     if not problem.is_coarsened:
         return start_from_least_squares(problem, control)
     pulls = coarsen_pull(problem.pull, problem.target)
@@ -215,7 +214,7 @@ def first_start(problem: RobustProblem, how: Descent, control: Control) -> Float
 
 
 def coarsen(field: SlopeField, control: Control) -> SlopeField:
-    """Average the equations over blocks of 2 × 2 pixels; a block counts if any of its pixels does."""
+    """Average the equations over blocks of 2 × 2 pixels; a block is used if any of its pixels is."""
     trust = field.confidence.astype(np.float64)
     total = combine_blocks(np.add, trust)
     inside = total > 0
@@ -238,9 +237,9 @@ def coarsen(field: SlopeField, control: Control) -> SlopeField:
 
 
 def coarsen_pull(pull: Float64 | None, target: Float64 | None) -> tuple[Float64 | None, Float64 | None]:
-    """Pulls and targets of blocks.
+    """Return pulls and targets of blocks.
 
-    ``s (z − t)²`` in fine pixels is ``4 s (z − t)²`` in coarse ones, and a block stands for four link equations.
+    ``s (z − t)²`` in fine pixels is ``4 s (z − t)²`` in coarse ones, and a block represents four link equations.
     """
     if pull is None:
         return None, None
@@ -251,10 +250,10 @@ def coarsen_pull(pull: Float64 | None, target: Float64 | None) -> tuple[Float64 
 
 
 def prolong(coarse: Float64, field: SlopeField, control: Control) -> Float64:
-    """Fine heights from coarse ones: twice the block's height, and the pixel's own slope inside the block."""
+    """Return fine heights from coarse ones: twice the block's height, plus the pixel's own slope inside the block."""
     shape = field.facing.shape
     fine = 2.0 * enlarge(coarse, shape)
-    # A pixel lies half a pixel from the middle of its block.
+    # A pixel is half a pixel from the center of its block.
     offsets = (np.arange(shape[1]) % 2 - 0.5, (np.arange(shape[0]) % 2 - 0.5)[:, None])
     mask = field.mask
     facing = np.where(mask, field.facing, 1.0)

@@ -1,10 +1,10 @@
-"""The slope equations of a normal map: one weighted equation per pixel and axis.
+"""Slope equations of a normal map: one weighted equation per pixel and axis.
 
-A surface with height ``z`` (growing towards the camera) and unit normal ``n`` satisfies
+A surface with height ``z`` (growing toward the camera) and unit normal ``n`` satisfies
 
     n_z · ∂z/∂col = −n_x        n_z · ∂z/∂row = +n_y .
 
-Written like this, and not as ``∂z/∂col = −n_x/n_z``, a grazing normal, whose slope explodes, carries little weight.
+In this form, unlike ``∂z/∂col = −n_x/n_z``, a grazing normal, whose slope explodes, has little weight.
 
 For a pinhole camera, the point of pixel (col, row) at distance ``Z`` is ``Z d`` with the viewing ray
 ``d = ((col − c_x)/f_x, −(row − c_y)/f_y, −1)``. Both tangents are orthogonal to n, so with the log-height
@@ -36,19 +36,19 @@ from photostereo.core.errors import ParameterError
 from photostereo.surface.arrays import Bool, Float32, Float64
 from photostereo.surface.integrated import Camera
 
-#: The smallest n_z (or m) that an equation may have: slopes above 20 are cut. Such normals are at 87° and weigh 1/400.
+#: Lower limit of n_z (or m) in an equation: slopes above 20 are clipped. Such normals are at 87° and have weight 1/400.
 FACING_FLOOR = 0.05
-#: The weight of an unknown normal (zero, NaN) beside a known one: enough to fill small holes smoothly. Not tuned.
+#: Weight of an unknown normal (zero, NaN) relative to a known one: enough to fill small holes smoothly. Not tuned.
 UNKNOWN_CONFIDENCE = 1e-4
-#: A shorter normal than this is unknown.
+#: Normals shorter than this are unknown.
 SHORTEST = 1e-6
-#: Pixels that are turned into equations at a time, to keep temporaries small.
+#: Pixels converted to equations at a time, to keep temporaries small.
 BAND = 1 << 16
 
 
 @dataclass(frozen=True)
 class SlopeField:
-    """The slope equations ``facing · ∂z = tilt`` of every pixel, as pictures that are zero outside the mask."""
+    """Slope equations ``facing · ∂z = tilt`` of every pixel, as pictures that are zero outside the mask."""
 
     #: facing, tilt_col, tilt_row: (H, W), the coefficients.
     facing: Float64
@@ -58,21 +58,21 @@ class SlopeField:
 
     @property
     def mask(self) -> Bool:
-        """The pixels that have an equation."""
+        """Pixels that have an equation."""
         return self.confidence > 0
 
     def part(self, rows: slice) -> SlopeField:
-        """The equations of some rows, without a copy."""
+        """Return the equations of some rows, without a copy."""
         return SlopeField(self.facing[rows], self.tilt_col[rows], self.tilt_row[rows], self.confidence[rows])
 
     @property
     def weight(self) -> Float64:
-        """The weight of the equation once divided by ``facing``: confidence · facing²."""
+        """Weight of the equation after division by ``facing``: confidence · facing²."""
         return self.confidence * self.facing**2
 
 
 def prepare_mask(normals: NDArray[Any], mask: ArrayLike | None) -> Bool:
-    """The boolean mask of an integration; without one, every pixel with a usable normal."""
+    """Return the boolean mask of an integration; by default, every pixel with a usable normal."""
     if normals.ndim != 3 or normals.shape[2] != 3:
         raise ParameterError(code="normals-shape", shape=normals.shape)
     if mask is None:
@@ -91,12 +91,12 @@ def prepare_mask(normals: NDArray[Any], mask: ArrayLike | None) -> Bool:
 
 
 class SlopeSource:
-    """The slope equations of a normal map, computed from its rows on demand; parameters as for
+    """Slope equations of a normal map, computed from its rows on demand; parameters as for
     :func:`photostereo.surface.integrate`.
 
-    Normals need not be unit. A zero or non-finite one (``unknown`` counts them) gives an equation of slope zero
-    with a weight of 1e-4, so that its neighbors fill it. One that faces ``away`` is cut to a grazing one; if most
-    do, the map is in another convention, and that is an error.
+    Normals need not be unit. A zero or non-finite normal (counted in ``unknown``) gives an equation of slope zero
+    with a weight of 1e-4, so that its neighbors fill it. A normal that faces ``away`` is clipped to a grazing one; if
+    most do, the map uses another convention, which is an error.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class SlopeSource:
         self.unknown, self.away = int(np.count_nonzero(mask)) - known, away
 
     def crop(self, box: tuple[slice, slice]) -> SlopeSource:
-        """The same equations of a part of the picture, without a copy."""
+        """Return the same equations for a part of the picture, without a copy."""
         part = copy(self)
         part.normals, part.mask = self.normals[box], self.mask[box]
         part._weights = None if self._weights is None else self._weights[box]
@@ -133,7 +133,7 @@ class SlopeSource:
         return part
 
     def equations(self, rows: slice, inside: Bool) -> SlopeField:
-        """The equations of the pixels of ``inside``, a mask of these rows."""
+        """Return the equations of the pixels of ``inside``, a mask of these rows."""
         n, known = self._unit_normals(rows, inside)
         facing = np.maximum(np.where(known, self._facing(n, rows), 1.0), FACING_FLOOR) * inside
         col_scale = row_scale = 1.0
@@ -148,7 +148,7 @@ class SlopeSource:
         )
 
     def field(self, inside: Bool) -> SlopeField:
-        """The equations of the pixels of ``inside``, a mask of the whole picture."""
+        """Return the equations of the pixels of ``inside``, a mask of the whole picture."""
         facing, tilt_col, tilt_row = (np.empty(inside.shape) for _ in range(3))
         whole = SlopeField(facing, tilt_col, tilt_row, np.empty(inside.shape, dtype=np.float32))
         for rows in row_bands(inside.shape[0], inside.shape[1], BAND):
@@ -157,7 +157,7 @@ class SlopeSource:
         return whole
 
     def _unit_normals(self, rows: slice, inside: Bool) -> tuple[Float64, Bool]:
-        """Unit normals of these rows, zero if unknown or not inside; and which are known."""
+        """Return unit normals of these rows, zero if unknown or not inside, and which are known."""
         n = np.array(self.normals[rows], dtype=np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             length = np.sqrt(n[..., 0] ** 2 + n[..., 1] ** 2 + n[..., 2] ** 2)
@@ -167,7 +167,7 @@ class SlopeSource:
         return n, known
 
     def _facing(self, n: Float64, rows: slice) -> Float64:
-        """How far normals of these rows face the camera; zero is edge-on."""
+        """Return how directly the normals of these rows face the camera; zero is edge-on."""
         if self.camera is None:
             return n[..., 2]
         row = np.arange(n.shape[0])[:, None] + self._corner[0] + rows.start
@@ -177,7 +177,7 @@ class SlopeSource:
 
 
 def _checked_weights(weights: ArrayLike, mask: Bool) -> tuple[NDArray[Any], float]:
-    """The weights and their maximum inside the mask."""
+    """Return the weights and their maximum inside the mask."""
     given = np.asarray(weights)
     if given.shape != mask.shape:
         raise ParameterError(code="weights-shape", weights=given.shape, mask=mask.shape)

@@ -1,4 +1,4 @@
-"""The soft choice between the two sides of a pixel: its energy, its shares, and the links it leaves torn.
+"""Soft choice between the two sides of a pixel: its energy, its shares, and the resulting torn links.
 
     e(p, m) = −(1/k) log( ½ exp(−k p) + ½ exp(−k m) ) = min_w  w p + (1 − w) m + (1/k) KL(w ‖ ½)
 
@@ -20,25 +20,25 @@ from photostereo.surface.slopes import SlopeField
 #: Forward shares along columns and rows, as pictures.
 Shares = tuple[Float32, Float32]
 
-#: No share falls below this, so that a piece cut off on all sides still has a place.
+#: Lower limit of a share, so that the height of a piece cut off on all sides is still determined.
 SHARE_FLOOR = 1e-6
 #: A link is torn if both of its ends give it less than this share. Not tuned.
 TORN_SHARE = 0.25
-#: Steeper slopes than this are not used to carry a pixel across a tear.
+#: Slopes steeper than this are not used to move a pixel across a tear.
 STEEPEST_SHIFT = 2.0
-#: The mean energy of its surroundings must fall by more than this for a pixel to be shifted: above rounding.
+#: A pixel is shifted only if the mean energy of its surroundings falls by more than this, which exceeds rounding errors.
 LEAST_GAIN = 1e-6
 
 
 def soft_choice(field: SlopeField, values: Float64, sharpness: float) -> tuple[Shares, Float32]:
-    """The forward shares for these heights, and the energy of every pixel."""
+    """Return the forward shares for these heights, and the energy of every pixel."""
     columns, rows, energy = (np.zeros_like(field.confidence) for _ in range(3))
     _sweep(field, values, sharpness, columns, rows, energy)
     return (columns, rows), energy
 
 
 def soft_energy(field: SlopeField, values: Float64, sharpness: float) -> float:
-    """The energy of all pixels."""
+    """Return the energy of all pixels."""
     return _sweep(field, values, sharpness, NO_PULL, NO_PULL, NO_PULL)
 
 
@@ -56,7 +56,7 @@ def _sweep(
 def weighted_problem(
     field: SlopeField, shares: Shares, values: Float64, control: Control
 ) -> tuple[Lattice, Float64]:
-    """The least squares for these shares, and the residual ``b − A values`` of its normal equations.
+    """Return the least-squares problem for these shares, and the residual ``b − A values`` of its normal equations.
 
     A link carries the forward equation of its first pixel and the backward one of its second; the sum of two weighted
     squares of the same difference is one weighted square (and a constant).
@@ -79,7 +79,7 @@ def weighted_problem(
 
 
 def torn_links(mask: Bool, shares: Shares) -> tuple[Bool, Bool]:
-    """Links that both of their ends have turned away from: to the right and downwards."""
+    """Return the links to the right and down that both of their ends reject."""
     right, down = np.zeros_like(mask), np.zeros_like(mask)
     for torn, share, near, far in (
         (right, shares[0], np.s_[:, :-1], np.s_[:, 1:]),
@@ -91,12 +91,12 @@ def torn_links(mask: Bool, shares: Shares) -> tuple[Bool, Bool]:
 
 
 def shift_tears(field: SlopeField, values: Float64, sharpness: float, control: Control) -> Float64:
-    """Move pixels beside tears to the other side if that lowers the energy.
+    """Move pixels next to tears to the other side if that lowers the energy.
 
-    A tear that lies a pixel beside its place is a local minimum: the strip between cannot cross pixel by
-    pixel, as each would leave its neighbors in the strip. So all pixels on one side of all tears are moved
-    at once, and the move is kept where the energy of the surroundings (5 × 5 pixels) falls, if the total
-    energy does.
+    A tear that is off by one pixel is a local minimum: the strip in between cannot cross pixel by
+    pixel, because each pixel would leave its neighbors in the strip. So all pixels on one side of all tears are
+    moved at once, and the move is kept where the energy of the surroundings (5 × 5 pixels) falls, if the total
+    energy also falls.
     """
     import cv2
 

@@ -1,6 +1,6 @@
-"""The compiled loop of :mod:`photostereo.surface.softmin`: shares and energies in one sweep over the picture.
+"""Compiled loop of :mod:`photostereo.surface.softmin`: shares and energies in one sweep over the picture.
 
-Pixels outside the mask have the confidence zero. Rows write only their own results.
+Pixels outside the mask have confidence zero. Each row writes only its own results.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from photostereo.surface.arrays import Float32, Float64
 
 @njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
 def _choose(plus: float, minus: float, sharpness: float) -> tuple[float, float]:
-    """The forward share and the energy of two squared residuals; a negative one is absent."""
+    """Return the forward share and the energy of two squared residuals; a negative value means a missing one."""
     if plus < 0.0 or minus < 0.0:
         return 0.5, 0.5 * max(plus, minus, 0.0)
     gap = minus - plus
@@ -39,9 +39,9 @@ def soft_sweep(
     energy: Float32,
     by_row: Float64,
 ) -> Any:
-    """The forward shares and the energy of every pixel, and the energy of every row.
+    """Compute the forward shares and the energy of every pixel, and the energy of every row.
 
-    Shares and energies are left out if their arrays are empty.
+    Shares and energies are skipped if their arrays are empty.
     """
     height, width = confidence.shape
     for row in prange(height):

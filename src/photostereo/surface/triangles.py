@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from photostereo.surface.arrays import Bool
 from photostereo.surface.integrated import Surface
 
-#: Numbers of pixels or vertices: no picture has 2³¹ of them.
+#: Indices of pixels or vertices: no picture has 2³¹ of them.
 Faces = NDArray[np.int32]
 
 
 class Squares:
-    """The squares between four neighboring pixels of a surface, (H − 1, W − 1), and the links that hold.
+    """Squares between four neighboring pixels of a surface, (H − 1, W − 1), and the intact links.
 
-    A ``whole`` square has all its links and makes two triangles. A ``partial`` one makes one, if two of its links meet in
+    A ``whole`` square has all its links and gives two triangles. A ``partial`` one gives one if two of its links meet in
     a corner.
     """
 
@@ -34,11 +34,11 @@ class Squares:
 
     @property
     def count(self) -> int:
-        """Triangles of all squares."""
+        """Number of triangles of all squares."""
         return 2 * int(np.count_nonzero(self.whole)) + int(np.count_nonzero(self.partial))
 
     def near_partial(self) -> Bool:
-        """Pixels (H, W) where triangles may touch in a point only: the corners of squares that are not whole."""
+        """Return the pixels (H, W) where triangles may touch only in a point: the corners of squares that are not whole."""
         near = np.zeros_like(self.right)
         for rows in (np.s_[:-1], np.s_[1:]):
             for cols in (np.s_[:-1], np.s_[1:]):
@@ -47,10 +47,10 @@ class Squares:
 
 
 def triangles_of_squares(squares: Squares, chosen: Bool) -> Faces:
-    """Triangles (F, 3) of the chosen squares over pixel numbers (row · W + col), counter-clockwise as seen from the camera.
+    """Return triangles (F, 3) of the chosen squares as pixel numbers (row · W + col), counter-clockwise from the camera.
 
     Between four neighboring pixels there are four right-angled triangles; each has two links as legs and is possible
-    if both hold. If all four links hold, two triangles share the diagonal that bends less (the one whose ends differ
+    if both are intact. If all four are intact, two triangles share the diagonal that bends less (the one whose ends differ
     less in height). With one link torn, at the end of a tear, two triangles would overlap: the one with the shorter
     diagonal is kept.
     """
@@ -78,12 +78,12 @@ def triangles_of_squares(squares: Squares, chosen: Bool) -> Faces:
 
 
 def stacked(chosen: Bool, *corners: NDArray[np.integer]) -> Faces:
-    """The chosen triangles, one row each."""
+    """Return the chosen triangles, one row each."""
     return np.stack([corner[chosen] for corner in corners], axis=1, dtype=np.int32)
 
 
 def packed(faces: Faces, size: int) -> tuple[Faces, NDArray[np.int64]]:
-    """Triangles over the pixels that they use, and those pixels in row-major order."""
+    """Renumber triangles by the pixels they use; return them and those pixels in row-major order."""
     used = np.zeros(size, dtype=bool)
     used[faces] = True
     number = np.cumsum(used, dtype=np.int32) - np.int32(1)
@@ -91,19 +91,19 @@ def packed(faces: Faces, size: int) -> tuple[Faces, NDArray[np.int64]]:
 
 
 def triangulate(squares: Squares) -> tuple[Faces, NDArray[np.int64]]:
-    """The triangles of every pixel: faces (F, 3) as indices into the pixels (V,) that are used (row · W + col, in
-    row-major order).
+    """Triangulate every pixel; return faces (F, 3) as indices into the used pixels, and those pixels (V,)
+    (row · W + col, in row-major order).
     """
     faces = triangles_of_squares(squares, squares.whole | squares.partial)
     return packed(faces, squares.depth.size)
 
 
 def split_pinched(faces: Faces, suspect: Bool) -> tuple[Faces, NDArray[np.int64]]:
-    """Give every fan of triangles around a vertex a vertex of its own; the faces, and the old vertex of each new
+    """Give every fan of triangles around a vertex its own vertex; return the faces, and the old vertex of each new
     one.
 
-    If two fans touch in one vertex only, the surface is not a manifold there, and its boundary, followed by the
-    walls of a solid, would cross itself. Vertices that are not ``suspect`` are left alone, which saves most of the
+    If two fans touch only in one vertex, the surface is not a manifold there, and its boundary, which the walls of a
+    solid follow, would cross itself. Vertices that are not ``suspect`` are skipped, which saves most of the
     time.
     """
     from scipy.sparse import coo_array
@@ -121,7 +121,7 @@ def split_pinched(faces: Faces, suspect: Bool) -> tuple[Faces, NDArray[np.int64]
     order = np.argsort(key, kind="stable")
     twin = key[order][1:] == key[order][:-1]
     one, two = order[:-1][twin], order[1:][twin]
-    # Corners of one vertex in two triangles with a common edge belong to one fan. Edges run opposite ways.
+    # Corners of one vertex in two triangles with a common edge belong to one fan. Their edges have opposite directions.
     rows = np.concatenate([one, following[one]])
     cols = np.concatenate([following[two], two])
     graph = coo_array((np.ones(rows.size, dtype=np.int8), (rows, cols)), shape=(slot.size, slot.size))
@@ -141,7 +141,7 @@ def split_pinched(faces: Faces, suspect: Bool) -> tuple[Faces, NDArray[np.int64]
 
 
 def boundary_edges(faces: Faces, count: int) -> NDArray[np.int64]:
-    """Directed edges (E, 2) that belong to one triangle only."""
+    """Return directed edges (E, 2) that belong to only one triangle."""
     edges = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]).astype(np.int64)
     key = edges.min(axis=1) * count + edges.max(axis=1)
     _, first, copies = np.unique(key, return_index=True, return_counts=True)

@@ -1,7 +1,7 @@
-"""One direction per photograph from everything that speaks of it, and the photographs on which it disagrees.
+"""Combine all evidence into one direction per photograph, and report photographs on which it disagrees.
 
-Balls may disagree with each other; and the object itself is a witness: its normals follow from all other photographs,
-and then its shading in this one says where the light was. That mends a highlight that is not there, and names one that
+Balls may disagree with each other. The object itself is a witness: its normals follow from all other photographs, and
+its shading in this one then gives the direction of the light. That replaces a missing highlight, and detects one that
 is another reflection.
 """
 
@@ -19,20 +19,20 @@ from photostereo.lights.ball.search import FoundBall
 from photostereo.lights.geometry import angles_between
 from photostereo.lights.unknown.shading import Matte, fit_lights, matte_normals
 
-#: A direction that differs by more degrees from what the other evidence says, and by this factor from what is usual.
+#: A direction is suspect if it is this many degrees, and this many times the usual difference, from other evidence.
 _DISAGREES, _UNUSUAL = 8.0, 4.0
-#: The least ratio of singular values of an object's normals for it to be a witness.
+#: Minimum ratio of singular values of an object's normals for it to be a witness.
 _SOLID = 0.15
-#: Degrees by which the shading of a matte ball may be off beside its scatter: nothing is quite matte.
+#: Error of a matte ball's shading in degrees, in addition to its scatter: nothing is quite matte.
 _SHADING = 0.5
-#: The same between two balls, which see a light more sharply than an object does.
+#: The same between two balls, which determine a light more accurately than an object does.
 _BALLS_DISAGREE = 4.0
 
 
 def combine_balls(
     balls: Sequence[FoundBall], names: Sequence[str]
 ) -> tuple[FloatArray, FloatArray, tuple[str, ...], list[Finding]]:
-    """One direction per photograph from all balls, and doubts about those that disagree or show two lights."""
+    """Return one direction per photograph from all balls, and doubts about those that disagree or show two lights."""
     trusted = sorted(balls, key=lambda ball: ball.kind != "shiny")
     shiny = np.array([ball.kind == "shiny" for ball in trusted])
     stack = np.stack([ball.directions for ball in trusted])
@@ -51,7 +51,7 @@ def combine_balls(
     if sharp.sum() > 1:
         apart = angles_between(stack, directions[None])[sharp]
         worst = np.nanmax(np.where(known[sharp], apart, np.nan), axis=0, initial=0.0)
-        # Near lights make balls differ a little in every photograph; one that differs much more is a wrong highlight.
+        # With near lights, balls differ a little in every photograph; a much larger difference is a wrong highlight.
         limit = max(_BALLS_DISAGREE, _UNUSUAL * float(np.median(worst)))
         for number in np.flatnonzero(worst > limit).tolist():
             doubts.append(_doubt("balls-disagree", names, [number], degrees=2 * float(worst[number])))
@@ -63,7 +63,7 @@ def combine_balls(
 
 
 def series_disagree(apart: FloatArray, names: Sequence[str]) -> list[Finding]:
-    """A doubt about the photographs in which balls of several series are this many degrees (d,) from their mean."""
+    """Return a doubt about the photographs in which balls of several series are this many degrees (d,) from their mean."""
     unlike = np.flatnonzero(apart > _BALLS_DISAGREE)
     if not len(unlike):
         return []
@@ -77,7 +77,7 @@ def mend_and_check(
     pixels: FloatArray | None,
     names: Sequence[str],
 ) -> tuple[FloatArray, FloatArray, tuple[str, ...], list[Finding]]:
-    """Missing directions from the object's shading; and the photographs whose direction it contradicts."""
+    """Fill missing directions from the object's shading, and report photographs whose direction it contradicts."""
     missing = np.asarray(~np.isfinite(directions).all(axis=1))
     doubts: list[Finding] = []
     if missing.all():
@@ -115,15 +115,15 @@ def mend_and_check(
 
 
 def is_solid(pixels: FloatArray, directions: FloatArray) -> bool:
-    """Whether the object turns towards all sides: a flat thing says nothing about where a light was."""
+    """Return whether the object has normals in all directions: a flat object does not determine a light."""
     spread = np.linalg.svd(_matte(pixels, directions).normals[0], compute_uv=False)
     return bool(spread[2] > _SOLID * spread[0])
 
 
 def directions_from_shading(pixels: FloatArray, directions: FloatArray) -> FloatArray:
-    """Where each light was, from the shading of an object (n, d) and the other lights; (d, 3) unit.
+    """Estimate unit light directions (d, 3) from the shading of an object (n, d) and the other lights.
 
-    The normals follow from all photographs whose direction is known (not NaN) by robust least squares, each light from
+    Robust least squares gives the normals from all photographs whose direction is known (not NaN), and each light from
     the normals. Lights of unequal strength are allowed.
     """
     known = np.asarray(np.isfinite(directions).all(axis=1))
@@ -140,5 +140,5 @@ def _matte(pixels: FloatArray, directions: FloatArray) -> Matte:
 
 
 def _doubt(code: str, names: Sequence[str], numbers: list[int], **values: Any) -> Finding:
-    """A finding about some photographs, by their numbers."""
+    """Return a finding about some photographs, by their numbers."""
     return Finding(code, numbers=numbers, names=listed(names[number] for number in numbers), **values)

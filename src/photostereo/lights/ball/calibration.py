@@ -1,7 +1,7 @@
-"""Light directions and strengths, found from balls or estimated, with expected errors and warnings.
+"""Light directions and strengths, measured from balls or estimated, with expected errors and warnings.
 
-Shiny balls give directions, matte balls directions and strengths. A missing highlight is replaced, and every other one
-checked, by the shading of the object: its normals follow from the other photographs, and its shading in this one then
+Shiny balls give directions, matte balls directions and strengths. The shading of the object replaces a missing highlight
+and checks every other one: its normals follow from the other photographs, and its shading in this one then
 gives the direction of the light.
 """
 
@@ -33,39 +33,39 @@ from photostereo.lights.strengths import (
     strengths_from_shading,
 )
 
-#: Expected errors above this many degrees cause a warning; those of an unknown perspective, of which the outline of a
-#: small ball cannot rule out 6°, above the second.
+#: Expected errors above the first value, in degrees, cause a warning. The second applies to errors from an unknown
+#: perspective, where the outline of a small ball cannot rule out 6°.
 _VAGUE, _TURNED = 1.0, 8.0
-#: Lights of one capture differ by a smaller factor in strength (measured: at most 4); more is a misreading.
+#: Strengths of the lights of one capture differ by a smaller factor (measured: at most 4); more is an error.
 _BELIEVABLE = 20.0
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """The lights of a capture as found from balls or estimated from the photographs, one per photograph."""
+    """Lights of a capture, one per photograph, measured from balls or estimated from the photographs."""
 
     files: tuple[str, ...]  #: names of the photographs, in the order of the lights
     directions: FloatArray  #: (d, 3) unit, from the object to the light
     strengths: FloatArray  #: (d,) with geometric mean 1
     residual: FloatArray  #: (d,) expected error of each direction, in degrees
-    found_from: tuple[str, ...]  #: (d,) what each direction was found from
-    strengths_from: str  #: what the strengths were found from
-    #: the balls, in pixels of the photographs in which they are; none if the lights are estimated
+    found_from: tuple[str, ...]  #: (d,) source of each direction
+    strengths_from: str  #: source of the strengths
+    #: the balls, in pixels of the photographs that show them; none if the lights are estimated
     balls: tuple[FoundBall, ...]
     frame: tuple[int, int]  #: height and width of those photographs
-    #: (d, 3) of the lights in pixels from the middle of the frame, if several balls determine them; or None
+    #: (d, 3) positions of the lights in pixels from the middle of the frame, if several balls determine them; or None
     positions: FloatArray | None = None
     warnings: tuple[Finding, ...] = ()  #: what is doubtful
-    #: whether the balls are in the photographs of the object, not in a series of their own
+    #: whether the balls are in the photographs of the object, not in a separate series
     in_frame: bool = False
-    suspects: tuple[int, ...] = ()  #: numbers of the photographs that the warnings are about
+    suspects: tuple[int, ...] = ()  #: numbers of the photographs with warnings
     picture: Picture | None = None  #: (h, w, 3) RGB: outlines, highlights and the hemisphere of directions
     #: if the lights are estimated, the relief may be too flat or too deep by this factor
     relief_factor: float | None = None
 
     @property
     def lights(self) -> Lights:
-        """Directions, positions if they are known, strengths, expected errors and sources."""
+        """Return directions, positions if known, strengths, expected errors and sources."""
         return Lights(
             self.directions,
             positions=self.positions if self.in_frame else None,
@@ -76,7 +76,7 @@ class Calibration:
         )
 
     def facts(self) -> dict[str, Any]:
-        """What ``summary.json`` says about the lights."""
+        """Return the entries on the lights for ``summary.json``."""
         facts: dict[str, Any] = {
             "found_from": sorted(set(self.found_from)),
             "strengths_from": self.strengths_from,
@@ -89,12 +89,12 @@ class Calibration:
         return facts
 
     def seen_in(self, folder: str) -> Calibration:
-        """The same, with the folder of the balls in the words on where directions come from."""
+        """Return the same calibration, with the folder of the balls added to the sources of the directions."""
         words = (f"{word} in {folder}" if "ball at" in word else word for word in self.found_from)
         return replace(self, found_from=tuple(words))
 
     def balls_mask(self, *, margin: float = 0.04) -> BoolArray:
-        """Pixels of the balls, with a margin as a share of their radius."""
+        """Return the pixels of the balls, with a margin as a share of their radius."""
         mask = np.zeros(self.frame, dtype=bool)
         for ball in self.balls:
             mask |= ball.circle.with_margin(self.frame, margin)
@@ -112,11 +112,11 @@ def calibrate_lights(
     card: Sequence[int] | None = None,
     control: Control = SILENT,
 ) -> Calibration:
-    """Directions and strengths of the lights from photographs (d, H, W) of balls, which are detected unless their
+    """Measure directions and strengths of the lights from photographs (d, H, W) of balls, which are detected unless their
     ``circles`` are given.
 
-    ``scene`` has photographs of the object under the same lights, if it is not in ``images``; the object's
-    ``mask`` and a gray ``card`` that faces the camera (left, top, right, bottom) lie in it. ``focal`` is in
+    ``scene`` contains photographs of the object under the same lights, if it is not in ``images``; the object's
+    ``mask`` and a gray ``card`` that faces the camera (left, top, right, bottom) refer to it. ``focal`` is in
     pixels.
 
     >>> from photostereo.lights.ball.geometry import ball_normals
@@ -136,13 +136,13 @@ def calibrate_lights(
     if scene is None:
         scene, mask = images, _beside_the_balls(frame, mask, balls)
     seen = sample_pixels(scene, mask)
-    pixels = seen if len(seen) >= 300 and len(scene) >= 6 else None  # None if nothing but balls is there
+    pixels = seen if len(seen) >= 300 and len(scene) >= 6 else None  # None if there are only balls
     directions, residual, words, doubts = combine_balls(balls, names)
     directions, residual, words, further = mend_and_check(directions, residual, words, pixels, names)
     doubts += further
     suspects = tuple(sorted({number for doubt in doubts for number in doubt.values["numbers"]}))
     positions, distance = light_positions(balls, frame)
-    if positions is not None:  # what the balls see from where they stand, seen from the middle of the frame
+    if positions is not None:  # directions as seen from the middle of the frame, not from the balls
         directions = positions / np.linalg.norm(positions, axis=1, keepdims=True)
     strengths, strengths_from = _strengths(scene, mask, balls, directions, card, pixels)
     factor = float(strengths.max() / strengths.min())
@@ -188,7 +188,7 @@ def _balls(
 def _given_ball(images: FloatArray, circle: Circle, camera: Camera | None) -> FoundBall:
     frame = (int(images.shape[1]), int(images.shape[2]))
     words = f"x {circle.x:g}, y {circle.y:g}, radius {circle.radius:g}"
-    # Written so that NaN does not pass.
+    # Written so that NaN is rejected.
     if not 4 <= circle.radius <= 2 * max(frame) or not circle.inside(frame).any():
         raise CaptureError(
             code="circle-outside",
@@ -224,7 +224,7 @@ def _strengths(
 def strengths_of_scene(
     images: FloatArray, mask: BoolArray | None, directions: FloatArray, pixels: FloatArray | None
 ) -> tuple[FloatArray, str]:
-    """Strengths from the object in photographs (d, H, W), and what they come from.
+    """Return strengths from the object in photographs (d, H, W), and their source.
 
     ``pixels`` are its :func:`.sample_pixels`, or None if too few of them are well exposed.
     """
@@ -232,7 +232,7 @@ def strengths_of_scene(
     if len(directions) < 6:
         return equal
     if pixels is None:
-        # Each pixel counts in the photographs in which it is not white.
+        # Each pixel is used in the photographs in which it is not white.
         pixels = sample_pixels(images, mask, overexposed=True)
         if len(pixels) < 300 or np.isfinite(pixels).sum(axis=0).min() < 100:
             return equal
@@ -248,7 +248,7 @@ def strengths_of_scene(
 def _beside_the_balls(
     frame: tuple[int, int], mask: BoolArray | None, balls: Sequence[FoundBall]
 ) -> BoolArray:
-    """Where something else than balls is."""
+    """Return the region outside the balls."""
     where = np.ones(frame, dtype=bool) if mask is None else mask.copy()
     for ball in balls:
         where &= ~ball.circle.inside(frame, share=1.05)
@@ -256,11 +256,11 @@ def _beside_the_balls(
 
 
 def merge_calibrations(parts: Sequence[Calibration]) -> Calibration:
-    """One calibration from several series of balls under the same lights.
+    """Merge the calibrations of several series of balls under the same lights.
 
-    Directions are averaged over those that were found from shiny balls (over all, if there are none), with their
-    uncertainties as weights; what they disagree by is uncertain, too. Strengths come from the series that knows them
-    best. Picture and balls are those of the first.
+    Directions are averaged over those found from shiny balls (over all, if there are none), weighted by their
+    uncertainties; their disagreement adds to the uncertainty. Strengths come from the series with the best source.
+    Picture and balls are those of the first.
     """
     if len(parts) == 1:
         return parts[0]

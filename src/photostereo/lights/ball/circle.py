@@ -1,4 +1,4 @@
-"""A circle in the frame: where a ball may be."""
+"""A circle in the frame, a possible ball."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
 
-#: What a circle given by hand, or by a painted mask, may be off; how many neighboring edges err alike; and the least
+#: Error of a circle given by hand or by a painted mask; number of neighboring edges with the same error; and minimum
 #: error of an edge. In pixels.
 _TYPED, _ALIKE, _SHARP = 0.5, 10.0, 0.1
 _ACROSS = np.array([1.0, 0.0])
@@ -29,20 +29,20 @@ class Circle:
     errors: tuple[float, float] | None = None
 
     def inside(self, frame: tuple[int, int], *, share: float = 1.0) -> BoolArray:
-        """Pixels of the frame inside the circle with ``share`` of its radius."""
+        """Return the pixels of the frame inside the circle with ``share`` of its radius."""
         rows, cols = np.ogrid[: frame[0], : frame[1]]
         return np.asarray((cols - self.x) ** 2 + (rows - self.y) ** 2 <= (share * self.radius) ** 2)
 
     def with_margin(self, frame: tuple[int, int], margin: float = 0.04) -> BoolArray:
-        """Pixels of a ball and what it spills: a share of its radius and two pixels more."""
+        """Return the pixels of a ball with a margin for stray light: a share of its radius plus two pixels."""
         return self.inside(frame, share=1 + margin + 2.0 / self.radius)
 
     def overlaps(self, other: Circle) -> bool:
-        """Whether the circles share ground, as two balls cannot."""
+        """Return whether the circles overlap, as two balls cannot."""
         return float(np.hypot(self.x - other.x, self.y - other.y)) < 0.85 * (self.radius + other.radius)
 
     def moved(self, dx: float, dy: float, growth: float = 0.0) -> Circle:
-        """The circle moved by (dx, dy) pixels and larger by ``growth``; its points go with it."""
+        """Return the circle, with its points, moved by (dx, dy) pixels and enlarged by ``growth``."""
         center = np.array([self.x, self.y])
         points = (self.points - center) * (1 + growth / self.radius) + center + np.array([dx, dy])
         return replace(
@@ -54,7 +54,7 @@ class Circle:
         )
 
     def scaled(self, factor: float) -> Circle:
-        """The circle in a frame that is ``factor`` times as fine."""
+        """Return the circle in a frame with ``factor`` times the resolution."""
         shift = 0.5 * (factor - 1.0)  # pixel centers, not corners, are at integers
         return replace(
             self,
@@ -67,7 +67,7 @@ class Circle:
         )
 
     def standard_errors(self) -> tuple[float, float]:
-        """Standard errors of the center and the radius in pixels: from the rim, from its edges, or as given by hand.
+        """Return standard errors of the center and the radius in pixels: from the rim, from its edges, or as given by hand.
 
         >>> Circle(10, 10, 5).standard_errors()
         (0.5, 0.5)
@@ -80,7 +80,7 @@ class Circle:
         return float(np.hypot(spread[1], spread[2])), float(spread[0])
 
     def stretch(self, along: FloatArray) -> tuple[float, float]:
-        """By which share the outline is longer along a unit vector (columns, rows) than across, and its standard error."""
+        """Return the share by which the outline is longer along a unit vector (columns, rows) than across, and its error."""
         if len(self.points) < 12:
             return 0.0, np.inf
         design = self._design(along)
@@ -90,27 +90,27 @@ class Circle:
         return 2 * float(fit[3]) / self.radius, 2 * float(spread[3]) / self.radius
 
     def _design(self, along: FloatArray = _ACROSS) -> FloatArray:
-        """What radius, center and stretch change in the distance of each edge from the center."""
+        """Return the derivatives of each edge's distance from the center by radius, center and stretch."""
         toward = self.points - [self.x, self.y]
         toward = toward / np.maximum(np.linalg.norm(toward, axis=1, keepdims=True), 1e-9)
         return np.column_stack([np.ones(len(toward)), toward, 2 * (toward @ along) ** 2 - 1])
 
     @staticmethod
     def _errors(design: FloatArray, residual: float) -> FloatArray:
-        # Edges on neighboring rays share their pixels and what disturbs them.
+        # Edges on neighboring rays share their pixels and their disturbances.
         inverse = np.linalg.pinv(design.T @ design / _ALIKE)
         return np.asarray(max(residual, _SHARP) * np.sqrt(np.maximum(np.diag(inverse), 0)))
 
 
 def visible_share(circle: Circle, frame: tuple[int, int]) -> float:
-    """The share of a circle's outline that lies inside the frame."""
+    """Return the share of a circle's outline that lies inside the frame."""
     angle = np.linspace(0, 2 * np.pi, 360, endpoint=False)
     x, y = circle.x + circle.radius * np.cos(angle), circle.y + circle.radius * np.sin(angle)
     return float(np.mean((x >= 1) & (x <= frame[1] - 2) & (y >= 1) & (y <= frame[0] - 2)))
 
 
 def mask_circle(mask: BoolArray) -> Circle | None:
-    """The circle that a mask picture draws, or None if it is not a disc.
+    """Return the circle of a mask picture, or None if the mask is not a disc.
 
     >>> rows, cols = np.mgrid[:60, :80]
     >>> circle = mask_circle(np.hypot(cols - 40.0, rows - 30.0) <= 20)

@@ -1,10 +1,10 @@
-"""Circles in a stack of photographs: where balls may be, to a fraction of a pixel.
+"""Find circles in a stack of photographs, possible balls, to a fraction of a pixel.
 
 Every edge pixel votes for the centers of circles that it could lie on (Hough), on a pyramid of halved frames. The best
-are then fitted on the finest level: along rays from the center the edges that lie across the ray are found to a
-fraction of a pixel, and a least-squares circle goes through those that belong together, by Tukey's weights.
+are then fitted on the finest level: along rays from the center, edges across the ray are located to a fraction of a
+pixel, and a least-squares circle is fitted to those that belong together, with Tukey's weights.
 
-A circle is only a place where a ball may be: what its pixels do under the lights decides (:mod:`.search`).
+A circle is only a possible ball: the behavior of its pixels under the lights decides (:mod:`.search`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from photostereo.lights.ball.outlines import Outlines, black_level, shared_outli
 
 
 def vote_for_circles(outlines: Outlines, smallest: float, largest: float) -> list[tuple[float, Circle]]:
-    """Peaks of the vote for (center, radius), with the share of the visible outline that voted."""
+    """Return peaks of the vote for (center, radius), with the share of the visible outline that voted."""
     rows, cols = _thin_edges(outlines)
     if len(rows) < 12:
         return []
@@ -57,7 +57,7 @@ def vote_for_circles(outlines: Outlines, smallest: float, largest: float) -> lis
 
 
 def _thin_edges(outlines: Outlines) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rows and columns of edge pixels: stronger than chance, and than their neighbors across the edge."""
+    """Return rows and columns of edge pixels: stronger than chance, and than their neighbors across the edge."""
     strength = outlines.strength
     rows, cols = np.mgrid[: strength.shape[0], : strength.shape[1]].astype(np.float32)
     ridge = np.ones(strength.shape, dtype=bool)
@@ -67,7 +67,7 @@ def _thin_edges(outlines: Outlines) -> tuple[NDArray[np.intp], NDArray[np.intp]]
         ridge &= strength >= beside
     ridge[:2] = ridge[-2:] = False
     ridge[:, :2] = ridge[:, -2:] = False
-    # A frame full of texture has edges everywhere; the strongest eighth is enough for any ball to show.
+    # A frame full of texture has edges everywhere; the strongest eighth is enough to show any ball.
     floor = np.maximum(np.minimum(3.0 * outlines.noise, float(np.percentile(strength, 87.5))), 0.004)
     rows_of, cols_of = np.nonzero(ridge & (strength > floor))
     return rows_of, cols_of
@@ -76,7 +76,7 @@ def _thin_edges(outlines: Outlines) -> tuple[NDArray[np.intp], NDArray[np.intp]]
 def _peaks(
     votes: NDArray[np.float32], radius: float, pad: int, frame: tuple[int, int]
 ) -> list[tuple[float, Circle]]:
-    """The best centers of circles of a radius, with the share of their visible outline that voted."""
+    """Return the best centers of circles of a radius, with the share of their visible outline that voted."""
     size = 2 * int(0.25 * radius) + 1
     highest = cv2.dilate(votes, np.ones((size, size), np.uint8))
     length = 2 * np.pi * radius
@@ -88,30 +88,30 @@ def _peaks(
 
 
 def same_circle(a: Circle, b: Circle) -> bool:
-    """Whether two circles are the same but for a tenth of the radius."""
+    """Return whether two circles are the same to within a tenth of the radius."""
     return float(np.hypot(a.x - b.x, a.y - b.y)) + abs(a.radius - b.radius) < 0.1 * min(a.radius, b.radius)
 
 
-#: Radii in pixels that one level of the pyramid looks for. Levels overlap: the pattern of a table drowns an outline in
-#: small frames, noise in large ones.
+#: Range of radii, in pixels, searched on one level of the pyramid. Levels overlap: an outline is hidden by the pattern of
+#: a table in small frames, and by noise in large ones.
 _SMALLEST, _LARGEST = 9.0, 100.0
 #: Frames are halved down to this width or height.
 _COARSEST = 60.0
-#: Smaller circles than this, in pixels of the photographs, are not searched.
+#: Minimum radius of a circle, in pixels of the photographs.
 LEAST_RADIUS = 16.0
 #: Frames are halved until they have no more pixels than this before the search.
 _MOST_PIXELS = 4_000_000
-#: A circle of this radius is known well enough: finer levels would see the blur of the lens, not more of the edge.
+#: A circle of this radius is accurate enough: finer levels would show the blur of the lens, not more of the edge.
 _FINE_ENOUGH = 100.0
-#: The share of the visible outline that has to be seen as an edge.
+#: Minimum share of the visible outline that must be an edge.
 LEAST_COVERAGE = 0.5
 
 
 def find_circles(images: FloatArray, *, most: int = 12, control: Control = SILENT) -> list[Circle]:
-    """Circles in the photographs (d, H, W) of a stack, at most ``most``, those with the longest outlines first.
+    """Find at most ``most`` circles in the photographs (d, H, W) of a stack, those with the longest outlines first.
 
-    Finds circles of 32 pixels' width and more (in frames above four megapixels of as much more as these are
-    larger), even if up to half of the outline is outside the frame or invisible against the background.
+    Finds circles at least 32 pixels wide (in frames above four megapixels, larger in proportion),
+    even if up to half of the outline is outside the frame or invisible against the background.
 
     >>> rows, cols = np.mgrid[:90, :120]
     >>> disc = np.clip(25.5 - np.hypot(cols - 70.3, rows - 40.5), 0, 1)
@@ -151,7 +151,7 @@ def find_circles(images: FloatArray, *, most: int = 12, control: Control = SILEN
 
 
 def _refined(pyramid: Sequence[Outlines], level: int, circle: Circle) -> Circle | None:
-    """The circle fitted from its level of the pyramid to the finest that improves it."""
+    """Fit the circle from its level of the pyramid to the finest that improves it."""
     slack = 0.12
     while (fitted := fit_circle(pyramid[level], circle, slack=slack)) is not None:
         if not level or fitted.radius > _FINE_ENOUGH:
@@ -163,9 +163,9 @@ def _refined(pyramid: Sequence[Outlines], level: int, circle: Circle) -> Circle 
 def close_up(
     images: FloatArray, circle: Circle, reach: float
 ) -> tuple[NDArray[np.float32], Circle, Callable[[Circle], Circle]]:
-    """The photographs within ``reach`` of a circle's center, halved until no more of its edge can be seen.
+    """Return the photographs within ``reach`` of a circle's center, halved as long as no detail of its edge is lost.
 
-    Also the circle there, and a function that takes circles back into the frame.
+    Also returns the circle there, and a function that maps circles back to the frame.
     """
     left, top = max(int(circle.x - reach), 0), max(int(circle.y - reach), 0)
     corner = np.array([left, top])
@@ -185,7 +185,7 @@ def close_up(
 
 
 def circles_around(images: FloatArray, circle: Circle) -> list[Circle]:
-    """Larger circles with the same center: a mirror shows the horizon as a circle inside its outline, and sharper."""
+    """Find larger circles with the same center: a mirror shows the horizon as a sharper circle inside its outline."""
     stack, local, in_frame = close_up(images, circle, 1.9 * circle.radius)
     outlines = shared_outlines(stack, black=black_level(images))
     return [
@@ -199,9 +199,9 @@ def circles_around(images: FloatArray, circle: Circle) -> list[Circle]:
 def fit_circle(
     outlines: Outlines, guess: Circle, *, slack: float = 0.12, least_coverage: float = LEAST_COVERAGE
 ) -> Circle | None:
-    """The circle near ``guess`` on which most rays meet an edge, or None.
+    """Return the circle near ``guess`` on which most rays meet an edge, or None.
 
-    ``slack`` is how far the outline may be from the guess, as a share of the radius.
+    ``slack`` is the maximum distance of the outline from the guess, as a share of the radius.
     """
     circle = guess
     for width in (slack, 0.5 * slack, 0.25 * slack):
@@ -239,7 +239,7 @@ def _ray_count(radius: float) -> int:
 def _edges_along_rays(
     outlines: Outlines, circle: Circle, reach: float
 ) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
-    """Edges across the rays from the center, within ``reach`` of the circle: ray, point (x, y), strength."""
+    """Return edges across the rays from the center, within ``reach`` of the circle: ray, point (x, y), strength."""
     angles = np.linspace(0, 2 * np.pi, _ray_count(circle.radius), endpoint=False)
     step = 0.5 if circle.radius < 200 else 1.0
     radii = np.arange(circle.radius - reach, circle.radius + reach + step, step)
@@ -267,7 +267,7 @@ def _edges_along_rays(
 def _tukey_fit(
     circle: Circle, points: FloatArray, strength: FloatArray, reach: float, tolerance: float
 ) -> Circle:
-    """Gauss–Newton for the geometric circle, with Tukey's weights that forget edges beyond a window, which shrinks."""
+    """Fit the geometric circle by Gauss–Newton, with Tukey's weights, which ignore edges beyond a shrinking window."""
     x, y, radius = circle.x, circle.y, circle.radius
     window = 2 * reach
     for _ in range(40):

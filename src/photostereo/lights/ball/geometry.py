@@ -1,6 +1,6 @@
-"""The geometry of a ball: its normals, and the direction of the light that a highlight on it mirrors.
+"""Geometry of a ball: its normals, and the direction of the light that a highlight on it mirrors.
 
-The camera looks along -z. On an orthographic picture a point of the ball at (dx, dy) from its center, in units of
+The camera looks along -z. In an orthographic picture a point of the ball at (dx, dy) from its center, in units of
 the radius and y up, has the normal n = (dx, dy, √(1 - dx² - dy²)).
 
 The light that reaches the camera from a highlight obeys the law of the mirror, l = 2 (n·v) n - v with v = (0, 0, 1).
@@ -11,7 +11,7 @@ That is linear in c / cos α, so the cone follows from the edges by linear least
 A ball at distance 1 then has the radius sin α, and the ray to the highlight meets it at n.
 
 Away from the camera's axis perspective stretches the outline of a ball to an ellipse, by r (1 / cos φ - 1) pixels for a
-ball of radius r at the angle φ. A camera at the same place that looks at the ball would see a circle, and what it sees
+ball of radius r at the angle φ. A camera at the same place that points at the ball would see a circle, and its view
 follows from the photographs by turning the rays.
 """
 
@@ -27,14 +27,14 @@ from photostereo.lights.ball.circle import Circle
 from photostereo.runtime.order import MAD_TO_SIGMA
 
 VIEW = np.array([0.0, 0.0, 1.0])
-#: Focal length of the widest lens that is expected, in widths of the frame: that of a phone. Half as much doubles the
-#: error that is stated for a ball whose outline is not known.
+#: Focal length of the widest expected lens, that of a phone, in widths of the frame. Half as much doubles the
+#: reported error for a ball whose outline is not known.
 WIDEST_LENS = 0.7
 
 
 @dataclass(frozen=True)
 class Camera:
-    """Perspective: focal length and principal point in pixels (the middle of the frame where not known)."""
+    """Perspective: focal length and principal point in pixels (the middle of the frame if unknown)."""
 
     focal: float
     x: float
@@ -42,17 +42,17 @@ class Camera:
 
     @classmethod
     def of_frame(cls, focal: float, frame: tuple[int, int]) -> Camera:
-        """The camera whose axis goes through the middle of the frame."""
+        """Return the camera whose axis goes through the middle of the frame."""
         return cls(focal, 0.5 * (frame[1] - 1), 0.5 * (frame[0] - 1))
 
     def rays(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """Unit vectors from the camera through pixels (columns x, rows y), shape (..., 3)."""
+        """Return unit vectors from the camera through pixels (columns x, rows y), shape (..., 3)."""
         ray = np.stack([x - self.x, self.y - y, np.full_like(np.asarray(x, float), -self.focal)], axis=-1)
         return np.asarray(ray / np.linalg.norm(ray, axis=-1, keepdims=True))
 
 
 def ball_normals(circle: Circle, x: FloatArray, y: FloatArray, camera: Camera | None = None) -> FloatArray:
-    """Unit normals of the ball at pixels (columns x, rows y); NaN outside its disc.
+    """Return unit normals of the ball at pixels (columns x, rows y); NaN outside its disc.
 
     >>> ball_normals(Circle(10, 10, 5), np.array([13.0]), np.array([10.0]))
     array([[0.6, 0. , 0.8]])
@@ -69,7 +69,7 @@ def ball_normals(circle: Circle, x: FloatArray, y: FloatArray, camera: Camera | 
 def mirrored_directions(
     circle: Circle, x: FloatArray, y: FloatArray, camera: Camera | None = None
 ) -> FloatArray:
-    """Unit directions to the light whose highlights are at pixels (columns x, rows y); NaN outside the disc.
+    """Return unit directions to the light whose highlights are at pixels (columns x, rows y); NaN outside the disc.
 
     >>> mirrored_directions(Circle(10, 10, 5), np.array([10.0, 13.0]), np.array([10.0, 10.0])) + 0.0
     array([[0.  , 0.  , 1.  ],
@@ -84,7 +84,7 @@ def mirrored_directions(
 
 
 def outline_cone(circle: Circle, camera: Camera) -> tuple[FloatArray, float]:
-    """Direction from the camera to the ball's center, and the half angle α (radians) under which it is seen."""
+    """Return the direction from the camera to the ball's center, and the half angle α (radians) of its cone."""
     points = circle.points
     if len(points) < 12:
         angle = np.linspace(0, 2 * np.pi, 180, endpoint=False)
@@ -107,11 +107,11 @@ def outline_cone(circle: Circle, camera: Camera) -> tuple[FloatArray, float]:
 
 
 def unknown_perspective(circle: Circle, frame: tuple[int, int]) -> FloatArray:
-    """By how many degrees (x, y) directions from a ball may be turned if the focal length is not known.
+    """Return by how many degrees (x, y) directions from a ball may be turned if the focal length is not known.
 
     A camera that sees the ball at the angle θ from its axis shows directions turned by θ, and an outline that is
-    1 / cos θ times as long away from the middle of the frame as across. This is the mean θ among those that lenses up to
-    the widest allow, each as likely as the outline makes it.
+    1 / cos θ times as long away from the middle of the frame as across. The result is the mean θ over all lenses up to
+    the widest, weighted by the likelihood of the outline.
 
     >>> angle = np.linspace(0, 2 * np.pi, 360)
     >>> seen = [Circle(350, 149.5, 50, points=np.stack([350 + long * 50 * np.cos(angle), 149.5 + 50 * np.sin(angle)], 1))
@@ -133,7 +133,7 @@ def unknown_perspective(circle: Circle, frame: tuple[int, int]) -> FloatArray:
 def _perspective_normals(
     circle: Circle, x: FloatArray, y: FloatArray, camera: Camera
 ) -> tuple[FloatArray, FloatArray]:
-    """Normals where the rays through the pixels meet the ball (NaN where they miss it), and the rays."""
+    """Return normals where the rays through the pixels meet the ball (NaN where they miss it), and the rays."""
     center, half = outline_cone(circle, camera)
     rays = camera.rays(x, y)
     along = rays @ center
@@ -145,7 +145,7 @@ def _perspective_normals(
 
 @dataclass(frozen=True, eq=False)
 class FacingView:
-    """What a camera sees that looks at the ball."""
+    """View of a camera that points at the ball."""
 
     images: FloatArray  #: (d, side, side)
     camera: Camera  #: its focal length and principal point, in the middle of the ball
@@ -154,7 +154,7 @@ class FacingView:
     taken_by: Camera  #: the camera of the photographs
 
     def in_photographs(self, circle: Circle) -> Circle:
-        """A circle in this view as the photographs show it: an ellipse, which is kept as points."""
+        """Return a circle in this view as the photographs show it: an ellipse, stored as points."""
         angle = np.linspace(0, 2 * np.pi, 180, endpoint=False)
         x, y = circle.x + circle.radius * np.cos(angle), circle.y + circle.radius * np.sin(angle)
         points = np.stack(_seen_by(self.taken_by, self.camera.rays(x, y) @ self.axes), axis=1)
@@ -164,7 +164,7 @@ class FacingView:
 
 
 def facing_view(images: FloatArray, circle: Circle, camera: Camera) -> FacingView:
-    """The photographs (d, H, W) as a camera would have taken them that looks at the ball in ``circle``.
+    """Return the photographs (d, H, W) as a camera that points at the ball in ``circle`` would have taken them.
 
     >>> camera = Camera(500.0, 50.0, 40.0)
     >>> view = facing_view(np.ones((1, 80, 100)), Circle(50.0, 40.0, 20.0), camera)
@@ -198,7 +198,7 @@ def facing_view(images: FloatArray, circle: Circle, camera: Camera) -> FacingVie
 
 
 def _seen_by(camera: Camera, rays: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Columns and rows at which a camera sees rays (..., 3) in its own axes."""
+    """Return columns and rows at which a camera sees rays (..., 3) in its own axes."""
     return (
         np.asarray(camera.x - camera.focal * rays[..., 0] / rays[..., 2]),
         np.asarray(camera.y + camera.focal * rays[..., 1] / rays[..., 2]),

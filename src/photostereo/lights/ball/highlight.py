@@ -1,14 +1,14 @@
-"""The highlight of the light on a shiny ball, in each photograph, to a fraction of a pixel.
+"""Locate the highlight of the light on a shiny ball, in each photograph, to a fraction of a pixel.
 
-A ball mirrors the whole room: windows, the table, the object, a light that is always on. All of these stay where
-they are. What moves with the light is the highlight, so each pixel is compared with what it shows in the other
+A ball mirrors the whole room: windows, the table, the object, a light that is always on. All of these stay in
+place. Only the highlight moves with the light, so each pixel is compared with its values in the other
 photographs:
 
     moving_i(p) = max(0, I_i(p) - k_i median_j I_j(p))
 
-with k_i ≥ 1 where a stronger light makes the mirrored table brighter as a whole.
+with k_i ≥ 1 if a stronger light makes the mirrored table brighter as a whole.
 The highlight is the patch of ``moving_i`` above half of its peak; its middle is the patch's centroid. A saturated
-highlight is a flat patch, often with rays of glare; these are thin, so they are taken off by opening the patch with
+highlight is a flat patch, often with rays of glare; these are thin, so they are removed by opening the patch with
 most of the largest disc that fits into it. Parts of a double highlight (two tubes, a glass ball) are one patch if they
 are closer than a light's width.
 """
@@ -23,11 +23,11 @@ import numpy as np
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.lights.ball.circle import Circle
 
-#: Highlights are searched within this share of the radius: further out a mirror shows what is behind it.
+#: Highlights are searched within this share of the radius: farther out a mirror shows the scene behind it.
 _REACH = 0.97
 #: Patches closer than this share of the radius are one highlight (about 6 degrees of light).
 _TOGETHER = 0.06
-#: A patch of fewer pixels has most of what is known of its place in the slopes around it.
+#: For a patch of fewer pixels, the slopes around it carry most of the information on its position.
 _SMALL = 40
 #: A patch with more than this many times the area of the largest disc inside it has rays.
 _COMPACT = 2.0
@@ -35,13 +35,13 @@ _COMPACT = 2.0
 _RIVAL = 0.5
 #: A highlight rises above this many deviations of the noise.
 _ABOVE_NOISE = 6.0
-#: A highlight has at least this share of the usual peak; less is a reflection of something else.
+#: A highlight has at least this share of the typical peak; less is a reflection of something else.
 _FAINT = 0.25
 
 
 @dataclass(frozen=True, eq=False)
 class Highlights:
-    """Highlights of one ball, one per photograph (NaN where there is none)."""
+    """Highlights of one ball, one per photograph (NaN if there is none)."""
 
     #: x, y: (d,) middles, columns and rows
     x: FloatArray
@@ -49,13 +49,13 @@ class Highlights:
     peak: FloatArray  #: (d,) brightness above the room
     area: FloatArray  #: (d,) pixels above half of the peak, as a share of the ball's disc
     spread: FloatArray  #: (d,) root mean square extent in pixels
-    rival: FloatArray  #: (d,) brightness of the next patch as a share of this one, 0 where there is none
-    contrast: FloatArray  #: (d,) peak over what the room shows there
+    rival: FloatArray  #: (d,) brightness of the next patch as a share of this one, 0 if there is none
+    contrast: FloatArray  #: (d,) peak over the room's brightness there
     noise: float = 0.0  #: standard deviation of a pixel of the ball
 
     @property
     def found(self) -> BoolArray:
-        """Which photographs have one."""
+        """Which photographs have a highlight."""
         return np.isfinite(self.x)
 
     @property
@@ -65,7 +65,7 @@ class Highlights:
 
 
 def find_highlights(images: FloatArray, circle: Circle) -> Highlights:
-    """The highlight of the moving light inside a circle, for each photograph (d, H, W).
+    """Find the highlight of the moving light inside a circle, for each photograph (d, H, W).
 
     >>> rows, cols = np.mgrid[:64, :64]
     >>> def spot(x, y): return np.exp(-((cols - x) ** 2 + (rows - y) ** 2) / 8.0)
@@ -80,7 +80,7 @@ def find_highlights(images: FloatArray, circle: Circle) -> Highlights:
     stack = np.asarray(images[:, window[0], window[1]], np.float32)
     local = Circle(circle.x - window[1].start, circle.y - window[0].start, circle.radius)
     disc = local.inside(stack.shape[1:], share=_REACH)
-    # With few photographs the middle one may show the light itself: then what is left is the second darkest.
+    # With few photographs the median may show the light itself: then the second darkest is used.
     room = np.partition(stack, (count - 1) // 2, axis=0)[(count - 1) // 2]
     size = max(0.6, 0.004 * circle.radius)
     table = np.full((count, 7), np.nan)
@@ -111,16 +111,16 @@ def _window(circle: Circle, frame: tuple[int, ...]) -> tuple[slice, slice]:
 
 
 def _noise(stack: FloatArray, room: FloatArray, disc: BoolArray) -> float:
-    """Standard deviation of a pixel, from differences of neighbors that the room does not explain.
+    """Return the standard deviation of a pixel, from differences of neighbors that the room does not explain.
 
-    Four in five differences lie below 1.81 deviations; the median would be zero where a sensor clips noise at black.
+    Four in five differences lie below 1.81 deviations; the median would be zero if a sensor clips noise at black.
     """
     step = np.abs(np.diff(stack - room, axis=2))[:, disc[:, 1:]]
     return float(np.quantile(step, 0.8)) / 1.812 if step.size else 0.0
 
 
 def _measure(smooth: FloatArray, room: FloatArray, ball: Circle, noise: float) -> list[float]:
-    """x, y, peak, area, spread, rival, contrast; NaN where nothing rises above the noise."""
+    """Return x, y, peak, area, spread, rival, contrast; NaN if nothing rises above the noise."""
     nothing = [np.nan] * 5 + [0.0, np.nan]
     top = float(smooth.max())
     if top <= _ABOVE_NOISE * noise or top <= 0:
@@ -136,8 +136,8 @@ def _measure(smooth: FloatArray, room: FloatArray, ball: Circle, noise: float) -
     peak = np.array([smooth[labels == k].max() if k else 0.0 for k in range(labels_of)])
     pixels = np.bincount(flat, minlength=labels_of)
     mass[0] = 0
-    # The light is the brightest thing in the room, and where several reach white, the largest of them. Its own
-    # light falls onto pixels that are dark otherwise; a bright wall that turns a little brighter is no light.
+    # The light is the brightest thing in the room, and if several reach white, the largest of them. It brightens
+    # pixels that are otherwise dark; a bright wall that becomes a little brighter is not a light.
     dark = np.bincount(
         flat, weights=(smooth / np.maximum(smooth + room, 1e-12)).reshape(-1), minlength=labels_of
     )
@@ -155,7 +155,7 @@ def _measure(smooth: FloatArray, room: FloatArray, ball: Circle, noise: float) -
 
 
 def _centroid(moving: FloatArray, patch: BoolArray) -> tuple[float, float, float]:
-    """Middle and extent of a patch without its rays of glare; of a small one with the slopes around it."""
+    """Return center and extent of a patch without its rays of glare; for a small one, with the slopes around it."""
     if patch.sum() < _SMALL:
         _, labels = cv2.connectedComponents((moving > 0.15 * moving[patch].max()).astype(np.uint8))
         wider = np.isin(labels, np.unique(labels[patch]))
@@ -170,7 +170,7 @@ def _centroid(moving: FloatArray, patch: BoolArray) -> tuple[float, float, float
 
 
 def _without_rays(patch: BoolArray) -> BoolArray:
-    """The patch opened with a disc of 0.7 of the largest that fits into it; compact patches stay as they are."""
+    """Open the patch with a disc of 0.7 of the largest that fits into it; compact patches are unchanged."""
     depth = cv2.distanceTransform(np.pad(patch, 1).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
     widest = float(depth.max())
     if widest < 4.0 or patch.sum() < _COMPACT * np.pi * widest**2:
@@ -185,7 +185,7 @@ def _without_rays(patch: BoolArray) -> BoolArray:
 SHINY_FOUND = 0.7
 #: ... covers at most this share of its disc and moves by this share of the radius, ...
 _SHINY_AREA, _SHINY_WANDER = 0.05, 0.06
-#: ... is this many times as bright as the surface around it, and has this share of what is bright in the frame. If the
+#: ... is this many times as bright as the surface around it, and has this share of the bright level of the frame. If the
 #: outline is complete, and a small highlight moves far over it in nearly every photograph, less is enough.
 _SHINY_LIGHT, _FAINTER_LIGHT = (3.0, 0.2), (2.0, 0.1)
 _CERTAIN_COVERAGE, _CERTAIN_FOUND, _CERTAIN_AREA, _CERTAIN_WANDER = 0.85, 0.9, 0.01, 0.15
@@ -194,8 +194,8 @@ _SPECK = 12.0
 
 
 def is_shiny(highlights: Highlights, circle: Circle, *, bright: float) -> bool:
-    """Whether the highlights are those of a shiny ball, in a frame in which ``bright`` is bright: small, wandering, and
-    as bright on dark ground as only a light is."""
+    """Return whether the highlights are those of a shiny ball: small, moving, and as bright on a dark surface as only a
+    light is. ``bright`` is the bright level of the frame."""
     found = highlights.found
     if found.sum() < 3 or found.mean() < SHINY_FOUND:
         return False
@@ -215,6 +215,6 @@ def is_shiny(highlights: Highlights, circle: Circle, *, bright: float) -> bool:
 
 
 def looks_shiny(highlights: Highlights) -> bool:
-    """Whether a circle in which a ball is known to be shows a highlight rather than shading."""
+    """Return whether a circle that is known to be a ball shows a highlight rather than shading."""
     found = highlights.found
     return bool(found.mean() > 0.5 and np.median(highlights.area[found]) < 2 * _SHINY_AREA)

@@ -1,19 +1,19 @@
-"""The outline of a shiny ball to a few hundredths of a pixel, from all pixels along its rim.
+"""Fit the outline of a shiny ball to a few hundredths of a pixel, from all pixels along its rim.
 
-Edges are where single rays change most; the pixels of the rim know more. And the edge that one sees is not where a shiny
-ball ends: seen at a grazing angle everything shiny is a perfect mirror (Fresnel), and what the rim mirrors is what lies
-behind it. So the ball fades into its surroundings before it ends, the visible edge is one or two per cent inside the true
-outline, and directions computed with that radius are up to a degree too flat. Across the rim, with ρ the distance from
-the center in radii,
+Edges are located on single rays; all pixels of the rim together give more information. Also, the visible edge is not
+where a shiny ball ends: at a grazing angle every shiny surface is a perfect mirror (Fresnel), and the rim mirrors
+what lies behind it. So the ball fades into its surroundings before it ends, the visible edge is one or two percent
+inside the true outline, and directions computed with that radius are up to a degree too flat. Across the rim, with ρ the
+distance from the center in radii,
 
     inside   I = a (1 - g F) + B g F,    F = (1 - c)⁵,  c = √(1 - ρ²)    (Schlick's form of Fresnel's law)
     outside  I = b
 
 blurred by the lens. B is the mean brightness of the ground around the ball, which the rim mirrors. Levels a and b change
 slowly along and across each short piece of the rim, and from photograph to photograph: for a given outline they are
-linear, so they are eliminated by projection, and center, radius, blur and gloss g remain for least squares. Pieces at
-which something else ends (the object, a stand, a shadow) are forgotten by a robust sum. Pieces, not pixels, count as
-independent where it says how well the outline is known: the pattern of a table is the same in all photographs.
+linear, so they are eliminated by projection, and center, radius, blur and gloss g remain for least squares. A robust sum
+ignores pieces where something else ends (the object, a stand, a shadow). For the error of the outline, pieces, not
+pixels, count as independent: the pattern of a table is the same in all photographs.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from photostereo.core.conventions import FloatArray
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.circle_search import close_up
 
-#: Pixels within this many pixels of the outline are used, or this share of the radius inside it.
+#: Pixels within this distance of the outline, in pixels, or this share of the radius inside it, are used.
 _BAND, _DEEP = 4.0, 0.12
 #: Pieces of the outline, each about this many pixels long, within limits.
 _PIECE, _FEWEST, _MOST = 9.0, 16, 64
-#: The outline moves no further from where its edges are than this many pixels, this share of the radius, or this many
-#: times the scatter of the edges; the radius may grow by what a mirroring rim hides.
+#: Maximum distance of the outline from its edges: this many pixels, this share of the radius, or this many
+#: times the scatter of the edges; the radius may also grow by the part that a mirroring rim hides.
 _FAR, _FAR_SHARE, _FAR_EDGES, _HIDDEN = 0.6, 0.02, 4.0, 0.035
-#: The ground that is mirrored: from this many pixels beyond the outline to this share of the radius.
+#: Mirrored ground: from this many pixels beyond the outline to this share of the radius.
 _GROUND_FROM, _GROUND_TO = 2.5, 1.35
 #: Limits of the blur (pixels).
 _SHARPEST, _SOFTEST = 0.35, 6.0
 #: Rounds of weights for the pieces, and steps of least squares in each; three rounds usually suffice.
 _ROUNDS, _TURNS = 6, 5
-#: Errors are this many times what the scatter of the pieces says, and no less than this many pixels: what is wrong with
-#: the model is wrong alike in many pieces.
+#: Errors are this many times those from the scatter of the pieces, and at least this many pixels: an error of the model
+#: affects many pieces in the same way.
 _MODEL, _LEAST = 2.0, 0.005
 
 
 class _Rim:
-    """Pixels along the outline, in pieces, and what a circle leaves unexplained of them."""
+    """Pixels along the outline, in pieces, and their residuals for a given circle."""
 
     def __init__(self, images: FloatArray, circle: Circle) -> None:
         rows, cols, away, angle = _ring(images, circle, _BAND, -max(_BAND, _DEEP * circle.radius))
@@ -63,14 +63,14 @@ class _Rim:
             where = slice(start, stop)
             if stop - start >= 20 and np.ptp(away[where]) > 1.5 * _BAND:
                 peak = values[where].max(axis=0)
-                calm = peak <= 4.0 * float(np.median(peak)) + 1e-9  # a highlight lies across the others
+                calm = peak <= 4.0 * float(np.median(peak)) + 1e-9  # the others contain a highlight
                 self.pieces.append((where, values[where][:, calm], calm))
         self.share = len(self.pieces) / count
         rows, cols, _, _ = _ring(images, circle, (_GROUND_TO - 1) * circle.radius + 4, _GROUND_FROM)
         self.ground = np.asarray(images[:, rows, cols], dtype=np.float64)
 
     def left_over(self, state: FloatArray) -> list[FloatArray]:
-        """What the outline (x, y, radius, log blur, gloss) leaves of each piece."""
+        """Return the residuals of each piece for the outline (x, y, radius, log blur, gloss)."""
         x, y, radius, log_blur, gloss = (float(value) for value in state)
         away = np.hypot(self.x - x, self.y - y) - radius
         blur = float(np.exp(log_blur))
@@ -95,7 +95,7 @@ class _Rim:
 def _ring(
     images: FloatArray, circle: Circle, outer: float, inner: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Rows, columns, distances from the outline and angles of the pixels with distances from ``inner`` to ``outer``."""
+    """Return rows, columns, distances from the outline and angles of the pixels between ``inner`` and ``outer`` distance."""
     reach = circle.radius + outer + 1
     rows, cols = np.mgrid[
         max(int(circle.y - reach), 0) : min(int(circle.y + reach) + 2, images.shape[1]),
@@ -108,7 +108,7 @@ def _ring(
 
 
 def blurred_fresnel(away: FloatArray, radius: float, blur: float, step: float = 0.05) -> FloatArray:
-    """(1 - c)⁵ inside a ball and 0 outside, blurred, at distances ``away`` from the outline (negative inside).
+    """Return (1 - c)⁵ inside a ball and 0 outside, blurred, at distances ``away`` from the outline (negative inside).
 
     >>> np.round(blurred_fresnel(np.array([-20.0, -2.0, 0.0, 9.0]), 50.0, 1.0), 2)
     array([0.  , 0.22, 0.22, 0.  ])
@@ -125,9 +125,9 @@ def blurred_fresnel(away: FloatArray, radius: float, blur: float, step: float = 
 
 
 def settle_outline(images: FloatArray, circle: Circle, control: Control = SILENT) -> Circle:
-    """The outline that fits the rim in the photographs (d, H, W) best, near one that was found from edges.
+    """Return the outline that fits the rim in the photographs (d, H, W) best, near one found from edges.
 
-    Its ``errors`` say how well it is known. Where the rim is not seen well enough, the circle is returned as it is.
+    Its ``errors`` are standard errors. If the rim is not visible enough, the circle is returned unchanged.
 
     >>> rows, cols = np.mgrid[:80, :80]
     >>> disc = np.clip(25.0 + 0.5 - np.hypot(cols - 40.3, rows - 39.6), 0, 1)
@@ -146,13 +146,13 @@ def settle_outline(images: FloatArray, circle: Circle, control: Control = SILENT
     if apart > 1.5 * far or not -far < growth < max(2 * far, _HIDDEN * local.radius):
         return circle
     error = _MODEL * np.maximum(spread, _LEAST)
-    # If two readings of one outline differ, neither is known better than by half of that; the rim hides a little.
+    # If two measurements of one outline differ, each is uncertain by at least half of that; the rim hides a little.
     errors = (max(float(np.hypot(error[0], error[1])), 0.5 * apart), max(float(error[2]), -0.5 * growth))
     return in_frame(replace(local.moved(x - local.x, y - local.y, growth), errors=errors))
 
 
 def _fit(rim: _Rim, circle: Circle, control: Control) -> tuple[FloatArray, FloatArray]:
-    """State, and standard errors of x, y and radius."""
+    """Return the state, and standard errors of x, y and radius."""
     from scipy.optimize import least_squares
 
     state = np.array([circle.x, circle.y, circle.radius, 0.0, 0.5])

@@ -1,15 +1,15 @@
-"""Outlines that stay: where the photographs of a stack agree that something ends.
+"""Find outlines that stay in place: edges on which the photographs of a stack agree.
 
-The silhouette of a ball stands in the same place in every photograph; highlights, shadows and reflections move.
+The silhouette of a ball is in the same place in every photograph; highlights, shadows and reflections move.
 So the outlines are taken from all photographs together, not from one. Each photograph votes with its gradient
-g = ∇I / (contrast around the pixel), so that a dim silhouette counts as much as a bright one and a glaring reflection
-not more, as a tensor g gᵀ / |g|, which knows the direction of an edge but not which side is bright:
+g = ∇I / (contrast around the pixel), so that a dim silhouette counts as much as a bright one, and a glaring reflection
+no more, as a tensor g gᵀ / |g|, which encodes the direction of an edge but not which side is bright:
 
     J = mean_i  g_i g_iᵀ / |g_i|,        strength = λ₁(J) - λ₂(J)
 
-Edges in the same direction add up; edges in different directions (a highlight that wanders, noise) cancel in the
+Edges in the same direction add up; edges in different directions (a moving highlight, noise) cancel in the
 difference of the eigenvalues. Contrast is measured in linear intensity: the middle of a blurred silhouette is where
-half of the light is, and a logarithm would move it towards the dark side.
+half of the light is, and a logarithm would move it toward the dark side.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
 from photostereo.runtime.order import MAD_TO_SIGMA
 
-#: A change of brightness by this share is no edge.
+#: A change of brightness by this share is not an edge.
 _FLAT = 0.04
 #: The brightest value divided by this is black.
 _DARK = 4095.0
 _SMOOTHING = 1.0
 _AROUND = 7
-#: Side in pixels of the blocks in which the usual strength is taken.
+#: Side in pixels of the blocks for the typical strength.
 _BLOCK = 24
-#: Noise is measured where the frame is darkest, in this share of it: bright places have more, but more contrast too.
+#: Noise is measured in this share of the frame, the darkest part: bright places have more, but also more contrast.
 _DARKEST = 0.2
 
 
@@ -41,14 +41,13 @@ _DARKEST = 0.2
 class Outlines:
     """Edges that the photographs share."""
 
-    #: (H, W) float32, zero and more; about 0.3 for a sharp edge in every photograph
+    #: (H, W) float32, non-negative; about 0.3 for a sharp edge in every photograph
     strength: NDArray[np.float32]
     #: cos2, sin2: (H, W) float32, strength times cosine and sine of twice the angle of the edge's normal (x
     #: to the right, y down; its sign has no meaning)
     cos2: NDArray[np.float32]
     sin2: NDArray[np.float32]
-    #: (H, W) float32, the strength that is usual around each pixel: what chance and the ground's pattern
-    #: reach
+    #: (H, W) float32, the typical strength around each pixel, due to chance and the pattern of the ground
     noise: NDArray[np.float32]
 
     @property
@@ -58,12 +57,12 @@ class Outlines:
 
     @cached_property
     def normals(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Unit vectors across the edges: x to the right, y down."""
+        """Return unit vectors across the edges: x to the right, y down."""
         angle = 0.5 * np.arctan2(self.sin2, self.cos2)
         return np.cos(angle), np.sin(angle)
 
     def across_rays(self, x: FloatArray, y: FloatArray, cx: float, cy: float) -> NDArray[np.float32]:
-        """Strength, at points (x, y), of edges that lie across the ray from (cx, cy); by interpolation."""
+        """Interpolate the strength, at points (x, y), of edges that lie across the ray from (cx, cy)."""
         maps = x.astype(np.float32), y.astype(np.float32)
         cos2, sin2 = (
             cv2.remap(part, *maps, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
@@ -76,7 +75,7 @@ class Outlines:
 
 
 def shared_outlines(images: FloatArray, *, black: float | None = None, control: Control = SILENT) -> Outlines:
-    """Edges that the photographs (d, H, W) of a stack share; ``black`` is a difference that counts as none.
+    """Find edges that the photographs (d, H, W) of a stack share; differences up to ``black`` do not count.
 
     Cost: a few passes over the photographs, one at a time.
 
@@ -109,22 +108,22 @@ def shared_outlines(images: FloatArray, *, black: float | None = None, control: 
 
 
 def _usual_around(strength: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The median strength around each pixel: black cloth is calm beside an object full of detail."""
+    """Return the median strength around each pixel: black cloth is smooth, and an object next to it full of detail."""
     height, width = strength.shape
     rows, cols = max(height // _BLOCK, 1), max(width // _BLOCK, 1)
     blocks = [
         [np.median(part) for part in np.array_split(band, cols, axis=1)]
         for band in np.array_split(strength, rows, axis=0)
     ]
-    # The next block may be much calmer or rougher; a ball's edge lies on both.
+    # The next block may be much smoother or rougher; a ball's edge lies on both.
     calm = cv2.blur(np.array(blocks, np.float32), (3, 3), borderType=cv2.BORDER_REPLICATE)
     return np.asarray(cv2.resize(calm, (width, height), interpolation=cv2.INTER_LINEAR))
 
 
 def black_level(images: FloatArray) -> float:
-    """A difference of brightness that means nothing in the dark: four deviations of the noise, or two levels of the file.
+    """Return the insignificant difference of brightness in the dark: four deviations of the noise, or two file levels.
 
-    In brighter places noise is stronger; there a difference is measured against brightness itself.
+    In brighter places noise is stronger; there a difference is compared with the brightness itself.
     """
     sample = np.asarray(images[:: max(1, len(images) // 8)], np.float32)
     # High-pass in both directions: flat and smoothly shaded places leave nothing but noise.

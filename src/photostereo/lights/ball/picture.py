@@ -1,4 +1,4 @@
-"""The picture that shows at a glance whether lights are right: circles, highlights and the hemisphere."""
+"""Draw a picture for checking lights at a glance: circles, highlights and the hemisphere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SIDE, _TITLE = 640, 44
 _PAPER, _INK, _FAINT = (250, 249, 246), (40, 40, 44), (205, 203, 198)
 _CIRCLE, _MARK, _WRONG = (255, 138, 30), (0, 190, 255), (226, 40, 60)
 _FONT, _SIZE = cv2.FONT_HERSHEY_SIMPLEX, 0.5
-#: Where a label may stand beside its mark, in pixels, the best places first.
+#: Possible offsets of a label from its mark, in pixels, the best first.
 _BESIDE = [(reach * x, reach * y) for reach in (1, 1.8, 2.8) for x, y in
            ((13, -11), (13, 14), (-13, -11), (-13, 14), (17, 3), (-17, 3), (0, -15), (0, 20))]  # fmt: skip
 Color = tuple[int, int, int]
@@ -30,7 +30,7 @@ def calibration_picture(
     strengths: FloatArray,
     suspects: Sequence[int] = (),
 ) -> Picture:
-    """Two titled panels side by side, RGB: the ball with its highlights, and the lights seen from above,
+    """Draw two titled panels side by side, RGB: the ball with its highlights, and the lights seen from above,
     ``suspects`` in red.
     """
     panel = _ball_panel(images, balls, suspects)
@@ -44,19 +44,19 @@ def dome_picture(
     suspects: Sequence[int] = (),
     errors: FloatArray | None = None,
 ) -> Picture:
-    """The lights seen from above, RGB; with their expected ``errors`` in degrees as circles around them."""
+    """Draw the lights seen from above, RGB, with their expected ``errors`` in degrees as circles around them."""
     title = "Lights: the camera in the middle, degrees above the table"
     return np.vstack([_title(title), _hemisphere(directions, strengths, suspects, errors)])
 
 
 def _ball_panel(images: FloatArray, balls: Sequence[FoundBall], suspects: Sequence[int]) -> Picture:
-    """The brightest value of every pixel around the balls, with outlines and the highlight of each photograph."""
+    """Draw the brightest value of every pixel around the balls, with outlines and the highlight of each photograph."""
     x0 = min(ball.circle.x - 1.15 * ball.circle.radius for ball in balls)
     x1 = max(ball.circle.x + 1.15 * ball.circle.radius for ball in balls)
     y0 = min(ball.circle.y - 1.15 * ball.circle.radius for ball in balls)
     y1 = max(ball.circle.y + 1.15 * ball.circle.radius for ball in balls)
     side = max(x1 - x0, y1 - y0)
-    # In the middle, but no further beyond the frame than it must be.
+    # Centered, but no farther beyond the frame than necessary.
     left = float(np.clip(0.5 * (x0 + x1 - side), 0, max(images.shape[2] - side, 0)))
     top = float(np.clip(0.5 * (y0 + y1 - side), 0, max(images.shape[1] - side, 0)))
     left, top = min(left, x0), min(top, y0)
@@ -93,7 +93,7 @@ def _ball_panel(images: FloatArray, balls: Sequence[FoundBall], suspects: Sequen
 def _hemisphere(
     directions: FloatArray, strengths: FloatArray, suspects: Sequence[int], errors: FloatArray | None
 ) -> Picture:
-    """Lights on the sky above the object: the middle is the camera, the rim the image plane; area shows strength."""
+    """Draw the lights on the hemisphere above the object: center = camera, rim = image plane, area = strength."""
     panel: Picture = np.full((_SIDE, _SIDE, 3), _PAPER, np.uint8)
     middle, radius = _SIDE / 2, 0.44 * _SIDE
     for tilt in (30, 60, 90):
@@ -124,7 +124,7 @@ def _title(words: str) -> Picture:
 
 
 def _label(panel: Picture, marks: Sequence[tuple[tuple[int, int], str, Color]], *, halo: Color) -> None:
-    """Write each mark's text beside it, where it covers least of the other marks and texts."""
+    """Write each mark's text next to it, where it covers the least of the other marks and texts."""
     taken = np.zeros(panel.shape[:2], np.float32)
     for (x, y), _, _ in marks:
         cv2.circle(taken, (x // 16, y // 16), 8, 1.0, -1)
@@ -138,7 +138,7 @@ def _label(panel: Picture, marks: Sequence[tuple[tuple[int, int], str, Color]], 
             )
             for left, base in corners
         ]
-        # The further away, the less it belongs to its mark.
+        # Prefer places close to the mark.
         covered = [float(taken[box].sum()) for box in boxes]
         best = int(np.argmin(np.add(covered, 0.5 * np.hypot(*np.transpose(_BESIDE)))))
         taken[boxes[best]] = 1.0

@@ -1,12 +1,12 @@
-"""Where lights stand, from several balls: lines from the balls that meet.
+"""Estimate the positions of lights from several balls, by intersecting lines from the balls.
 
 A shiny ball at c sees the light from its highlight c + r n along a direction l. Two balls or more give lines that
-meet at the light, in least squares: Σ_k |(1 - l_k l_kᵀ)(P - p_k)|² is least at the solution of a 3 × 3 system. The balls
-stand on one table that faces the camera, so their centers are one radius above it. How well the distance is known
-follows from how far the balls are apart: with the base b and an error e of the directions, the relative error of the
-distance D is about e D / b, and where this is above a half the light is as good as infinitely far. So it is where the
-balls see it in directions that differ by no more than what each may be off: lines that are nearly parallel meet
-somewhere, but not where the light is.
+meet at the light, by least squares: Σ_k |(1 - l_k l_kᵀ)(P - p_k)|² is minimal at the solution of a 3 × 3 system. The balls
+stand on one table that faces the camera, so their centers are one radius above it. The accuracy of the distance
+depends on how far the balls are apart: with the base b and an error e of the directions, the relative error of the
+distance D is about e D / b. If this is above a half, the light is treated as infinitely far away. The same holds if the
+directions from the balls differ by no more than their errors: lines that are nearly parallel meet
+somewhere, but not at the light.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _SURE = 3.0
 
 
 def meeting_points(points: FloatArray, directions: FloatArray) -> FloatArray:
-    """The points (d, 3) closest to lines through points (d, k, 3) along unit directions (d, k, 3).
+    """Return the points (d, 3) closest to lines through points (d, k, 3) along unit directions (d, k, 3).
 
-    Lines that are NaN are left out; of fewer than two NaN is returned.
+    NaN lines are left out; with fewer than two lines the result is NaN.
 
     >>> points, directions = [[[0, 0, 0], [2.0, 0, 0]]], [[[0.6, 0, 0.8], [-0.6, 0, 0.8]]]
     >>> meeting_points(np.array(points), np.array(directions)).round(6) + 0.0
@@ -44,7 +44,7 @@ def meeting_points(points: FloatArray, directions: FloatArray) -> FloatArray:
 def light_positions(
     balls: Sequence[FoundBall], frame: tuple[int, int]
 ) -> tuple[FloatArray | None, Finding | None]:
-    """Positions (d, 3) of the lights in pixels from the middle of the frame on the table, and a finding if they are near.
+    """Return positions (d, 3) of the lights in pixels from the middle of the frame on the table, and a finding if near.
 
     None if there are fewer than two balls, or the lights are too far away.
     """
@@ -71,7 +71,7 @@ def light_positions(
 
 
 def _differ(one: FoundBall, other: FoundBall) -> bool:
-    """Whether two balls see the lights in directions that differ by more than what both may be off."""
+    """Return whether two balls see the lights in directions that differ by more than their errors."""
     apart = np.degrees(np.linalg.norm(one.directions - other.directions, axis=1))
     off = np.hypot(one.residual, other.residual)
     return float(np.nanmedian(apart / np.maximum(off, 1e-6))) > _SURE

@@ -1,9 +1,9 @@
-"""Balls among circles: what its pixels do under the lights decides whether a circle is a ball, and of which kind.
+"""Find balls among circles: the pixels' behavior under the lights decides whether a circle is a ball, and of which kind.
 
-A *shiny* ball shows, in nearly every photograph, one small bright highlight on ground that is dark otherwise, and it
-wanders. A *matte* ball is explained by the shading of a sphere. An eye, a coin, a plate or a round part of the object
-is neither. If circles overlap (a mirror shows the horizon as a sharp circle inside its fainter outline), the
-directions that explain the shading of everything else in the frame win.
+A *shiny* ball shows, in nearly every photograph, one small bright highlight that moves over an otherwise dark surface.
+A *matte* ball is explained by the shading of a sphere. An eye, a coin, a plate or a round part of the object
+is neither. If circles overlap (a mirror shows the horizon as a sharp circle inside its fainter outline), the one whose
+directions best explain the shading of the rest of the frame is chosen.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ from photostereo.lights.strengths import sample_pixels, unexplained_light
 #: Error of the center of a highlight: in pixels, as a share of its extent, and in pixels times its
 #: noise over its peak (0.8 at best in each direction, by the bound of Cramér and Rao for a Gaussian spot).
 _SPOT, _SPOT_SHARE, _SPOT_NOISE = 0.03, 0.03, 1.2
-#: Around a circle of this coverage another one is searched.
+#: A larger circle is searched around a circle of this coverage.
 _CLEAR = 0.8
-#: A matte ball: the share of the variance that the shading of a sphere explains, and of the outline that is seen.
+#: Matte ball: minimum share of the variance that the shading of a sphere explains, and of the outline that is visible.
 _MATTE_EXPLAINED, _MATTE_COVERAGE = 0.98, 0.7
-#: The share of a matte ball's disc that must lie inside the frame: the shading of a mere cap fits many things.
+#: Minimum share of a matte ball's disc inside the frame: the shading of a small cap fits many objects.
 _MATTE_SHARE = 0.4
-#: A ball is of one color; an eye, a button or a head is not.
+#: A ball has one color; an eye, a button or a head does not.
 _MATTE_PATCHINESS = 0.35
 #: Deviation of a photograph from that shading, as a share of its brightness.
 _MATTE_RESIDUAL = 0.05
-#: Circles whose radii differ by less are two readings of one outline.
+#: Circles whose radii differ by less than this are two measurements of one outline.
 _SAME_EDGE = 0.88
-#: Circles of which one is this many times larger are two: a horizon and an outline.
+#: If one circle is this many times larger than the other, they are distinct: a horizon and an outline.
 _RINGS = 1.25
-#: Degrees by which near lights may differ between balls; more is no ball.
+#: Maximum difference of near lights between balls, in degrees; above it, one is not a ball.
 _ALIKE = 35.0
-#: The same for a matte ball beside a shiny one: something round that is not quite a ball is no help.
+#: The same for a matte ball next to a shiny one: a round object that is not quite a ball does not help.
 _MATTE_ALIKE = 6.0
 
 
 @dataclass(frozen=True, eq=False)
 class FoundBall:
-    """A ball and the lights that follow from it."""
+    """A ball and the lights measured from it."""
 
     kind: str  #: ``"shiny"`` or ``"matte"``
     circle: Circle  #: its outline
@@ -67,7 +67,7 @@ class FoundBall:
 def find_balls(
     images: FloatArray, *, camera: Camera | None = None, most: int = 4, control: Control = SILENT
 ) -> list[FoundBall]:
-    """At most ``most`` balls in the photographs (d, H, W), shiny ones first, then by the length of their outlines."""
+    """Find at most ``most`` balls in the photographs (d, H, W), shiny ones first, then by the length of their outlines."""
     candidates = []
     for circle in find_circles(images, most=24, control=control):
         control.check()
@@ -87,14 +87,14 @@ def find_balls(
 def ball_at(
     images: FloatArray, circle: Circle, *, camera: Camera | None = None, certain: bool = False
 ) -> FoundBall | None:
-    """The ball in a circle, or None if its pixels do not behave like one.
+    """Return the ball in a circle, or None if its pixels do not behave like one.
 
-    With ``certain`` (the user marked the ball) the more likely kind is taken.
+    With ``certain`` (the user marked the ball) the more likely kind is assumed.
     """
     highlights = find_highlights(images, circle)
     if is_shiny(highlights, circle, bright=_bright(images)) or (certain and looks_shiny(highlights)):
         ball = shiny_ball(circle, highlights, camera)
-        # What glitters at its rim alone, as a coin does, would have its lights below the table.
+        # If only the rim glitters, as on a coin, the lights would be below the table.
         return ball if certain or _in_front(ball.directions[highlights.found]) else None
     if not certain and (circle.coverage < _MATTE_COVERAGE or _share_in(images, circle) < _MATTE_SHARE):
         return None
@@ -102,7 +102,7 @@ def ball_at(
     matte = shading.explained > _MATTE_EXPLAINED and float(np.median(shading.residual)) < _MATTE_RESIDUAL
     matte &= shading.patchiness < _MATTE_PATCHINESS
     matte &= _in_front(shading.directions)
-    # Light that is always there explains a plain disc, but not a ball.
+    # Constant light explains a plain disc, but not a ball.
     likely = shading.explained > 0.5 and shading.constant < 2 and float(np.ptp(images[:, ::2, ::2])) > 0
     if not (matte or (certain and likely)):
         return None
@@ -110,7 +110,7 @@ def ball_at(
 
 
 def _shiny_around(images: FloatArray, circle: Circle, camera: Camera | None) -> FoundBall | None:
-    """The ball in a circle around one that mirrors a light: that is known, and need not be shown by its highlights again."""
+    """Return the ball in a circle around one that mirrors a light, so its highlights need not be tested again."""
     highlights = find_highlights(images, circle)
     if highlights.found.mean() < SHINY_FOUND:
         return None
@@ -119,7 +119,7 @@ def _shiny_around(images: FloatArray, circle: Circle, camera: Camera | None) -> 
 
 
 def _share_in(images: FloatArray, circle: Circle) -> float:
-    """The share of a circle's disc that lies inside the frame."""
+    """Return the share of a circle's disc that lies inside the frame."""
     frame = (int(images.shape[1]), int(images.shape[2]))
     return float(circle.inside(frame).sum()) / (np.pi * circle.radius**2)
 
@@ -129,8 +129,8 @@ def _in_front(directions: FloatArray) -> bool:
 
 
 def matte_ball(circle: Circle, shading: Shading) -> FoundBall:
-    """A matte ball whose shading is known."""
-    # A deviation of the shading by a share q turns the direction by about q radians at the most.
+    """Return the matte ball with this shading."""
+    # A deviation of the shading by a share q turns the direction by at most about q radians.
     residual = np.degrees(shading.residual) / 2.0
     return FoundBall("matte", circle, shading.directions, shading.strengths, residual)
 
@@ -138,7 +138,7 @@ def matte_ball(circle: Circle, shading: Shading) -> FoundBall:
 def settled(
     images: FloatArray, ball: FoundBall, camera: Camera | None = None, control: Control = SILENT
 ) -> FoundBall:
-    """The ball with its circle from all of its pixels, not from single edges."""
+    """Return the ball with its circle refined from all of its pixels, not from single edges."""
     if ball.kind == "matte":
         circle = settle_circle(images, ball.circle, camera)
         return matte_ball(circle, fit_shading(images, circle, camera))
@@ -146,16 +146,16 @@ def settled(
     if camera is None:
         circle = settle_outline(images, circle, control)
     elif circle.radius < camera.focal and len(circle.points) >= 24:
-        # Only a camera that looks at the ball sees a circle; but the highlights are those of the photographs.
+        # Only a camera that points at the ball sees a circle; the highlights are still those of the photographs.
         view = facing_view(images, circle, camera)
         circle = view.in_photographs(settle_outline(view.images, view.circle, control))
     return shiny_ball(circle, find_highlights(images, circle), camera)
 
 
 def shiny_ball(circle: Circle, highlights: Highlights, camera: Camera | None = None) -> FoundBall:
-    """A shiny ball whose highlights are known."""
+    """Return the shiny ball with these highlights."""
     directions = mirrored_directions(circle, highlights.x, highlights.y, camera)
-    # The direction turns twice as fast as the normal, and the faster the closer to the rim.
+    # The direction turns twice as fast as the normal, and faster toward the rim.
     place = np.hypot(highlights.x - circle.x, highlights.y - circle.y) / circle.radius
     cosine = np.sqrt(np.maximum(1 - place**2, 0.05))
     center, radius = circle.standard_errors()
@@ -172,14 +172,14 @@ def _bright(images: FloatArray) -> float:
 
 
 def _usual_angle(a: FoundBall, b: FoundBall) -> float:
-    """Degrees by which two balls usually differ about a light; NaN where they do not speak of the same."""
+    """Return the typical difference of two balls about a light, in degrees; NaN if they have no light in common."""
     cosine = (a.directions * b.directions).sum(axis=1)
     known = np.isfinite(cosine)
     return float(np.degrees(np.arccos(np.clip(np.median(cosine[known]), -1, 1)))) if known.any() else np.nan
 
 
 def _overlapping(balls: Sequence[FoundBall]) -> list[list[FoundBall]]:
-    """Groups of balls that share ground."""
+    """Return groups of overlapping balls."""
     groups: list[list[FoundBall]] = []
     for ball in balls:
         touching = [group for group in groups if any(ball.circle.overlaps(other.circle) for other in group)]
@@ -190,14 +190,14 @@ def _overlapping(balls: Sequence[FoundBall]) -> list[list[FoundBall]]:
 
 
 def _best_of(images: FloatArray, group: Sequence[FoundBall]) -> FoundBall:
-    """Of circles that cannot all be balls, the one whose directions explain the rest of the frame best."""
+    """Return, of circles that cannot all be balls, the one whose directions explain the rest of the frame best."""
     outside = np.ones(images.shape[1:3], dtype=bool)
     for ball in group:
         if ball.circle.coverage > 0.5:
             outside &= ~ball.circle.inside(images.shape[1:3], share=1.03)
     shares = [scene_misfit(images, ball.directions, outside) for ball in group]
     lowest = np.nanmin(shares) if np.isfinite(shares).any() else np.nan
-    # Of those that explain nearly as much the most complete, and of circles around one center the outermost.
+    # Of those that explain nearly as much, take the most complete, and of concentric circles the outermost.
     able = [
         ball
         for ball, share in zip(group, shares, strict=True)
@@ -209,7 +209,7 @@ def _best_of(images: FloatArray, group: Sequence[FoundBall]) -> FoundBall:
     rings = [circle.radius for circle in seen if _concentric(circle, clearest.circle)]
     clear = [ball for ball in around if ball.circle.coverage > _CLEAR]
     if clear and max(rings) > _RINGS * min(rings):
-        around = clear  # horizon and outline are both seen: what is faint around them is something else
+        around = clear  # horizon and outline are both visible: fainter circles around them are something else
     outermost = max(ball.circle.radius for ball in around)
     return max(
         (ball for ball in around if ball.circle.radius > _SAME_EDGE * outermost),
@@ -222,7 +222,7 @@ def _concentric(a: Circle, b: Circle) -> bool:
 
 
 def scene_misfit(images: FloatArray, directions: FloatArray, where: BoolArray) -> float:
-    """The share of the light in a region that these directions cannot explain; NaN if there is nothing to see."""
+    """Return the share of the light in a region that these directions cannot explain; NaN if nothing is visible."""
     known = np.isfinite(directions).all(axis=1)
     pixels = sample_pixels(images, where)
     if known.sum() < 5 or len(pixels) < 200:
@@ -233,7 +233,7 @@ def scene_misfit(images: FloatArray, directions: FloatArray, where: BoolArray) -
 
 
 def _agreeing(balls: Sequence[FoundBall]) -> list[FoundBall]:
-    """Balls whose directions agree with those of the most trusted one: lights are where they are."""
+    """Return the balls whose directions agree with those of the most trusted one: all see the same lights."""
     kept: list[FoundBall] = []
     for ball in balls:
         if kept:

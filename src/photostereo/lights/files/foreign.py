@@ -1,4 +1,4 @@
-"""Light files that other programs write: Meshroom's JSON and MATLAB's .mat."""
+"""Read light files of other programs: Meshroom's JSON and MATLAB's .mat."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STRENGTHS = ("light_intensities", "intensities", "intensity", "strengths", "int
 
 
 def is_meshroom(entry: Any) -> bool:
-    """Whether an entry of a JSON list of lights was written by Meshroom (AliceVision).
+    """Return whether an entry of a JSON list of lights was written by Meshroom (AliceVision).
 
     >>> is_meshroom({"viewId": "1", "type": "directional", "direction": ["0", "0", "-1"], "intensity": ["1", "1", "1"]})
     True
@@ -29,7 +29,7 @@ def is_meshroom(entry: Any) -> bool:
 
 
 def from_meshroom(entries: list[Any], path: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Directions (d, 3) and strengths (d, 3) in our axes; Meshroom's y points down and its z away from the camera.
+    """Return directions (d, 3) and strengths (d, 3) in our axes; Meshroom's y points down and its z away from the camera.
 
     >>> light = {"viewId": "1", "direction": ["0.6", "0", "-0.8"], "intensity": ["1", "1", "1"]}
     >>> from_meshroom([light], Path("lights.json"))[0] + 0.0
@@ -49,7 +49,7 @@ def from_meshroom(entries: list[Any], path: Path) -> tuple[NDArray[np.float64], 
 
 
 def read_mat(path: Path, count: int | None) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-    """Directions (d, 3) and strengths from a MATLAB file: by the usual names, else the only array that fits."""
+    """Read directions (d, 3) and strengths from a MATLAB file: by the usual names, else the only array that fits."""
     remedy = "Save it with save(..., '-v7'), or write the directions to a text file."
     try:
         found = safe.read_mat(path, "light file", remedy=remedy)
@@ -62,7 +62,7 @@ def read_mat(path: Path, count: int | None) -> tuple[NDArray[np.float64], NDArra
         chosen = next(iter(fitting))
     if chosen is None:
         held = ", ".join(f"{name} {' × '.join(map(str, value.shape))}" for name, value in arrays.items())
-        words = f"does not say which of its arrays are the light directions: it holds {held or 'nothing'}."
+        words = f"does not identify the array with the light directions: it contains {held or 'nothing'}."
         raise bad_light_file(
             path,
             "light-file-columns",
@@ -75,7 +75,7 @@ def read_mat(path: Path, count: int | None) -> tuple[NDArray[np.float64], NDArra
 
 
 def _in_rows(value: NDArray[Any], count: int | None) -> NDArray[np.float64] | None:
-    """Vectors that are rows or columns as rows (d, 3); None if the shape does not fit."""
+    """Return vectors stored as rows or columns as rows (d, 3); None if the shape does not fit."""
     if value.ndim != 2 or 3 not in value.shape:
         return None
     rows = value if value.shape[1] == 3 and (value.shape[0] != 3 or count in (None, 3)) else value.T
@@ -83,7 +83,7 @@ def _in_rows(value: NDArray[Any], count: int | None) -> NDArray[np.float64] | No
 
 
 def _of_lights(value: NDArray[Any], count: int) -> NDArray[np.float64] | None:
-    """One strength of each light, or three; None if the shape does not fit."""
+    """Return one or three strengths per light; None if the shape does not fit."""
     if value.size == count:
         return value.reshape(-1)
     return _in_rows(value, count)

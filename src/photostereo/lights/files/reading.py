@@ -1,8 +1,8 @@
-"""Light files: text, CSV and JSON, as people write them.
+"""Read light files in common layouts: text, CSV and JSON.
 
-``docs/lights.md`` lists what a file may hold. Beyond that, text and CSV may have a line ``Header: ...`` and a line with
-the number of lights first, comments (``#``), and one strength or three (R, G, B) after the direction; JSON may be a
-list of ``[x, y, z]``, or ``{"lights": [...], "intensities": [...]}``, with positions in the ``"unit"`` beside them. A
+``docs/lights.md`` describes the content of a file. Beyond that, text and CSV may start with a line ``Header: ...`` and a
+line with the number of lights, and may have comments (``#``) and one or three strengths (R, G, B) after the direction;
+JSON may be a list of ``[x, y, z]``, or ``{"lights": [...], "intensities": [...]}``, with a ``"unit"`` for positions. A
 ``.mat`` file has ``light_directions``, or only one array of three columns or rows.
 """
 
@@ -36,16 +36,16 @@ _STRENGTH_WORDS = {
     **dict.fromkeys(("g", "green", "intensity_g", "ig", "i_g"), 1),
     **dict.fromkeys(("b", "blue", "intensity_b", "ib", "i_b"), 2),
 }
-#: Columns of positions begin with these words, by their unit.
+#: Prefixes of position columns, by unit.
 _POSITION_UNITS = {"position": "pixels", "widths": "widths", "mm": "mm"}
-#: What :mod:`.writing` says of lights that were estimated from the photographs.
+#: Source that :mod:`.writing` gives for lights estimated from the photographs.
 ESTIMATED = "estimated"
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?$")
 _WHOLE = re.compile(r"[+-]?\d+$")
 
 
 def read_lights(path: Path, *, count: int | None = None) -> LightTable:
-    """Read a light file; ``count``, the number of photographs, settles what 3 lines of 4 or 6 numbers mean.
+    """Read a light file; ``count``, the number of photographs, determines the meaning of 3 lines of 4 or 6 numbers.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "lights.csv"
@@ -61,7 +61,7 @@ def read_lights(path: Path, *, count: int | None = None) -> LightTable:
 
 
 def read_intensities(path: Path, count: int) -> NDArray[np.float64]:
-    """Strengths of the lights, (d,) or (d, 3): d lines of 1 or 3 numbers, or 1 or 3 lines of d numbers."""
+    """Read strengths of the lights, (d,) or (d, 3): d lines of 1 or 3 numbers, or 1 or 3 lines of d numbers."""
     values = _rectangle(_numbers(content_lines(read_text(path, "light intensity file"))), path)
     if values.shape in ((1, count), (3, count)) and values.shape != (count, count):
         values = values.T
@@ -81,7 +81,7 @@ def read_intensities(path: Path, count: int) -> NDArray[np.float64]:
 
 
 def base_name(name: str) -> str:
-    """The last part of a path that was written on any system.
+    """Return the last part of a path written on any system.
 
     >>> base_name(r"C:\\\\RTI\\\\my coin\\\\coin 01.jpg"), base_name("shots/a.png")
     ('coin 01.jpg', 'a.png')
@@ -90,7 +90,7 @@ def base_name(name: str) -> str:
 
 
 def decimal(word: str) -> float:
-    """A number that may have a decimal comma.
+    """Parse a number that may have a decimal comma.
 
     >>> decimal("0,25"), decimal("-1.5e-3")
     (0.25, -0.0015)
@@ -99,7 +99,7 @@ def decimal(word: str) -> float:
 
 
 def content_lines(text: str) -> list[str]:
-    """Lines that say something: no blanks, no comments."""
+    """Return the lines that are neither blank nor comments."""
     return [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
 
 
@@ -121,14 +121,14 @@ def _from_text(path: Path, count: int | None) -> LightTable:
         if _is_transposed(values.shape, count):
             return LightTable(path, np.ascontiguousarray(values.T))
     if values.shape[1] not in (3, 4, 6):
-        wanted = "x y z per line (and perhaps one strength, or three for R G B), or three lines: all x, all y, all z"
+        wanted = "x y z per line (optionally with one strength, or three for R G B), or three lines: all x, all y, all z"
         raise _wrong_shape(values, path, wanted)
     strengths = {3: None, 4: values[:, 3:].reshape(-1), 6: values[:, 3:]}[values.shape[1]]
     return LightTable(path, np.ascontiguousarray(values[:, :3]), strengths, files)
 
 
 def _without_count(lines: list[str]) -> list[str]:
-    """Without a line ``Header: ...`` and the number of lights, as the University of Washington writes them.
+    """Remove a line ``Header: ...`` and the number of lights, as in files of the University of Washington.
 
     >>> _without_count(["Header: chrome.txt", "2", "0 0 1", "0 0.6 0.8"])
     ['0 0 1', '0 0.6 0.8']
@@ -139,7 +139,7 @@ def _without_count(lines: list[str]) -> list[str]:
 
 
 def _is_transposed(shape: tuple[int, ...], count: int | None) -> bool:
-    """Whether three lines of numbers are all x, all y, all z. Three lines of three are three lights."""
+    """Return whether three lines of numbers are all x, all y, all z. Three lines of three are three lights."""
     if shape[0] != 3 or shape[1] == 3:
         return False
     return shape[1] not in (4, 6) or count == shape[1]
@@ -154,10 +154,10 @@ def _from_header(rows: list[list[str]], path: Path) -> LightTable:
     angles = [header.index(word) for word in ("azimuth", "elevation") if word in header]
     words = next((w for w in _POSITION_UNITS if all(f"{w}_{axis}" in header for axis in "xyz")), None)
     places = [header.index(f"{words}_{axis}") for axis in "xyz"] if words else []
-    # Where a light stands says in which direction it is seen.
+    # The position of a light gives its direction.
     toward = [axes[k] for k in sorted(axes)] or (angles if len(angles) == 2 else places)
     if len(axes) not in (0, 3) or not toward or len(strengths) not in (0, 1, 3):
-        named = f"names the columns {', '.join(header)}; expected x, y, z, and perhaps file and intensity (or r, g, b)."
+        named = f"names the columns {', '.join(header)}; expected x, y, z, and optionally file and intensity (or r, g, b)."
         raise bad_light_file(path, "light-file-columns", f"{named} Rename them.", columns=list(header))
     # Commas at the end of a line are empty cells.
     body = [[*row, *[""] * (len(header) - len(row))] if names else row for row in rows[1:]]
@@ -192,7 +192,7 @@ def _from_header(rows: list[list[str]], path: Path) -> LightTable:
 def _left_open(
     body: list[list[str]], columns: list[int], placeholder: tuple[str, ...]
 ) -> NDArray[np.bool_] | None:
-    """Rows whose cells in these columns are all empty; they are filled in. None if there is none."""
+    """Return the rows whose cells in these columns are all empty, and fill them in; None if there are none."""
     rows = np.array([bool(columns) and not any(row[column] for column in columns) for row in body])
     for number in np.flatnonzero(rows).tolist():
         for column, word in zip(columns, placeholder, strict=True):
@@ -201,7 +201,7 @@ def _left_open(
 
 
 def _errors_of_estimates(header: list[str], body: list[list[str]]) -> NDArray[np.float64] | None:
-    """Expected errors of lights that a file of ours says were estimated, NaN for others; None if none was."""
+    """Return expected errors of lights marked as estimated in a file of ours, NaN for others; None if there are none."""
     if not {"residual_degrees", "found_from"} <= set(header):
         return None
     error, source = header.index("residual_degrees"), header.index("found_from")
@@ -211,7 +211,7 @@ def _errors_of_estimates(header: list[str], body: list[list[str]]) -> NDArray[np
 
 
 def _split(line: str) -> list[str]:
-    """The words of a line: at tabs or semicolons if any, else at commas (unless decimal), else at blanks."""
+    """Split a line into words: at tabs or semicolons if any, else at commas (unless decimal), else at blanks."""
     for mark in ("\t", ";"):
         if mark in line:
             return [word.strip() for word in line.split(mark) if word.strip()]
@@ -222,7 +222,7 @@ def _split(line: str) -> list[str]:
 
 
 def _numbers(lines: list[str]) -> list[list[str]]:
-    # Commas divide numbers in one file and mark decimals in another; the whole file decides, not a line.
+    # Commas separate numbers in one file and mark decimals in another; the whole file decides, not a single line.
     loose = [re.split(r"[;\s]+", line.strip("; \t")) for line in lines]
     words = [word for row in loose for word in row]
     decimals = any("," in word for word in words) and all(
@@ -241,7 +241,7 @@ def _rectangle(rows: list[list[str]], path: Path) -> NDArray[np.float64]:
         try:
             values.append([decimal(word) for word in row])
         except ValueError as error:
-            words = f"has {' '.join(row)!r} in line {number + 1}, which cannot be understood. Expected 0.1 0.2 0.97, say."
+            words = f"has {' '.join(row)!r} in line {number + 1}, which cannot be understood. Example: 0.1 0.2 0.97."
             raise bad_light_file(path, "light-file-line", words, line=number + 1) from error
         if len(row) != len(rows[0]):
             words = f"has {len(rows[0])} numbers in its first line but {len(row)} in line {number + 1}. Complete that line."

@@ -1,4 +1,4 @@
-"""The content of a light file, checks of it, and the balls that its comments name."""
+"""The content of a light file, its checks, and the balls listed in its comments."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from photostereo.core.findings import Finding
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.geometry import require_directions, row_lengths
 
-#: Strengths of lights that make sense in any unit: single precision holds what is divided by them.
+#: Range of plausible light strengths in any unit: quotients must fit into single precision.
 STRENGTHS = (1e-20, 1e20)
-#: Vectors longer than this are no directions that were written carelessly, but may be positions in millimeters: real
-#: lights are some hundred away.
+#: Vectors longer than this are not unnormalized directions, but may be positions in millimeters: real
+#: lights are several hundred away.
 LEAST_MM = 2.0
-#: The distance of the nearest light over the longer side of the frame: closer, it would be in the picture; farther, it would
-#: be a distant one, and nobody would have measured its position. A wrong unit is wrong by ten or more.
+#: Range of the distance of the nearest light over the longer side of the frame. A closer light would be in the picture; a
+#: farther one would count as distant, without a measured position. A wrong unit is wrong by a factor of ten or more.
 NEAREST, FARTHEST = 0.2, 300.0
 #: Arrays of a table that have a row for each light.
 _OF_EACH_LIGHT = (
@@ -30,7 +30,7 @@ _OF_EACH_LIGHT = (
 
 
 def bad_light_file(path: Path, code: str, words: str, **values: Any) -> CaptureError:
-    """An error about a light file, whose name begins the message."""
+    """Return an error about a light file; the message starts with its name."""
     return CaptureError(f"{path} {words}", code=code, file=path, **values)
 
 
@@ -42,35 +42,35 @@ class LightTable:
     vectors: NDArray[np.float64]  #: (d, 3) directions as written, not normalized, none of them zero
     intensities: NDArray[np.float64] | None = None  #: (d,) or (d, 3) strengths, or None
     files: tuple[str, ...] | None = None  #: base names of the photographs, one per light, or None
-    #: (d, 3) of near lights, from the middle of the frame or, in widths, of the object; None if not given
+    #: (d, 3) positions of near lights, from the middle of the frame or, in widths, of the object; None if not given
     positions: NDArray[np.float64] | None = None
     unit: str = "pixels"  #: of the positions: ``"pixels"``, ``"widths"`` of the object, or ``"mm"``
-    pixel_size: float | None = None  #: millimeters that a pixel shows, if the file says so
-    #: (d,) at which the strengths hold, in the unit of the positions; None for those of the positions
+    pixel_size: float | None = None  #: millimeters per pixel, if given in the file
+    #: (d,) distances at which the strengths hold, in the unit of the positions; None for those of the positions
     distances: NDArray[np.float64] | None = None
     #: (column, row, radius) of balls in the photographs that the lights were found from
     balls: tuple[tuple[float, float, float], ...] = ()
-    #: open_directions, open_strengths: (d,) which the file leaves open: their cells are empty, or the
-    #: photograph is not named; ``vectors`` and ``intensities`` then hold a placeholder. None if none is
+    #: open_directions, open_strengths: (d,) those missing in the file: their cells are empty, or the
+    #: photograph is not named; ``vectors`` and ``intensities`` then hold a placeholder. None if none is missing
     open_directions: NDArray[np.bool_] | None = None
     open_strengths: NDArray[np.bool_] | None = None
-    #: (d,) expected errors of directions that were estimated, in degrees, NaN for others; None if none was
+    #: (d,) expected errors of estimated directions in degrees, NaN for others; None if there are none
     errors: NDArray[np.float64] | None = None
-    notes: tuple[Finding, ...] = ()  #: what the user should know
+    notes: tuple[Finding, ...] = ()  #: notes for the user
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is left open."""
+        """Whether no direction or strength is missing."""
         return self.open_directions is None and self.open_strengths is None
 
     @property
     def lengths(self) -> NDArray[np.float64]:
-        """The norm of each vector as written; in some layouts it carries the strength of the light."""
+        """Norm of each vector as written; in some layouts it is the strength of the light."""
         return row_lengths(self.vectors)
 
     @property
     def millimeters(self) -> NDArray[Any] | None:
-        """Positions in millimeters, or vectors long enough to be positions; None if there are neither."""
+        """Return positions in millimeters, or vectors long enough to be positions; None if there are neither."""
         if self.unit == "mm":
             return self.positions
         is_strength = self.intensities is not None and np.array_equal(self.intensities, self.lengths)
@@ -78,10 +78,9 @@ class LightTable:
         return self.vectors if are_long else None
 
     def placed(self, pixel_size: float | None, frame: tuple[int, int]) -> LightTable:
-        """This table with positions in millimeters as positions in pixels, of which each shows ``pixel_size``
-        millimeters.
+        """Return this table with positions converted from millimeters to pixels of ``pixel_size`` millimeters.
 
-        If that is known, vectors much longer than 1 are such positions, too. The strengths are then those of the
+        If that is known, vectors much longer than 1 also count as such positions. The strengths are then those of the
         lights themselves: equal ones are not equally bright at the object if their distances differ.
         """
         in_mm = self.millimeters
@@ -108,14 +107,14 @@ class LightTable:
         return replace(self, positions=positions, unit="pixels", distances=typical)
 
     def length_note(self) -> tuple[Finding, ...]:
-        """A note for the user if the vectors are not unit and their lengths are not used."""
+        """Return a note for the user if the vectors are not unit and their lengths are not used."""
         low, high = self.lengths.min(), self.lengths.max()
         if high - 1 < 0.01 and 1 - low < 0.01:
             return ()
         return (Finding("light-lengths-unused", file=self.path.name, least=float(low), most=float(high)),)
 
     def in_order_of(self, photographs: Sequence[Path]) -> LightTable:
-        """The lights in the order of the photographs, if the file names them; unchanged otherwise."""
+        """Return the lights in the order of the photographs, if the file names them; unchanged otherwise."""
         table = self.naming(photographs)
         if table.files is None:
             return table
@@ -123,10 +122,10 @@ class LightTable:
         return table.take([place[photograph.name.casefold()] for photograph in photographs])
 
     def naming(self, photographs: Sequence[Path]) -> LightTable:
-        """This table, with lights that are left open for photographs that it does not name.
+        """Return this table with open lights added for photographs that it does not name.
 
-        The names are dropped if it names as many photographs, but none of these: it belongs to another capture of the
-        same setup.
+        The names are dropped if it names the same number of photographs, but none of these: it belongs to another
+        capture of the same setup.
         """
         if self.files is None:
             return self
@@ -156,7 +155,7 @@ class LightTable:
         )
 
     def take(self, order: Sequence[int]) -> LightTable:
-        """Some of the lights, in this order."""
+        """Return some of the lights, in this order."""
         chosen = list(order)
         each = {
             name: values[chosen]
@@ -167,7 +166,7 @@ class LightTable:
         return replace(self, files=files, **each)
 
     def require_names_of(self, photographs: Sequence[Path]) -> None:
-        """Check that the file names no photograph but these, and none twice."""
+        """Check that the file names only these photographs, and none twice."""
         assert self.files is not None
         named = [name.casefold() for name in self.files]
         present = [photograph.name.casefold() for photograph in photographs]
@@ -190,7 +189,7 @@ class LightTable:
 
 
 def checked(table: LightTable) -> LightTable:
-    """The table itself, if every vector has a direction and every strength is positive."""
+    """Return the table if every vector has a direction and every strength is positive; raise an error otherwise."""
     require_directions(table.vectors, file=table.path, names=table.files)
     if table.intensities is not None:
         require_strengths(table.intensities, table.path)
@@ -214,7 +213,7 @@ _BEGINNING = "# ball in the frame (column row radius):"
 
 
 def ball_line(circle: Circle) -> str:
-    """The comment for one ball.
+    """Return the comment line for one ball.
 
     >>> ball_line(Circle(30.5, 20, 9.25))
     '# ball in the frame (column row radius): 30.50 20.00 9.25'
@@ -223,7 +222,7 @@ def ball_line(circle: Circle) -> str:
 
 
 def balls_in(text: str) -> tuple[tuple[float, float, float], ...]:
-    """Column, row and radius of the balls in a light file; a line that somebody has changed says nothing.
+    """Return column, row and radius of the balls in a light file; modified lines are ignored.
 
     >>> balls_in(ball_line(Circle(30.5, 20, 9.25)) + "\\nx y z\\n" + _BEGINNING + " there")
     ((30.5, 20.0, 9.25),)

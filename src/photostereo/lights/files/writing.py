@@ -1,4 +1,4 @@
-"""``lights.csv``: a calibration as a table that people can read and that is read back."""
+"""Write ``lights.csv``: a calibration as a readable table that can be read back."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from photostereo.lights.files.table import ball_line
 
 
 def lights_table(calibration: Calibration) -> str:
-    """The text of ``lights.csv``.
+    """Return the text of ``lights.csv``.
 
     Columns: file, x, y, z, intensity, residual (degrees), found from; and the position of the light in pixels from the
-    middle of the frame if it is known. Balls in the photographs themselves are written down above it, so that they
-    leave the object's mask when the file is read back.
+    middle of the frame if it is known. Balls in the photographs themselves are listed above the table, so that they
+    are removed from the object's mask when the file is read back.
     """
     positions = calibration.positions
     columns = ["file", "x", "y", "z", "intensity", "residual_degrees", "found_from"]
@@ -40,7 +40,7 @@ def lights_table(calibration: Calibration) -> str:
 
 
 def lights_json(calibration: Calibration) -> str:
-    """The same as JSON: a list of files with direction and intensity."""
+    """Return the same as JSON: a list of files with direction and intensity."""
     rows = zip(calibration.files, calibration.directions, calibration.strengths, strict=True)
     return json_text(
         [
@@ -51,7 +51,7 @@ def lights_json(calibration: Calibration) -> str:
 
 
 def write_lights(calibration: Calibration, path: Path, *, force: bool = False) -> None:
-    """Write ``lights.csv``, or JSON if the name ends in ``.json``, complete or not at all."""
+    """Write ``lights.csv``, or JSON if the name ends in ``.json``, atomically."""
     text = lights_json(calibration) if path.suffix.lower() == ".json" else lights_table(calibration)
     with replacing_file(path, force=force) as partial:
         write_text(partial, text)

@@ -1,1 +1,1 @@
-"""Lights that nobody has measured, estimated from the photographs themselves."""
+"""Estimate unknown lights from the photographs themselves."""

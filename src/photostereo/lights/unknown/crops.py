@@ -1,7 +1,7 @@
-"""What the network looks at: the object's bounding square in every photograph, shrunk to a small picture, in the
+"""Input of the network: the object's bounding square in every photograph, shrunk to a small picture, in the
 symmetries of the square.
 
-Photographs are taken one by one, so that no stack in full resolution is ever in memory.
+Photographs are processed one by one, so that no stack in full resolution is ever in memory.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from photostereo.core.errors import CaptureError
 
 Float32 = NDArray[np.float32]
 
-#: Pixels along a side of the square pictures that the network looks at.
+#: Pixels along a side of the network's square input pictures.
 SIDE = 96
 #: Side of the square over the longer side of the mask; the training scenes have 1.05 to 1.17.
 MARGIN = 1.11
-#: Large photographs are thinned out first, to this number of pixels along each side of a small pixel: with three, the
-#: average of a small pixel is that of nine, and its noise is far below what the network was trained with.
+#: Large photographs are subsampled first, to this number of pixels along each side of a small pixel: with three, a
+#: small pixel is the average of nine, and its noise is far below that of the training data.
 SAMPLES = 3
-#: A small pixel belongs to the object if this share of it does.
+#: A small pixel belongs to the object if at least this share of it does.
 LEAST_COVER = 0.5
-#: Fewer small pixels than this say nothing about lights.
+#: Minimum number of small pixels needed to estimate lights.
 LEAST_PIXELS = 60
 
 
@@ -39,7 +39,7 @@ class Thumbnails:
 
 
 class Crop:
-    """The square around an object, and how photographs are shrunk to ``side`` pixels across it."""
+    """The square around an object, to which photographs are cropped and shrunk to ``side`` pixels."""
 
     def __init__(self, mask: NDArray[np.bool_], side: int) -> None:
         rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
@@ -48,7 +48,7 @@ class Crop:
         longer = max(rows[-1] + 1 - rows[0], columns[-1] + 1 - columns[0])
         whole = int(np.ceil(longer * MARGIN))
         step = max(1, whole // (SAMPLES * side))
-        # Where the object's box lies in a square of its own, in thinned-out pixels.
+        # Position of the object's box in the square, in subsampled pixels.
         self._box = (slice(rows[0], rows[-1] + 1, step), slice(columns[0], columns[-1] + 1, step))
         self._weight = mask[self._box].astype(np.float32)
         self._square, self._side = -(-whole // step), side
@@ -64,7 +64,7 @@ class Crop:
         return np.asarray(cv2.resize(canvas, size, interpolation=cv2.INTER_AREA), dtype=np.float32)
 
     def shrink(self, photograph: NDArray[np.floating]) -> Float32:
-        """A photograph (H, W) or (H, W, 3) as (side, side, 3), zero outside the mask."""
+        """Shrink a photograph (H, W) or (H, W, 3) to (side, side, 3), zero outside the mask."""
         part = photograph[self._box]
         color = part if part.ndim == 3 else part[..., None]
         small = self._shrunk(np.where(self._weight[..., None] > 0, np.nan_to_num(color), 0))
@@ -73,7 +73,7 @@ class Crop:
 
 
 def crop_photographs(photographs: Iterable[NDArray[np.floating]], mask: NDArray[np.bool_]) -> Thumbnails:
-    """Shrink photographs (H, W) or (H, W, 3), linear and with their strengths as they are, to the network's input.
+    """Shrink photographs (H, W) or (H, W, 3), linear and not divided by strengths, to the network's input.
 
     >>> mask = np.zeros((300, 400), dtype=bool)
     >>> mask[50:250, 100:300] = True
@@ -89,7 +89,7 @@ def crop_photographs(photographs: Iterable[NDArray[np.floating]], mask: NDArray[
 
 @dataclass(frozen=True)
 class Symmetry:
-    """Mirror left to right or not, then turn counterclockwise by right angles.
+    """Optional left-right mirroring, then counterclockwise turns by right angles.
 
     >>> turn = Symmetry(1, False)
     >>> turn.of_vectors(np.array([[1, 0, 0]], np.float32)).tolist()  # what pointed right points up
@@ -108,14 +108,14 @@ class Symmetry:
         return np.asarray(np.linalg.matrix_power(turn, self.turns) @ mirror, dtype=np.float32)
 
     def of_vectors(self, vectors: Float32) -> Float32:
-        """Vectors (..., 3)."""
+        """Apply to vectors (..., 3)."""
         return vectors @ self.matrix.T
 
     def undo_vectors(self, vectors: Float32) -> Float32:
         return vectors @ self.matrix
 
     def of_pictures(self, pictures: Float32) -> Float32:
-        """Pictures (d, h, w) or (d, h, w, channels), row 0 at the top."""
+        """Apply to pictures (d, h, w) or (d, h, w, channels), row 0 at the top."""
         flipped = pictures[:, :, ::-1] if self.mirrored else pictures
         return np.ascontiguousarray(np.rot90(flipped, self.turns, (1, 2)))
 
@@ -124,5 +124,5 @@ class Symmetry:
         return np.ascontiguousarray(back[:, :, ::-1] if self.mirrored else back)
 
 
-#: All eight; the first four are turns, the first two keep rows rows.
+#: All eight symmetries; the first four are turns, the first two keep rows as rows.
 SYMMETRIES = tuple(Symmetry(turns, mirrored) for mirrored in (False, True) for turns in (0, 2, 1, 3))

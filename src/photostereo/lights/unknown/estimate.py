@@ -1,4 +1,4 @@
-"""Lights from photographs and mask alone: directions, relative strengths, and how far off they may be."""
+"""Estimate lights from photographs and mask alone: directions, relative strengths, and expected errors."""
 
 from __future__ import annotations
 
@@ -17,28 +17,29 @@ from photostereo.lights.unknown.verdict import Verdict, judge
 
 Float32 = NDArray[np.float32]
 
-#: Fewer photographs than this were never seen in training.
+#: Minimum number of photographs; fewer did not occur in training.
 LEAST_PHOTOGRAPHS = 4
-#: Photographs times symmetries that are looked at, about: five seconds' work on two cores.
+#: Approximate number of photographs times symmetries to process: five seconds on two cores.
 MOST_VIEWS = 400
-#: The expected error over the network's own figure, which is right for captures like those of its training; real ones differ
-#: in more ways. Over 291 rendered captures, half of the weight on some with light from the ground, shake, spotlights and
-#: the like, the likeliest factor is 1.16 (90 % between 1.05 and 1.28); it scales nothing else. See benchmarks/README.md.
+#: Ratio of the expected error to the network's own figure, which is right for captures like those of its training; real
+#: ones vary more. Over 291 rendered captures, with half of the weight on some with light from the ground, shake, spotlights
+#: and the like, the likeliest factor is 1.16 (90 % between 1.05 and 1.28); it scales nothing else. See
+#: benchmarks/README.md.
 EVERYDAY = 1.15
 
 
 @dataclass(frozen=True, eq=False)
 class UnknownLights:
-    """Estimated lights and how well they are known."""
+    """Estimated lights and their accuracy."""
 
     #: (d, 3), unit, from the object to the light at the object's center; x right, y up, z toward the camera.
     directions: FloatArray
     strengths: FloatArray  #: (d,), relative, with geometric mean 1.
-    #: (d,), how far off each direction is expected to be; 0 for directions that were given.
+    #: (d,), expected error of each direction; 0 for given directions.
     expected_error_degrees: FloatArray
     expected_error: float  #: The mean over the lights that were not given.
     #: Whether the estimate is usable, and whether the object is flat, so that the depth of its relief is
-    #: open.
+    #: undetermined.
     verdict: Verdict
     #: (h, w, 3), the coarse normals behind the estimate, zero outside the object. For checks, not for
     #: results.
@@ -52,9 +53,7 @@ def estimate_lights(
     weights: Weights | None = None,
     control: Control = SILENT,
 ) -> UnknownLights:
-    """Estimate the light of every photograph; directions that are ``known`` (d, 3) are kept, rows of NaN are the
-    others.
-    """
+    """Estimate the light of every photograph; ``known`` directions (d, 3) are kept, and rows of NaN are estimated."""
     images = thumbnails.images
     if len(images) < LEAST_PHOTOGRAPHS:
         raise CaptureError(
@@ -99,7 +98,7 @@ def estimate_lights(
 
 
 def symmetry_count(photographs: int) -> int:
-    """In how many of the square's symmetries a capture is looked at; their mean is more accurate than one.
+    """Return the number of symmetries of the square to average over; the mean is more accurate than one.
 
     >>> [symmetry_count(n) for n in (10, 50, 96, 200, 500)]
     [8, 8, 4, 2, 1]
@@ -108,7 +107,7 @@ def symmetry_count(photographs: int) -> int:
 
 
 def given_directions(known: ArrayLike | None, photographs: int) -> Given:
-    """Known directions as the network takes them."""
+    """Return known directions in the form that the network uses."""
     lights = np.full((photographs, 3), np.nan) if known is None else np.asarray(known, dtype=np.float64)
     if lights.shape != (photographs, 3):
         raise CaptureError(

@@ -1,9 +1,9 @@
-"""The network that estimates lights, in NumPy; :mod:`photostereo_lab.training.lights.network` is its twin in torch.
+"""The network that estimates lights, in NumPy; :mod:`photostereo_lab.training.lights.network` is its version in torch.
 
-Two looks. The first encodes every photograph to a token (convolutions), lets the tokens see each other (attention) and
-answers with lights. From these lights a robust matte fit gives normals, and the second look sees the photographs beside
-what the fit makes of them. Its pooled maps give better normals, these give each light once more in closed form, and
-tokens of all that give the final lights and the error to expect.
+It has two stages ("looks"). The first encodes every photograph as a token (convolutions), relates the tokens to each
+other (attention) and outputs lights. From these lights a robust matte fit gives normals. The second look takes the
+photographs together with this fit. Its pooled maps give better normals, these give each light again in closed form, and
+tokens of all that give the final lights and their expected errors.
 
 Pictures are (photographs, height, width, channels).
 """
@@ -42,19 +42,19 @@ WIDTH, HEADS = 160, 4
 #: Layers of attention after each look, and the stride of its first convolution; the second sees pictures of half the size.
 FIRST_LAYERS, SECOND_LAYERS = 1, 2
 FIRST_STRIDE, SECOND_STRIDE = 2, 1
-#: Photographs that are convolved together: enough for a matrix product, few enough for the cache.
+#: Photographs convolved together: enough for a matrix product, few enough for the cache.
 TOGETHER = 4
-#: The logarithm of the expected error, in radians, that the last layer's zero stands for.
+#: Logarithm of the expected error, in radians, for a zero output of the last layer.
 USUAL_LOG_ERROR = -1.5
 
 
 def shipped_weights() -> Weights:
-    """The weights that the package brings."""
+    """Return the weights that come with the package."""
     return network_weights.shipped_weights(__package__, _shapes, SHIPPED_DIGEST)
 
 
 def read_weights(path: str | Path) -> Weights:
-    """Weights of an archive that ``photostereo train --model lights`` wrote: arrays like those of the package's own."""
+    """Read weights written by ``photostereo train --model lights``: the same arrays as those of the package."""
     shapes = _shapes(shipped_weights().arrays)
     return network_weights.read_weights(path, lambda arrays: shapes)
 
@@ -65,7 +65,7 @@ def _shapes(arrays: Mapping[str, NDArray[Any]]) -> dict[str, tuple[int, ...]]:
 
 @dataclass(frozen=True, eq=False)
 class First:
-    """What the first look found: tokens (d, WIDTH), directions (d, 3) and log strengths (d,) with mean 0."""
+    """Result of the first look: tokens (d, WIDTH), directions (d, 3) and log strengths (d,) with mean 0."""
 
     tokens: Float32
     lights: Float32
@@ -74,7 +74,7 @@ class First:
 
 @dataclass(frozen=True, eq=False)
 class Second:
-    """What the second look found: directions, log strengths, logarithms of the expected errors, normals (h, w, 3)."""
+    """Result of the second look: directions, log strengths, logarithms of the expected errors, normals (h, w, 3)."""
 
     lights: Float32
     logs: Float32
@@ -84,7 +84,7 @@ class Second:
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """Directions (d, 3) that are known, and 1 where they are (d, 1), else 0."""
+    """Known directions (d, 3), and a flag (d, 1) that is 1 where they are known, else 0."""
 
     lights: Float32
     flags: Float32
@@ -115,7 +115,7 @@ class LightNetwork:
         return self._quarter.cover
 
     def first_look(self, given: Given, symmetry: Symmetry) -> First:
-        """Lights from the photographs alone, seen through a symmetry of the square and turned back."""
+        """Estimate lights from the photographs alone, under a symmetry of the square that is undone afterwards."""
         w = self._w
         pictures = symmetry.of_pictures(first_inputs(self._full))
         tokens, _ = _encode(w, "first", pictures, FIRST_STRIDE)
@@ -130,7 +130,7 @@ class LightNetwork:
     def second_look(
         self, first: First, lights: Float32, logs: Float32, given: Given, symmetry: Symmetry
     ) -> Second:
-        """Better lights, with a matte fit to ``lights`` of strengths exp ``logs`` beside the photographs."""
+        """Refine the lights, from the photographs and a matte fit to ``lights`` of strengths exp ``logs``."""
         w = self._w
         strengths = np.exp(logs)
         matte = matte_normals(self._half.gray, lights, strengths)
@@ -189,7 +189,7 @@ def _block(w: Mapping[str, Float32], name: str, x: Float32) -> Float32:
 
 
 def _encode(w: Mapping[str, Float32], name: str, pictures: Float32, stride: int) -> tuple[Float32, Float32]:
-    """Tokens (d, WIDTH), and the pooled fine maps (h, w, 2 C)."""
+    """Return tokens (d, WIDTH), and the pooled fine maps (h, w, 2 C)."""
 
     def begin(x: Float32) -> Float32:
         return relu(convolve(w, f"{name}.fine", relu(convolve(w, f"{name}.stem", x, stride)), 2))
@@ -230,7 +230,7 @@ def _attention(w: Mapping[str, Float32], name: str, x: Float32) -> Float32:
 
 
 def _normals(w: Mapping[str, Float32], x: Float32) -> Float32:
-    """The network of normals: maps (h, w, C) to (h, w, 3)."""
+    """Apply the network of normals: maps (h, w, C) to (h, w, 3)."""
 
     full = relu(convolve(w, "normals.enter", x[None]))
     half = relu(convolve(w, "normals.halved", full, 2))

@@ -1,9 +1,9 @@
-"""What the network is shown: the photographs in several forms, a matte fit to them, and lights in closed form.
+"""Inputs of the network: the photographs in several forms, a matte fit to them, and lights in closed form.
 
-The constants are part of what the network has learned: change one, and it must be trained again. Ratios get an offset of a
-few per cent of the capture's mean, below which a pixel is as good as black.
+The network was trained with these constants: if one changes, it must be trained again. Ratios get an offset of a
+few percent of the capture's mean, below which a pixel is practically black.
 
-Arrays are NumPy's or, in training, torch's, which has several captures at once: all of them may have a leading axis more.
+Arrays are NumPy or, in training, torch with several captures at once: all of them may have an additional leading axis.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ LUMA = np.array([0.298936, 0.587043, 0.114021], dtype=np.float32)
 TO_CAMERA = np.array([0.0, 0.0, 1.0], dtype=np.float32)
 #: Entries of a symmetric 3 × 3 matrix.
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-#: Darker than this share of a pixel's maximum counts as shadow, in the fit of normals and in that of lights.
+#: Values below this share of a pixel's maximum count as shadow, in the fit of normals and in that of lights.
 SHADOW, SHADOW_OF_LIGHTS = 0.1, 0.08
-#: Misfits, in shares of the usual brightness, at which an entry counts half.
+#: Misfits, as shares of the typical brightness, at which an entry has half the weight.
 HALF_TRUST, HALF_TRUST_OF_LIGHTS = 0.2, 0.15
 ROUNDS = 3
 
@@ -45,7 +45,7 @@ class Matte:
 
 
 def frames_of(images: Array, mask: Array) -> Frames:
-    """Photographs (d, h, w, 3) that are zero outside the mask, divided by their mean inside."""
+    """Divide photographs (d, h, w, 3), which are zero outside the mask, by their mean inside."""
     xp = namespace(images)
     gray = images @ like(LUMA, images)
     cover = mask * xp.ones_like(gray[..., 0, :, :])
@@ -55,17 +55,17 @@ def frames_of(images: Array, mask: Array) -> Frames:
 
 
 def _quartets(maps: Array) -> Array:
-    """Averages of 2 × 2 pixels of (..., h, w)."""
+    """Return averages of 2 × 2 pixels of (..., h, w)."""
     return (maps[..., ::2, ::2] + maps[..., 1::2, ::2] + maps[..., ::2, 1::2] + maps[..., 1::2, 1::2]) * 0.25
 
 
 def weighted_half(maps: Array, cover: Array) -> Array:
-    """Maps (..., h, w), zero outside, at half the size: averages over the mask's part of each cell."""
+    """Return maps (..., h, w), zero outside, at half the size: averages over the mask's part of each cell."""
     return _quartets(maps) / namespace(maps).clip(_quartets(cover), 0.05, None)
 
 
 def half_frames(frames: Frames) -> Frames:
-    """The same at half the size."""
+    """Return the same at half the size."""
     xp, cover = namespace(frames.gray), frames.cover[..., None, :, :]
     colors = weighted_half(xp.moveaxis(frames.colors, -1, -3), cover[..., None, :, :])
     some = (_quartets(frames.cover) > 0) * xp.ones_like(colors[..., 0, 0, :, :])
@@ -78,7 +78,7 @@ def _channels(maps: Sequence[Array], gray: Array) -> Array:
 
 
 def first_inputs(frames: Frames) -> Array:
-    """The first look's channels: (d, h, w, 8)."""
+    """Return the channels of the first look: (d, h, w, 8)."""
     gray, xp = frames.gray, namespace(frames.gray)
     usual, top = gray.mean(-3)[..., None, :, :], xp.amax(gray, -3)[..., None, :, :]
     ratio = gray / (usual + 0.05)
@@ -89,7 +89,7 @@ def first_inputs(frames: Frames) -> Array:
 
 
 def matte_normals(gray: Array, lights: Array, strengths: Array) -> Matte:
-    """A robust matte fit of photographs (d, h, w) to lights (d, 3) of strengths (d,)."""
+    """Compute a robust matte fit of photographs (d, h, w) to lights (d, 3) of strengths (d,)."""
     xp = namespace(gray)
     y = gray.reshape(*gray.shape[:-2], -1) / strengths[..., None]
     usual = y.mean(-2)[..., None, :] + 1e-4
@@ -123,7 +123,7 @@ def solve3(moments: Array, right: Array) -> Array:
 
 
 def second_inputs(frames: Frames, lights: Array, strengths: Array, matte: Matte) -> Array:
-    """The photographs beside what the matte fit makes of them: channels (d, h, w, 16)."""
+    """Return the photographs together with their matte fit: channels (d, h, w, 16)."""
     gray, xp = frames.gray, namespace(frames.gray)
     top = xp.amax(gray, -3)[..., None, :, :] + 0.05
     half = lights + like(TO_CAMERA, lights)
@@ -139,9 +139,9 @@ def second_inputs(frames: Frames, lights: Array, strengths: Array, matte: Matte)
 
 
 def fit_lights(normals: Array, gray: Array, cover: Array, lights: Array, strengths: Array) -> Array:
-    """Each light in closed form from normals (h, w, 3) and photographs (d, h, w): (d, 5).
+    """Fit each light in closed form to normals (h, w, 3) and photographs (d, h, w).
 
-    Albedo and lights take turns. Direction (3), log strength with mean 0, and relative misfit.
+    Alternates between albedo and lights. Returns (d, 5): direction (3), log strength with mean 0, and relative misfit.
     """
     xp, lead = namespace(gray), gray.shape[:-3]
     n = xp.swapaxes(normals.reshape(*lead, -1, 3), -1, -2)

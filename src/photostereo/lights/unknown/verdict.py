@@ -1,8 +1,8 @@
-"""Whether estimated lights are usable, and what flat objects leave open.
+"""Judge whether estimated lights are usable, and what flat objects leave undetermined.
 
-From photographs alone, a flat object cannot say how deep its relief is: steeper relief under lights that stand closer to
-the camera gives the same pictures. The network then relies on what it has seen in training, among other things on light
-strengths that are equal or nearly so and on a surface that faces the camera on average.
+Photographs alone do not determine how deep the relief of a flat object is: steeper relief under lights closer to the
+camera gives the same pictures. The network then relies on its training data, in which, among other things, light
+strengths are equal or nearly so and the surface faces the camera on average.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from photostereo.core.conventions import FloatArray
 from photostereo.lights.unknown.crops import Thumbnails
 from photostereo.lights.unknown.shading import Frames, frames_of, half_frames, matte_normals
 
-#: Above this expected error, in degrees, lights are not worth using. Of 20 rendered boards without relief all are above,
-#: of 80 ordinary rendered scenes 6, whose true errors are 17 to 63; between 14 and 21 little changes.
+#: Above this expected error, in degrees, lights are not usable. All of 20 rendered boards without relief are above, and 6
+#: of 80 ordinary rendered scenes, whose true errors are 17 to 63; between 14 and 21 little changes.
 UNUSABLE_ERROR = 17.0
-#: Above this one they deserve a look by the user.
+#: Above this one, the user should check them.
 DOUBTFUL_ERROR = 11.5
-#: If no more than this share of the light differs between photographs, up to their brightness, they are all alike.
+#: If no more than this share of the light differs between photographs, apart from brightness, they are all alike.
 #: Rendered reliefs have 0.003 or more; with a light that does not move, three of four captures are below.
 ALIKE = 0.002
 #: Estimated directions that are spread over less than this, in degrees from their mean, come from one light. Rendered
 #: scenes with moving lights are above 7 in 19 of 20 cases, with a single light below 4 in three of four.
 ONE_LIGHT = 4.0
 #: A matte fit that is off by this share of the brightness at half of the pixels, together with doubtful lights, means
-#: photographs of different things: so it is in most of 28 rendered mixtures, and in 5 of 80 other scenes.
+#: photographs of different objects: this holds for most of 28 rendered mixtures, and for 5 of 80 other scenes.
 FOREIGN_MISFIT = 0.4
 #: Cells at the outline whose normals tilt less than this on average, in degrees, belong to a flat object: the surface
-#: of a solid turns away from the camera there. Of 56 rendered solids none is below, of 24 reliefs 21.
+#: of a solid turns away from the camera there. None of 56 rendered solids is below, but 21 of 24 reliefs are.
 FLAT_TILT = 35.0
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What to think of estimated lights."""
+    """Assessment of estimated lights."""
 
     usable: bool
     #: Why not: ``"all-alike"`` (one light only, or a surface without relief), ``"not-one-object"``
@@ -56,7 +56,7 @@ def judge(
     expected_error: float,
     normals: NDArray[np.float32],
 ) -> Verdict:
-    """The verdict on an estimate with this expected error in degrees and these coarse normals (h, w, 3)."""
+    """Judge an estimate with this expected error in degrees and these coarse normals (h, w, 3)."""
     half = half_frames(frames_of(thumbnails.images, thumbnails.mask))
     reasons = []
     if share_of_change(half) < ALIKE or spread_of(directions) < ONE_LIGHT:
@@ -71,7 +71,7 @@ def judge(
 
 
 def share_of_change(frames: Frames) -> float:
-    """Share of the light that is not the same in all photographs, each scaled to the same energy."""
+    """Return the share of the light that differs between photographs, each scaled to the same energy."""
     values = half_frames(frames).gray[:, half_frames(frames).cover > 0].astype(np.float64)
     values /= np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-12)
     energy = np.linalg.eigvalsh(values @ values.T)
@@ -79,7 +79,7 @@ def share_of_change(frames: Frames) -> float:
 
 
 def spread_of(directions: FloatArray) -> float:
-    """How far directions stand from their mean on average, in degrees.
+    """Return the average distance of directions from their mean, in degrees.
 
     >>> round(spread_of(np.array([[0.6, 0, 0.8], [-0.6, 0, 0.8]])), 1)
     36.9
@@ -90,13 +90,13 @@ def spread_of(directions: FloatArray) -> float:
 
 
 def typical_misfit(frames: Frames, directions: FloatArray, strengths: FloatArray) -> float:
-    """The median over the pixels of a matte fit's misfit, as a share of the brightness."""
+    """Return the median misfit of a matte fit over the pixels, as a share of the brightness."""
     fit = matte_normals(frames.gray, directions.astype(np.float32), strengths.astype(np.float32))
     return float(np.median(fit.misfit[frames.cover > 0]))
 
 
 def outline_tilt(normals: NDArray[np.float32]) -> float:
-    """Mean angle in degrees between the camera and the normals of the cells along the outline."""
+    """Return the mean angle in degrees between the camera and the normals of the cells along the outline."""
     inside = np.linalg.norm(normals, axis=-1) > 0
     padded = np.pad(inside, 1)
     neighbors = padded[:-2, 1:-1] & padded[2:, 1:-1] & padded[1:-1, :-2] & padded[1:-1, 2:]
@@ -107,7 +107,7 @@ def outline_tilt(normals: NDArray[np.float32]) -> float:
 
 
 def depth_factor(directions: FloatArray, expected_error: float) -> float:
-    """By what factor slopes are off if all lights stand too high or too low by the expected error.
+    """Return the factor by which slopes are off if all lights are too high or too low by the expected error.
 
     >>> round(depth_factor(np.array([[0.6, 0, 0.8], [-0.6, 0, 0.8]]), 5.0), 2)
     1.2
