@@ -195,7 +195,7 @@ def _parents(target: Path) -> Iterator[None]:
 
 @contextmanager
 def _explained(target: Path, *, inside: Path | None = None) -> Iterator[None]:
-    """Report system errors as errors of the target; from a caller's block, ``inside`` a stage, only errors of the disk."""
+    """Report system errors as errors of the target; ``inside`` a stage, in a caller's block, only those of the disk."""
     try:
         yield
     except OutputError as error:

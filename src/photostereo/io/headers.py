@@ -58,7 +58,7 @@ class Part:
 
 
 def jpeg_segments(data: Content) -> Iterator[Part]:
-    """Yield the segments of a JPEG file, not of thumbnails inside them; raise :class:`HeaderError` if its end is missing."""
+    """Yield the segments of a JPEG file, but not of thumbnails; raise :class:`HeaderError` if its end is missing."""
     place = len(JPEG_SIGNATURE)
     while True:
         found = _MARKER.search(data, place)
@@ -79,7 +79,7 @@ def jpeg_segments(data: Content) -> Iterator[Part]:
 
 
 def png_chunks(data: Content) -> Iterator[Part]:
-    """Yield the chunks of a PNG file; raise :class:`HeaderError` if its end is missing. The decoder verifies checksums."""
+    """Yield the chunks of a PNG file; raise :class:`HeaderError` if its end is missing. The decoder checks checksums."""
     place = len(PNG_SIGNATURE)
     while place + 8 <= len(data):
         length, kind = struct.unpack_from(">I4s", data, place)

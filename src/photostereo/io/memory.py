@@ -62,7 +62,7 @@ def give_back_memory() -> None:
 
 
 def share_one_heap() -> None:
-    """Let all threads share a heap; GNU's C library gives each its own, which costs a solve 0.1 GB that it does not use."""
+    """Let all threads share a heap; GNU's C library gives each its own, and a solve then holds 0.1 GB more."""
     _ask_allocator("mallopt", -8, 1)  # M_ARENA_MAX
 
 

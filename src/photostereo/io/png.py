@@ -85,7 +85,7 @@ def write_png(path: Path, picture: NDArray[Any]) -> None:
 
 
 def write_photographs(images: NDArray[Any], paths: Sequence[Path], exposure: float) -> None:
-    """Write ``round(65535 · exposure · intensity)`` of each photograph as 16-bit RGB PNG; gray as three equal channels."""
+    """Write ``round(65535 · exposure · intensity)`` of each photograph as 16-bit RGB PNG, gray in three channels."""
 
     def write(number: int) -> None:
         values = np.rint(np.asarray(images[number], dtype=np.float64) * (65535 * exposure))

@@ -129,7 +129,7 @@ def read_text(path: Path, what: str, *, remedy: str = "") -> str:
 
 
 def read_json(path: Path, what: str, *, remedy: str) -> Any:
-    """The value in a JSON file; the parser's own limits (thousands of brackets or digits) are reported like any error."""
+    """The value in a JSON file; the parser's own limits (thousands of brackets or digits) are errors, too."""
     complaint = _about(path, what, remedy, "is not valid JSON", "invalid-json")
     text = read_text(path, what, remedy=remedy)
     try:
@@ -150,7 +150,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
 
 
 def read_npy(path: Path, what: str, *, remedy: str, mapped: bool = False) -> NDArray[Any]:
-    """The array in an ``.npy`` file, never a Python object. If ``mapped``, values stay in the file until they are used."""
+    """The array in an ``.npy`` file, never a Python object. If ``mapped``, values stay in the file until used."""
     complaint = _about(path, what, remedy, "cannot be read as a NumPy array")
     with opened(path, what, remedy=remedy) as file, explained(complaint):
         size, label = os.fstat(file.fileno()).st_size, f"The {what} {path}"

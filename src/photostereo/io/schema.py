@@ -37,7 +37,7 @@ class ArraySpec:
     #: The range of the values.
     low: float = -math.inf
     high: float = math.inf
-    finite: bool = True  #: Whether NaN and infinity are rejected; otherwise NaN is not checked against the range.
+    finite: bool = True  #: Whether NaN and infinity are rejected; otherwise NaN passes any range.
     #: Whether at least one value must not be zero: an empty mask is useless.
     nonzero: bool = False
 

@@ -148,7 +148,7 @@ def _lock_file(path: Path) -> Path:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[int | None]:
-    """Lock a stage or a result and yield the open lock file, None without locks; BlockingIOError if it is locked already."""
+    """Lock a stage or a result and yield the open lock file (None without locks); BlockingIOError if another has it."""
     handle = None
     try:
         if fcntl is not None:
