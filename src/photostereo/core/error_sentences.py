@@ -31,7 +31,7 @@ ERRORS: Mapping[str, str] = {
     "cannot-write": "Cannot write to {file}: {reason}. Check the path, the permissions and the free disk space.",
     "damaged-image": "The image {file} cannot be read, because it is truncated, damaged or of an unknown kind: "
     "{problem}. Copy or export it again; if that is not possible, leave it out together with its light.",
-    "image-shape": "{file} has {found}; expected one picture, gray (Y) or RGB. Export it alone.",
+    "image-shape": "{file} has {found}; expected one picture, gray (Y) or RGB. Export a single picture.",
     "unreadable-folder": "The folder {file} cannot be read: {strerror}. Check its name and permissions.",
     "image-type": "{file} contains numbers of type {type}, whose scale is not known. Export it as 8- or 16-bit "
     "unsigned integers or 32-bit float.",
@@ -90,7 +90,7 @@ ERRORS: Mapping[str, str] = {
     "(d, H, W, 3), unsigned integers or floating point.",
     "archive-text": "{name} in {file} is text; expected numbers. Save it again with numpy.savez.",
     "no-strengths": "{path} looks like the DiLiGenT layout but has no {strengths}. Add it (one line R G B per "
-    "light); if all lights are equally strong, rename {directions} to lights.txt to have the folder read as a "
+    "light); if all lights are equally strong, rename {directions} to lights.txt, so that the folder is read as a "
     "plain one.",
     "bad-sidecar": '{file} does not describe a capture: expected {{"name": ..., "notes": [...]}}. Restore it, or '
     "remove it.",
@@ -143,7 +143,7 @@ ERRORS: Mapping[str, str] = {
     "threshold-out-of-range": "mu, the threshold of the sparse codes, must be zero or a positive number, not {mu}.",
     "bound-below-threshold": "q, the bound on the sparse codes, must be positive and at least mu, because the "
     "closed form of the code update holds only then; got q = {q} with mu = {mu}. Leave q out, or raise it.",
-    "atoms-not-a-count": "The number of atoms is a positive whole number; got {atoms}.",
+    "atoms-not-a-count": "The number of atoms must be a positive whole number; got {atoms}.",
     "more-atoms-than-patches": "There are more atoms than patches: {atoms} atoms, but only {patches} patches "
     "touch the mask. Choose fewer atoms, a smaller patch or a smaller stride.",
     "too-few-cosines": "A patch of one pixel has only {w_z} separable cosines, fewer than the {count} atoms "
@@ -152,18 +152,18 @@ ERRORS: Mapping[str, str] = {
     "{length} values per row.",
     "too-few-patches-to-draw": 'The initial dictionary "random-patches" draws {count} different patches, but only '
     '{there} are not zero. Choose fewer atoms or the dictionary "dct".',
-    "dictionary-of-another-shape": "A dictionary for these patches has one atom of {length} values per row; this "
+    "dictionary-of-another-shape": "A dictionary for these patches must have one atom of {length} values per row; this "
     "array has shape {shape}.{hint}",
     "dictionary-of-another-size": "The dictionary given has {given} atoms, but {atoms} were requested. Leave the "
     "number of atoms out.",
     "dictionary-not-finite": "The dictionary given has values that are not finite numbers.",
-    "atoms-not-unit": "The atoms of a dictionary have unit norm, but atom {worst} of the one given has norm "
+    "atoms-not-unit": "The atoms of a dictionary must have unit norm, but atom {worst} of the one given has norm "
     "{norm:.4g}. Divide each row by its norm.",
     "wrong-type": "The dictionary {file} holds values of type {dtype}. {advice}",
-    "bad-patch-size": "A patch size is three positive whole numbers (w_x, w_y, w_z); got {size}.",
-    "bad-patch-depth": "A patch spans w_z = 3 components of the normals, or w_z = 1 to treat them separately; got "
+    "bad-patch-size": "A patch size must be three positive whole numbers (w_x, w_y, w_z); got {size}.",
+    "bad-patch-depth": "A patch must span w_z = 3 components of the normals, or w_z = 1 to treat them separately; got "
     "w_z = {depth}.",
-    "bad-stride": "The patch stride is a positive whole number, or two of them (s_x, s_y); got {stride}.",
+    "bad-stride": "The patch stride must be a positive whole number, or two of them (s_x, s_y); got {stride}.",
     "patch-larger-than-picture": "The patch is larger than the picture: w_{axis} = {width} pixels, but the "
     "picture has {length} along {axis}. Choose a smaller patch size.",
     "stride-larger-than-patch": "The stride is larger than the patch: {step} against w_{axis} = {width}, which "
@@ -183,7 +183,7 @@ ERRORS: Mapping[str, str] = {
     "choose one of {able}.",
     "nothing-to-resume": "A method without a prior has no iteration to save or resume. Leave out `resume` and "
     "`checkpoint`, or use a method with a prior, such as pdlnv.",
-    "not-a-direction": "A light direction is three numbers, not all zero: x right, y up, z toward the camera.",
+    "not-a-direction": "A light direction must be three numbers, not all zero: x right, y up, z toward the camera.",
     "damaged-result": "The results in {file} are damaged ({problem}). Solve again.",
     "checkpoint-exists": "{file} exists and is not the saved state of a solve, so it is not overwritten. Choose "
     "another name for the checkpoint.",
@@ -234,11 +234,11 @@ ERRORS: Mapping[str, str] = {
     "normal-map-type": "{file} holds {dtype} values; save the normal map as 8- or 16-bit PNG.",
     "sample-too-small": "The largest rectangle inside the mask is {width} × {height} pixels; a material needs at "
     "least {least} × {least}. Use a mask without holes.",
-    "material-size": "A material has {least} to {most} texels along a side, not {size}.",
+    "material-size": "A material must have {least} to {most} texels along a side, not {size}.",
     # Reports
     "port-unavailable": "Port {port} on {host} cannot be used ({problem}). Choose another, or 0 for any free port.",
-    "nothing-in-common": "The results have no pixel in common. Compare results of one capture.",
-    "sizes-differ": "{what} measures {found} pixels, the others {expected}. Compare results of one capture.",
+    "nothing-in-common": "The results have no pixel in common. Compare results of the same capture.",
+    "sizes-differ": "{what} measures {found} pixels, the others {expected}. Compare results of the same capture.",
     "counts-differ": "{results} results but {depths} depth maps were given. Give one for each, or None.",
     "nothing-to-compare": "There is nothing to compare: give at least one result.",
     "link-leaves-folder": 'The report links files beside it, but "{label}" points to "{target}". Give a path '

@@ -34,8 +34,8 @@ class Parameter:
     minimum: float | None = None
     above: float | None = None
     maximum: float | None = None
-    #: a model's parameter that means something only without a prior (``"alone"``: if the prior has one of the
-    #: same name, which then applies) or only with one (``"prior"``)
+    #: when a model's parameter applies: only without a prior (``"alone"``: the prior may have one of the same name, which
+    #: then replaces it), or only with one (``"prior"``)
     when: Literal["always", "alone", "prior"] = "always"
 
     def convert(self, value: Any, method: str) -> Any:

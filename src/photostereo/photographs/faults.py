@@ -66,7 +66,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with one photograph."""
+    """A fault of one photograph."""
 
     file: str  #: name of the photograph
     reason: str  #: a key of :data:`WORDS`
