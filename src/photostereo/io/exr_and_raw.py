@@ -19,7 +19,7 @@ from photostereo.io.headers import Declared, require_plausible
 from photostereo.io.memory import require_memory
 from photostereo.io.safe import DEFLATE_RATIO, explained
 
-#: Most decoded bytes per byte of an EXR file: the ratio of zlib, and one channel that becomes four.
+#: Maximum number of decoded bytes per byte of an EXR file: the ratio of zlib, and one channel that becomes four.
 _EXR_RATIO = 4 * DEFLATE_RATIO
 
 EXR_SUFFIXES = frozenset({".exr"})

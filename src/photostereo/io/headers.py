@@ -26,7 +26,7 @@ TIFF_SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 
 #: Entries of a TIFF directory beyond this are ignored; cameras write fewer than 200.
 MOST_ENTRIES = 4096
-#: Most bytes that are copied of a value. Color profiles, the largest values that are used, have up to a megabyte.
+#: Maximum number of bytes copied of a value. Color profiles, the largest values that are used, have up to a megabyte.
 LARGEST = 1 << 20
 #: Bytes per value of each TIFF type.
 TYPE_SIZES = {
@@ -210,7 +210,7 @@ _PNM_HEADER = re.compile(rb"P([1-6])(?:\s|#[^\n]*\n)+(\d{1,9})(?:\s|#[^\n]*\n)+(
 
 @dataclass(frozen=True)
 class Declared:
-    """Width and height in pixels, decoded bytes per pixel, and the most decoded bytes per stored byte."""
+    """Width and height in pixels, decoded bytes per pixel, and the maximum of decoded bytes per stored byte."""
 
     width: int
     height: int

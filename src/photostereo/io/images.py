@@ -42,7 +42,7 @@ IMAGE_SUFFIXES = PLAIN_SUFFIXES | EXR_SUFFIXES | HEIC_SUFFIXES | RAW_SUFFIXES
 
 _ORIENTATION = 0x0112
 _DEFLATED = (8, 32946, 50013)  # TIFF's numbers for zlib
-#: Most decoded bytes per stored byte with LZW, PackBits, zlib, LZMA and Zstandard, roughly.
+#: Maximum number of decoded bytes per stored byte with LZW, PackBits, zlib, LZMA and Zstandard, roughly.
 _TIFF_RATIO = 20_000
 #: A compressed strip that could expand to more bytes than this is expanded once to find out how many there are.
 _STRIP_BYTES = 1 << 28

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import unicodedata
 
-#: Most bytes of a name that we generate; 255 is the limit of most file systems, and suffixes are added to the name.
+#: Maximum bytes of a name that we generate; 255 is the limit of most file systems, and suffixes are added to the name.
 NAME_BYTES = 120
 
 #: Device names, which Windows does not allow for files.

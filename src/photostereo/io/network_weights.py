@@ -22,7 +22,7 @@ from photostereo.io.schema import ArraySpec, check_arrays
 
 #: The name of the archive in a package that includes one.
 SHIPPED = "weights.npz"
-#: Most bytes of an archive; the largest one that is shipped has 3.5 MB.
+#: Maximum size of an archive in bytes; the largest one that is shipped has 3.5 MB.
 MOST_BYTES = 64 << 20
 REMEDY = "Use a file that `photostereo train` wrote, or the built-in weights."
 

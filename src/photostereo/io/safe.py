@@ -26,11 +26,11 @@ from photostereo.core.errors import CaptureError, ParameterError, PhotostereoErr
 from photostereo.io.memory import require_memory
 from photostereo.io.spool import SpooledStack, open_spool
 
-#: Most bytes of a text or JSON file: light tables, lists of names, descriptions, summaries.
+#: Maximum size of a text or JSON file in bytes: light tables, lists of names, descriptions, summaries.
 TEXT_LIMIT = 64 << 20
-#: Most bytes that Deflate can make of one; a file that declares more is damaged or hostile.
+#: Maximum expansion of a byte by Deflate; a file that declares more is damaged or hostile.
 DEFLATE_RATIO = 1032
-#: Most arrays in one archive.
+#: Maximum number of arrays in one archive.
 MEMBER_LIMIT = 10_000
 #: A stack that takes more bytes than this as 32-bit numbers is kept on disk. Half or twice as much changes no result.
 SPOOLED = 256 << 20

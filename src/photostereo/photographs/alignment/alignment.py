@@ -36,7 +36,7 @@ UNLIKE = 0.4
 #: If they agree less by this, it only has to fit worse than four fifths of all photographs. Still ones have 0.5 at most;
 #: dark ones, whose edges are noise, fit well.
 FOREIGN = 0.6
-#: Most photographs that a note names.
+#: Maximum number of photographs that a note names.
 NAMED = 4
 
 

@@ -52,7 +52,7 @@ def first_guess(pictures: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def _detail(picture: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Fine detail of a picture relative to the contrast around it, which does not depend on the light."""
+    """Fine detail of a picture relative to the contrast around it; a change of light does not affect it."""
     fine = picture - cv2.GaussianBlur(picture, (0, 0), DETAIL)
     around = np.sqrt(cv2.GaussianBlur(fine * fine, (0, 0), CONTRAST))
     return np.asarray(fine / (around + FLAT * np.sqrt(np.mean(picture * picture)) + 1e-12), dtype=np.float32)

@@ -28,7 +28,7 @@ SIDE = 24
 #: Basis pictures of a tile: three for a matte plane under distant light, and one for what departs from it. With two a
 #: change of light is mistaken for movement; with five or more a shifted photograph explains itself.
 BASIS = 4
-#: Most tiles that are used: enough to average over shadows and highlights, few enough to be quick at any size.
+#: Maximum number of tiles: enough to average over shadows and highlights, few enough to be quick at any size.
 MOST = 300
 #: Photographs are predicted from those outside their fold, so that none explains itself.
 FOLDS = 4
