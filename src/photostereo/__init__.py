@@ -1,6 +1,6 @@
 """photostereo: robust photometric stereo.
 
-From photographs of one object under known lights to its normals, albedo, depth and mesh::
+Estimate normals, albedo, depth and a mesh from photographs of one object under known lights::
 
     import photostereo as ps
 
@@ -9,7 +9,7 @@ From photographs of one object under known lights to its normals, albedo, depth 
     error = ps.angular_error(result.normals, capture.truth, capture.mask)
     ps.save(result, "cat", capture)
 
-The public names are imported when they are first used, so that ``photostereo --help`` answers at once.
+Public names are imported on first use, so that ``photostereo --help`` responds at once.
 """
 
 import lazy_loader as _lazy

@@ -1,6 +1,6 @@
-"""The contract that every method keeps, for this package's methods and for those of others.
+"""The contract that every method must meet, in this package and in others.
 
-In the tests of a package that brings a model::
+In the tests of a package that provides a model::
 
     import pytest
     from photostereo.testing import CHECKS
@@ -9,7 +9,7 @@ In the tests of a package that brings a model::
     def test_contract(check):
         check("mine")                    # also check("mine+dictionary"), check("mine", "torch-cpu")
 
-A model that does not claim to be exact says so in its entry (``exact=False``); there are no other exceptions.
+A model that does not claim to be exact declares that in its entry (``exact=False``); there are no other exceptions.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from photostereo.solver.solve import solve
 
 #: Enough iterations to exercise every step; convergence is tested elsewhere.
 FEW = 4
-#: Degrees from the truth on the matte scene, of any method with its own defaults: most are exact to 1e-3. Robust PCA gives
-#: up single pixels (0.6°), the smoothness prior bends the outline (0.1°).
+#: Limits of the error on the matte scene in degrees, for any method with its defaults: most are exact to 1e-3. Robust PCA
+#: gives up single pixels (0.6°), the smoothness prior bends the outline (0.1°).
 MATTE_MEAN, MATTE_WORST = 0.02, 1.0
-#: The same for near lights, under which the photographs are not of low rank; taken as distant they cost 5° to 15°.
+#: The same for near lights, under which the photographs are not of low rank; treating them as distant costs 5° to 15°.
 NEAR_MEAN = 0.2
 #: A cost may rise by this share through rounding in single precision.
 ROUNDING = 1e-6
@@ -80,7 +80,7 @@ def check_exact_on_a_matte_scene(name: str, device: str = "cpu") -> None:
 
 
 def check_near_lights(name: str, device: str = "cpu") -> None:
-    """Lights that differ from pixel to pixel are used as such; taken as distant ones they mislead by several degrees."""
+    """Lights that differ from pixel to pixel are used as such; treating them as distant would cost several degrees."""
     near = near_scene()
     assert near.truth is not None
     error = _angles(_run(near, name, device).normals, near.truth, near.mask)
@@ -88,9 +88,9 @@ def check_near_lights(name: str, device: str = "cpu") -> None:
 
 
 def check_cost_never_rises(name: str, device: str = "cpu") -> None:
-    """Every iteration with a prior lowers the whole cost, which is that of the data and the prior; alone there are none."""
+    """No iteration with a prior raises the total cost of data and prior; without a prior there are no iterations."""
     history = _run_shiny(name, device).history
-    assert bool(history) == find_method(name).has_prior and len(history) <= FEW  # it may stand still before
+    assert bool(history) == find_method(name).has_prior and len(history) <= FEW  # it may stop earlier
     for before, after in pairwise(history):
         assert after.cost <= before.cost + ROUNDING * abs(before.cost), (before.cost, after.cost)
     assert all(np.isfinite(list(record.figures.values())).all() for record in history)
@@ -109,7 +109,7 @@ def check_quarter_turn(name: str, device: str = "cpu") -> None:
     first = _run_shiny(name, device).normals
     back = np.ascontiguousarray(np.rot90(_run(turned, name, device).normals, -1)) @ turn
     difference = _angles(first, back, shiny.mask).mean()
-    allowed = 0.05  # networks that see neighbors learned to turn with the picture: about 0.02
+    allowed = 0.05  # networks that use neighbors learned to turn with the picture: about 0.02
     if method.has_prior:
         allowed += _angles(first, _run_shiny(method.model.name, device).normals, shiny.mask).mean()
     assert difference < allowed, (difference, allowed)
@@ -123,7 +123,7 @@ def check_order_of_the_lights(name: str, device: str = "cpu") -> None:
 
 
 def check_factor_on_the_photographs(name: str, device: str = "cpu") -> None:
-    """A factor on the photographs is a factor on the albedo, and nothing else."""
+    """Scaling the photographs scales the albedo and changes nothing else."""
     shiny, factor = shiny_scene(), 37.0
     first = _run_shiny(name, device)
     second = _run(shiny.with_images(shiny.images * np.float32(factor)), name, device)
@@ -133,7 +133,7 @@ def check_factor_on_the_photographs(name: str, device: str = "cpu") -> None:
 
 
 def check_outside_of_the_mask(name: str, device: str = "cpu") -> None:
-    """What lies outside the mask changes nothing, not a bit."""
+    """Pixels outside the mask do not change a single bit of the result."""
     shiny = shiny_scene()
     images = shiny.images.copy()
     images[:, ~shiny.mask] = np.random.default_rng(2).uniform(0, 9, size=images[:, ~shiny.mask].shape)
@@ -166,7 +166,7 @@ def check_unit_inside_zero_outside(name: str, device: str = "cpu") -> None:
 
 
 def check_black_pixels(name: str, device: str = "cpu") -> None:
-    """Pixels that are black in every photograph are no trouble."""
+    """Pixels that are black in every photograph give finite results."""
     shiny = shiny_scene()
     images = shiny.images.copy()
     rows, cols = np.nonzero(shiny.mask)
@@ -177,7 +177,7 @@ def check_black_pixels(name: str, device: str = "cpu") -> None:
 
 
 def check_describes_itself(name: str, device: str = "cpu") -> None:
-    """Title, use, citation and a line on every parameter, whose default is a value of its own."""
+    """The method has a title, assumptions, a citation and a line on every parameter; each default is a valid value."""
     method = find_method(name)
     assert method.title
     assert method.assumes
@@ -189,7 +189,7 @@ def check_describes_itself(name: str, device: str = "cpu") -> None:
 
 Check = Callable[..., None]
 
-#: All of them; each takes the name of a method and a device.
+#: All checks; each takes the name of a method and a device.
 CHECKS: tuple[Check, ...] = (
     check_exact_on_a_matte_scene,
     check_near_lights,
@@ -213,7 +213,7 @@ def _run(capture: Capture, name: str, device: str) -> Reconstruction:
 
 @cache
 def _run_shiny(name: str, device: str) -> Reconstruction:
-    """The result to which several checks compare another."""
+    """The result with which several checks compare another."""
     return _run(shiny_scene(), name, device)
 
 
@@ -228,6 +228,6 @@ def _equal(first: Reconstruction, second: Reconstruction) -> None:
 
 def _nearly_equal(first: Reconstruction, second: Reconstruction) -> None:
     error = _angles(first.normals, second.normals, first.mask)
-    # Sums run in another order; a threshold may fall the other way for single codes.
+    # Sums are computed in another order; single codes may fall on the other side of a threshold.
     assert np.percentile(error, 99) < 0.02
     assert error.mean() < 0.01

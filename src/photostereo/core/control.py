@@ -1,7 +1,7 @@
 """Progress and cancellation of long work.
 
-Everything that may take longer than a moment takes a :class:`Control`. It announces stages and steps, and every such
-call is a place where the work can be canceled::
+Every potentially slow function takes a :class:`Control` and reports its stages and steps to it. Each report is a point
+at which the work can be canceled::
 
     def integrate(..., control: Control = SILENT) -> Surface:
         control.stage("surface", total=len(levels))
@@ -40,7 +40,7 @@ class Cancelled(BaseException):
 
 @dataclass(frozen=True)
 class Iteration:
-    """What is recorded of one outer iteration."""
+    """Record of one outer iteration."""
 
     number: int  #: 1, 2, ...
     cost: float  #: the whole objective after the iteration
@@ -48,7 +48,7 @@ class Iteration:
     change: float  #: ‖n − n_previous‖ / ‖n_previous‖
     seconds: float  #: wall-clock time of the iteration
     error: float | None = None  #: mean angular error in degrees if the truth is known, else None
-    #: those of the prior by name: the terms of its cost, and others
+    #: figures of the prior by name: the terms of its cost, and others
     figures: Mapping[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, float | int | None]:
@@ -58,13 +58,13 @@ class Iteration:
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Iteration:
-        """From what :meth:`as_dict` gives; a name that is not a field is a figure of the prior."""
+        """Inverse of :meth:`as_dict`; names that are not fields are figures of the prior."""
         own = {f.name for f in fields(cls)} - {"figures"}
         figures = {name: value for name, value in facts.items() if name not in own}
         return cls(**{name: value for name, value in facts.items() if name in own}, figures=figures)
 
     def select(self, problem: int) -> Iteration:
-        """One of several problems that descended together: their figures are arrays."""
+        """Return the record of one of several problems solved together, whose figures are arrays."""
 
         facts = self.as_dict().items()
         own = {name: float(v[problem]) if hasattr(v, "__len__") else v for name, v in facts}  # type: ignore[index]
@@ -104,13 +104,13 @@ class Control:
     _since: float
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """A subclass with an ``__init__`` of its own need not call this one's."""
+        """Set the state here, so that a subclass with its own ``__init__`` need not call this one's."""
         self = super().__new__(cls)
         self.seconds, self._cancelled = {}, threading.Event()
         self._current, self._since = None, time.perf_counter()
         return self
 
-    # Called by whoever waits for the work.
+    # Called by the code that waits for the work.
 
     def cancel(self) -> None:
         """Stop the work at its next step; may be called from any thread."""
@@ -124,7 +124,7 @@ class Control:
     # Called by the work itself.
 
     def unreported(self) -> Control:
-        """A control for a part of the present stage: canceled with this one, but its progress is not displayed."""
+        """A control for a part of the current stage: canceled with this one, but its progress is not displayed."""
         part = Control()
         part._cancelled = self._cancelled
         part.check = self.check  # type: ignore[method-assign]  # a subclass may have its own
@@ -136,16 +136,16 @@ class Control:
             raise Cancelled
 
     def awaited(self, job: Future[T]) -> T:
-        """The result of work in another thread; a cancellation does not wait for it."""
+        """Return the result of work in another thread; cancellation does not wait for it."""
         while not wait([job], timeout=LONGEST_WAIT).done:
             self.check()
         self.check()
         return job.result()
 
     def aside(self, work: Callable[[], T]) -> T:
-        """The result of a long call that cannot be canceled: made in a thread of its own, which is left behind if need be.
+        """Return the result of a long call that cannot be canceled; its separate thread is abandoned on cancellation.
 
-        Not for compiled loops that use several threads: one caller at a time may start them.
+        Not for compiled loops that use several threads: only one caller at a time may start them.
         """
         pool = ThreadPoolExecutor(1)
         job = pool.submit(work)
@@ -154,10 +154,10 @@ class Control:
 
     @contextmanager
     def meanwhile(self, work: Callable[[Control], T]) -> Iterator[Future[T]]:
-        """Do ``work`` in a thread of its own while the block goes on, which takes its result by :meth:`awaited`.
+        """Run ``work`` in a separate thread during the block, which gets its result with :meth:`awaited`.
 
-        Its progress is not displayed. If the block fails or is canceled, the work stops at its next step; nothing of it is
-        left behind.
+        Its progress is not displayed. If the block fails or is canceled, the work stops at its next step and leaves
+        nothing behind.
         """
         part, pool = _Beside(self), ThreadPoolExecutor(1)
         try:
@@ -190,7 +190,7 @@ class Control:
         self._count_time()
         self._current = None
 
-    # What a display overrides.
+    # Overridden by displays.
 
     def on_stage(self, name: str, total: int | None) -> None:
         """A stage has begun."""
@@ -209,7 +209,7 @@ class Control:
 
 
 class _Beside(Control):
-    """Of work beside that of another control: canceled with it, or alone."""
+    """Control of work that runs beside that of another control: canceled with it, or alone."""
 
     def __init__(self, other: Control) -> None:
         self._other = other
@@ -236,17 +236,17 @@ SILENT = _Silent()
 
 
 class Pace:
-    """How long a stage still takes, from the later half of the steps that are done."""
+    """Estimate the remaining time of a stage, from the later half of the steps done so far."""
 
     def __init__(self) -> None:
         self._steps: list[tuple[float, int]] = []
 
     def restart(self) -> None:
-        """Forget everything: another stage, or compilation in between."""
+        """Forget all steps, because a new stage began or something was compiled."""
         self._steps.clear()
 
     def note(self, done: int) -> None:
-        """This number of steps is done now."""
+        """Record that this number of steps is done."""
         self._steps.append((time.monotonic(), done))
 
     def seconds_left(self, total: int | None) -> float | None:
@@ -254,7 +254,7 @@ class Pace:
         if not total or len(self._steps) < 3 or self._steps[-1][1] >= total:
             return None
         now, last = self._steps[-1]
-        # The earlier half may have compiled; a few steps only would jump from one part of a step to the next.
+        # The earlier half may include compilation; with only a few steps, the estimate would jump between their parts.
         half = bisect_left(self._steps, last / 2, key=itemgetter(1))
         began, first = self._steps[min(half, len(self._steps) - 2)]
         return (now - began) / max(last - first, 1) * (total - last)

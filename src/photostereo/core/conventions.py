@@ -35,13 +35,13 @@ def gray_from_rgb(rgb: FloatArray) -> FloatArray:
 def linear_from_srgb(encoded: FloatArray) -> FloatArray:
     """Undo the sRGB transfer curve (IEC 61966-2-1) on values in [0, 1]."""
     low = encoded / 12.92
-    with np.errstate(over="ignore"):  # what is infinite is reported by whoever reads the photograph
+    with np.errstate(over="ignore"):  # infinite values are reported when the photograph is read
         high = ((np.maximum(encoded, 0.0) + 0.055) / 1.055) ** 2.4
     return np.where(encoded <= 0.04045, low, high).astype(encoded.dtype, copy=False)
 
 
 def row_bands(height: int, width: int, pixels: int = 1 << 20) -> Iterator[slice]:
-    """Runs of rows of about this number of pixels: what is made of a large picture then needs no second one beside it.
+    """Bands of rows of about this many pixels, to process a large picture without a second one in memory.
 
     >>> [(rows.start, rows.stop) for rows in row_bands(5, 100, pixels=200)]
     [(0, 2), (2, 4), (4, 5)]
@@ -52,13 +52,13 @@ def row_bands(height: int, width: int, pixels: int = 1 << 20) -> Iterator[slice]
 
 
 def srgb_curve(value: FloatArray) -> FloatArray:
-    """The sRGB transfer curve, which goes on below zero and above one."""
+    """The sRGB transfer curve, extended below zero and above one."""
     root = np.maximum(value, 0.0031308) ** (1 / 2.4)
     return np.where(value <= 0.0031308, 12.92 * value, 1.055 * root - 0.055).astype(value.dtype, copy=False)
 
 
 def srgb_from_linear(linear: FloatArray) -> FloatArray:
-    """Apply the sRGB transfer curve to linear values, clipped to [0, 1]; for pictures that people look at."""
+    """Apply the sRGB transfer curve to linear values, clipped to [0, 1], for viewing."""
     return srgb_curve(np.clip(linear, 0.0, 1.0))
 
 

@@ -1,7 +1,7 @@
-"""Objects that show themselves in a notebook.
+"""Objects that a notebook can display.
 
-How they look is the business of :mod:`photostereo.report.notebook`, which stands above them; like a plugin it is
-found by its name, when somebody looks.
+They are rendered by :mod:`photostereo.report.notebook`. It belongs to a higher layer, so it is imported by name, like a
+plugin, when an object is displayed.
 """
 
 from __future__ import annotations

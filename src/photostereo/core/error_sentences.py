@@ -1,6 +1,6 @@
-"""What errors say, by code: a text is formatted with the file and the values of the error. To add one, add a line.
+"""Texts of errors, by code, formatted with the file and the values of the error. To add one, add a line.
 
-A text that is composed at the place of the error, or that names command-line options, is given there instead.
+A text that is composed where the error is raised, or that names command-line options, is given there instead.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ERRORS: Mapping[str, str] = {
     "unknown-parameter": 'Method {method} has no parameter "{name}".{hint} Its parameters: {listing}.',
     # Files
     "output-exists": "{file} already exists.",
-    "output-is-a-folder": "{file} is a folder, but a file is to be written there. Choose another name.",
+    "output-is-a-folder": "{file} is a folder, but the output is a file. Choose another name.",
     "broken-link": "{file} is a broken link. Remove it or choose another folder for the results.",
     "output-contains-input": "{file} contains {needed}, which this run needs. Choose another folder for the "
     "results.",
@@ -31,7 +31,7 @@ ERRORS: Mapping[str, str] = {
     "cannot-write": "Cannot write to {file}: {reason}. Check the path, the permissions and the free disk space.",
     "damaged-image": "The image {file} cannot be read, because it is truncated, damaged or of an unknown kind: "
     "{problem}. Copy or export it again; if that is not possible, leave it out together with its light.",
-    "image-shape": "{file} has {found}; expected one picture, gray (Y) or RGB. Export it alone.",
+    "image-shape": "{file} has {found}; expected one picture, gray (Y) or RGB. Export a single picture.",
     "unreadable-folder": "The folder {file} cannot be read: {strerror}. Check its name and permissions.",
     "image-type": "{file} contains numbers of type {type}, whose scale is not known. Export it as 8- or 16-bit "
     "unsigned integers or 32-bit float.",
@@ -42,8 +42,8 @@ ERRORS: Mapping[str, str] = {
     "wrong-shipped-weights": "The installed network weights are not those of this version. Install photostereo "
     "again.",
     "cannot-encode": "A picture of shape {shape} cannot be encoded as {format}.",
-    "file-too-large": "The {what} {file} has {size} bytes, far more than the {limit} that it can need. {advice}",
-    "invalid-name": "The {what} {name!r} has no valid name ({error}). Correct the name.",
+    "file-too-large": "The {what} {file} has {size} bytes, more than the limit of {limit}. {advice}",
+    "invalid-name": "The {what} {name!r} has an invalid name ({error}). Correct the name.",
     "unreadable-file": "The {what} {file} cannot be read: {reason}. {advice}",
     "not-a-file": "The {what} {file} is not a file. {advice}",
     "invalid-toml": "{file} is not valid TOML: {error}. Correct that line.",
@@ -66,7 +66,7 @@ ERRORS: Mapping[str, str] = {
     "lights-need-mask": "The positions of the lights are in widths of the object; a mask is needed to convert "
     "them to pixels.",
     "lights-shape": "The {words} have the shape {shape}; expected one row x y z per photograph, (d, 3).",
-    "thin-mask": "The mask is too thin: hardly anything of the object is left in a picture of {side} × {side} "
+    "thin-mask": "The mask is too thin: almost nothing of the object is left in a picture of {side} × {side} "
     "pixels. Give a mask that covers the object.",
     "circle-outside": "The circle ({words}) is not in the photographs, which are {width} × {height} (width × "
     "height). Give column, row and radius in pixels.",
@@ -76,11 +76,11 @@ ERRORS: Mapping[str, str] = {
     # Captures
     "empty-mask": "The mask of {name} is empty: no pixel belongs to the object. A mask is white on the object and "
     "black elsewhere.",
-    "black-photographs": "All {photographs} photographs of {name} are black inside the mask, so nothing can be "
-    "seen of the object. Check the exposure, the files and the mask.",
+    "black-photographs": "All {photographs} photographs of {name} are black inside the mask, so the object is "
+    "not visible. Check the exposure, the files and the mask.",
     "photograph-count": "{requested} photographs were requested, but {name} has {available} and at least 3 are "
     "needed. Choose a number from 3 to {available}.",
-    "negative-intensities": "{name} has negative intensities, for which there is no Poisson noise. Subtract a "
+    "negative-intensities": "{name} has negative intensities, for which Poisson noise is not defined. Subtract a "
     "smaller black level, or use Gaussian noise.",
     "bad-noise": "The {words} must be a number from {low:g} to {high:g}, not {value!r}.",
     "lights-not-estimated": "{file} {has}, and the lights cannot be estimated from the photographs either: {why}.",
@@ -90,13 +90,13 @@ ERRORS: Mapping[str, str] = {
     "(d, H, W, 3), unsigned integers or floating point.",
     "archive-text": "{name} in {file} is text; expected numbers. Save it again with numpy.savez.",
     "no-strengths": "{path} looks like the DiLiGenT layout but has no {strengths}. Add it (one line R G B per "
-    "light); if all lights are equally strong, rename {directions} to lights.txt to have the folder read as a "
+    "light); if all lights are equally strong, rename {directions} to lights.txt, so that the folder is read as a "
     "plain one.",
     "bad-sidecar": '{file} does not describe a capture: expected {{"name": ..., "notes": [...]}}. Restore it, or '
     "remove it.",
     "several-masks": "{file} has several masks: {names}. Keep one, named mask.png.",
     "ball-series-count": "{file} has {found} photographs of the ball, but there are {expected} of the object. "
-    "Each light needs one of both, with the same number in their names or in the same order.",
+    "Each light needs one of each, with the same number in their names or in the same order.",
     "no-light-file": "{path} has no {known}, so its {choice} lights cannot be used. Choose the other light file.",
     "several-light-files": "{file} has several .lp files: {names}. Give the path of the one to use.",
     "light-file-header": "The first line of {file} must be the number of photographs; the others: filename x y z. "
@@ -143,27 +143,27 @@ ERRORS: Mapping[str, str] = {
     "threshold-out-of-range": "mu, the threshold of the sparse codes, must be zero or a positive number, not {mu}.",
     "bound-below-threshold": "q, the bound on the sparse codes, must be positive and at least mu, because the "
     "closed form of the code update holds only then; got q = {q} with mu = {mu}. Leave q out, or raise it.",
-    "atoms-not-a-count": "The number of atoms is a positive whole number; got {atoms}.",
+    "atoms-not-a-count": "The number of atoms must be a positive whole number; got {atoms}.",
     "more-atoms-than-patches": "There are more atoms than patches: {atoms} atoms, but only {patches} patches "
     "touch the mask. Choose fewer atoms, a smaller patch or a smaller stride.",
-    "too-few-cosines": "A patch of one pixel has only {w_z} separable cosines, fewer than the {count} atoms asked "
-    "for. Choose fewer atoms or a larger patch.",
+    "too-few-cosines": "A patch of one pixel has only {w_z} separable cosines, fewer than the {count} atoms "
+    "requested. Choose fewer atoms or a larger patch.",
     "no-patches-to-draw": 'The initial dictionary "random-patches" needs the patches to draw from, one of '
     "{length} values per row.",
     "too-few-patches-to-draw": 'The initial dictionary "random-patches" draws {count} different patches, but only '
     '{there} are not zero. Choose fewer atoms or the dictionary "dct".',
-    "dictionary-of-another-shape": "A dictionary for these patches has one atom of {length} values per row; this "
+    "dictionary-of-another-shape": "A dictionary for these patches must have one atom of {length} values per row; this "
     "array has shape {shape}.{hint}",
-    "dictionary-of-another-size": "The dictionary given has {given} atoms, but {atoms} were asked for. Leave the "
+    "dictionary-of-another-size": "The dictionary given has {given} atoms, but {atoms} were requested. Leave the "
     "number of atoms out.",
     "dictionary-not-finite": "The dictionary given has values that are not finite numbers.",
-    "atoms-not-unit": "The atoms of a dictionary have unit norm, but atom {worst} of the one given has norm "
+    "atoms-not-unit": "The atoms of a dictionary must have unit norm, but atom {worst} of the one given has norm "
     "{norm:.4g}. Divide each row by its norm.",
     "wrong-type": "The dictionary {file} holds values of type {dtype}. {advice}",
-    "bad-patch-size": "A patch size is three positive whole numbers (w_x, w_y, w_z); got {size}.",
-    "bad-patch-depth": "A patch spans w_z = 3 components of the normals, or w_z = 1 to treat them separately; got "
+    "bad-patch-size": "A patch size must be three positive whole numbers (w_x, w_y, w_z); got {size}.",
+    "bad-patch-depth": "A patch must span w_z = 3 components of the normals, or w_z = 1 to treat them separately; got "
     "w_z = {depth}.",
-    "bad-stride": "The patch stride is a positive whole number, or two of them (s_x, s_y); got {stride}.",
+    "bad-stride": "The patch stride must be a positive whole number, or two of them (s_x, s_y); got {stride}.",
     "patch-larger-than-picture": "The patch is larger than the picture: w_{axis} = {width} pixels, but the "
     "picture has {length} along {axis}. Choose a smaller patch size.",
     "stride-larger-than-patch": "The stride is larger than the patch: {step} against w_{axis} = {width}, which "
@@ -178,12 +178,12 @@ ERRORS: Mapping[str, str] = {
     "gpu-memory": "The GPU's memory is too small for this capture. Crop it to its mask, use fewer photographs or "
     "a larger stride, solve fewer settings at once, or leave the device out to compute on the CPU.",
     "result-not-finite": "With these parameters the result is not a finite number. Choose less extreme values, or "
-    "leave them to their defaults.",
+    "use the defaults.",
     "method-not-on-device": "Method {method} does not run on {device}, only on the CPU. Leave the device out, or "
     "choose one of {able}.",
     "nothing-to-resume": "A method without a prior has no iteration to save or resume. Leave out `resume` and "
     "`checkpoint`, or use a method with a prior, such as pdlnv.",
-    "not-a-direction": "A light direction is three numbers, not all zero: x right, y up, z towards the camera.",
+    "not-a-direction": "A light direction must be three numbers, not all zero: x right, y up, z toward the camera.",
     "damaged-result": "The results in {file} are damaged ({problem}). Solve again.",
     "checkpoint-exists": "{file} exists and is not the saved state of a solve, so it is not overwritten. Choose "
     "another name for the checkpoint.",
@@ -211,21 +211,21 @@ ERRORS: Mapping[str, str] = {
     "mask-shape": "The mask has {mask} pixels, but the normal map has {normals}.",
     "no-normals": "Every normal inside the mask is zero or not finite: there is nothing to integrate.",
     "normals-face-away": "{away} of {known} normals face away from the camera (z ≤ 0). Normals must point out of "
-    "the surface, z towards the camera. Change the sign of normals from tools with another convention.",
+    "the surface, z toward the camera. Change the sign of normals from tools with another convention.",
     "weights-shape": "The weights have {weights} pixels, but the mask has {mask}.",
     "bad-weights": "Weights must be finite, not negative, and positive somewhere inside the mask.",
     # Scenes
-    "bad-reflectance-parameter": 'The reflectance\'s parameter "{name}" is {value!r}, but it has to be {wanted}.',
-    "too-few-lights": "{count} lights were asked for; a scene needs at least 1, photometric stereo at least 3.",
-    "light-behind-object": "A light {angle:g} degrees from the camera's axis was asked for. Lights have to stand "
-    "in front of the object: choose an angle from the axis from 0 to below 90 degrees (an elevation above 0).",
-    "shape-without-colors": 'This shape has no colors of its own, so the texture "painted" does not fit it.',
-    "no-attached-shadows": "Only a Lambertian reflectance has a meaning for surfaces that face away from the "
+    "bad-reflectance-parameter": 'The reflectance parameter "{name}" is {value!r}, but it must be {wanted}.',
+    "too-few-lights": "{count} lights were requested; a scene needs at least 1, photometric stereo at least 3.",
+    "light-behind-object": "A light {angle:g} degrees from the camera axis was requested. Lights must be in front "
+    "of the object: choose an angle from the axis of at least 0 and below 90 degrees (an elevation above 0).",
+    "shape-without-colors": 'This shape has no colors, so it cannot have the texture "painted".',
+    "no-attached-shadows": "Only a Lambertian reflectance is defined for surfaces that face away from the "
     'light; keep attached shadows for the others, or choose reflectance="lambertian".',
-    "bad-scene-lights": "The lights of a scene have to be directions x y z, one row each, in front of the object "
+    "bad-scene-lights": "The lights of a scene must be directions x y z, one row each, in front of the object "
     "(z above 0).",
-    "bad-radius": "The sphere's radius is {radius:g}, but it has to be above 0.",
-    "bad-scene-size": "The size of a scene is {size!r}, but it has to be one whole number or two (height, width), "
+    "bad-radius": "The sphere's radius is {radius:g}, but it must be above 0.",
+    "bad-scene-size": "The size of a scene is {size!r}, but it must be one whole number or two (height, width), "
     "each at least 2.",
     # Results
     "no-format": "No format was given. Choose from {formats}.",
@@ -234,11 +234,11 @@ ERRORS: Mapping[str, str] = {
     "normal-map-type": "{file} holds {dtype} values; save the normal map as 8- or 16-bit PNG.",
     "sample-too-small": "The largest rectangle inside the mask is {width} × {height} pixels; a material needs at "
     "least {least} × {least}. Use a mask without holes.",
-    "material-size": "A material has {least} to {most} texels along a side, not {size}.",
+    "material-size": "A material must have {least} to {most} texels along a side, not {size}.",
     # Reports
     "port-unavailable": "Port {port} on {host} cannot be used ({problem}). Choose another, or 0 for any free port.",
-    "nothing-in-common": "The results have no pixel in common. Compare results of one capture.",
-    "sizes-differ": "{what} measures {found} pixels, the others {expected}. Compare results of one capture.",
+    "nothing-in-common": "The results have no pixel in common. Compare results of the same capture.",
+    "sizes-differ": "{what} measures {found} pixels, the others {expected}. Compare results of the same capture.",
     "counts-differ": "{results} results but {depths} depth maps were given. Give one for each, or None.",
     "nothing-to-compare": "There is nothing to compare: give at least one result.",
     "link-leaves-folder": 'The report links files beside it, but "{label}" points to "{target}". Give a path '

@@ -10,7 +10,7 @@ An error carries facts, and a shell turns them into words for its users::
 - further keywords (``found=2``) are the values in the message, in :attr:`PhotostereoError.values`.
 - ``remedy`` names an entry of :mod:`photostereo.core.remedies`: what to do, as a keyword argument in Python, as an
   option in the terminal, as a button in the app. Library messages never name a command-line option themselves.
-  A remedy that is the same for everybody ("Check the exposure.") is simply the last sentence of the message.
+  A remedy that is the same in every shell ("Check the exposure.") is simply the last sentence of the message.
 
 The command line prints the message of a :class:`PhotostereoError` and exits with code 2; anything else is a bug.
 """
@@ -77,12 +77,12 @@ class PhotostereoError(Exception):
         return facts
 
     def about(self, file: str | os.PathLike[str], note: str = "") -> PhotostereoError:
-        """The same error with the file that it concerns, if none was known, and a note at the end of its message."""
+        """Return the same error with its file, if none was known, and a note at the end of its message."""
         make, (message,) = self.__reduce__()
         same: PhotostereoError = make(f"{message} {note}".strip(), file=self.file or file)
         return same.with_traceback(self.__traceback__)
 
-    def __reduce__(self) -> Any:  # across processes with everything it carries
+    def __reduce__(self) -> Any:  # keep all fields when it is sent to another process
         facts = {"code": self.code, "file": self.file, "remedy": self.remedy, **self.values}
         return partial(type(self), **facts), (self.message,)
 
@@ -158,7 +158,7 @@ def require_known(name: str, known: Iterable[str], what: str, code: str = "") ->
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON can hold it."""
+    """Convert a value to types that JSON supports."""
     if isinstance(value, (str, bool, int, float)) or value is None:
         return value
     if isinstance(value, (list, tuple)):

@@ -1,8 +1,8 @@
-"""What was noticed about a capture or a result: facts, and a sentence or two about them.
+"""Findings about a capture or a result: the facts, and a sentence or two about them.
 
 As with errors (:mod:`photostereo.core.errors`), the ``code`` identifies a finding for programs and tests, ``values`` are
 the numbers and names in its text (:mod:`photostereo.core.sentences`), and ``remedy`` names an entry of
-:mod:`photostereo.core.remedies`, which each shell puts into its own words.
+:mod:`photostereo.core.remedies`, which is worded for each shell.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Severity = Literal["problem", "notice", "good"]
 
 
 class Finding(str):
-    """A sentence, in the words of Python, that knows what it says.
+    """A sentence, worded for Python, together with the facts behind it.
 
     >>> found = Finding("normals-away", share=0.02)
     >>> found[:33]
@@ -32,9 +32,9 @@ class Finding(str):
     code: str  #: identifies it; never changes, the text may
     severity: Severity  #: how much it matters
     remedy: str | None  #: a key of :mod:`photostereo.core.remedies`
-    effect: float  #: by how many degrees it turns a typical normal, as far as that is known
+    effect: float  #: degrees by which it turns a typical normal, as far as known
     is_mistake: bool  #: whether something is wrong with the light file, the mask or the tone curve
-    values: dict[str, Any]  #: what the text names
+    values: dict[str, Any]  #: numbers and names in the text
 
     def __new__(
         cls,
@@ -56,7 +56,7 @@ class Finding(str):
         return _words(self.code, self.remedy, shell, self.values)
 
     def changed(self, **values: Any) -> Finding:
-        """The same with other values."""
+        """Return the same finding with other values."""
         make, (code,) = self.__reduce__()
         changed: Finding = make(code, **values)
         return changed
@@ -66,7 +66,7 @@ class Finding(str):
         values = {name: plain(value) for name, value in self.values.items()}
         return {"code": self.code, "severity": self.severity, "text": self.rendered(shell), "values": values}
 
-    def __reduce__(self) -> Any:  # across processes with everything it carries
+    def __reduce__(self) -> Any:  # keep all fields when it is sent to another process
         own = {name: getattr(self, name) for name in ("severity", "remedy", "effect", "is_mistake")}
         return partial(Finding, **own, **self.values), (self.code,)
 
@@ -82,7 +82,7 @@ def _words(code: str, remedy: str | None, shell: str, values: dict[str, Any]) ->
 
 
 def as_finding(note: str) -> Finding:
-    """A finding as it is, or a plain sentence, which a layout of another package may give, as one."""
+    """Return a finding unchanged; wrap a plain sentence, as layouts of other packages may give, in a finding."""
     return note if isinstance(note, Finding) else Finding("note", note=note)
 
 
@@ -92,14 +92,14 @@ def by_code(findings: Iterable[str]) -> dict[str, Finding]:
 
 
 def listed(names: Iterable[Any], most: int = 4) -> str:
-    """The first names of many."""
+    """List the first names, and count the others."""
     every = [str(name) for name in names]
     more = f" and {len(every) - most} more" if len(every) > most else ""
     return ", ".join(every[:most]) + more
 
 
 def percent(share: float) -> str:
-    """A share in words that fit its size."""
+    """Format a share as a percentage, rounded to suit its size."""
     if 0 < share < 0.001:
         return "under 0.1 %"
     return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"

@@ -1,4 +1,4 @@
-"""Parameters of methods: their types, defaults and ranges, and how a user's words become values.
+"""Parameters of methods: their types, defaults and ranges, and the conversion of user input.
 
 A model or a prior declares its parameters as the fields of a frozen dataclass::
 
@@ -6,7 +6,7 @@ A model or a prior declares its parameters as the fields of a frozen dataclass::
     class PiecewiseParameters:
         p: int = integer(2, "number of linear pieces", minimum=1, maximum=32)
 
-The command line, ``photostereo methods``, the checks and the documentation are made from that declaration.
+The command line, ``photostereo methods``, the checks and the documentation are generated from that declaration.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Parameter:
     minimum: float | None = None
     above: float | None = None
     maximum: float | None = None
-    #: a model's parameter that means something only without a prior (``"alone"``: if the prior has one of the
-    #: same name, which then applies) or only with one (``"prior"``)
+    #: when a model's parameter applies: only without a prior (``"alone"``: the prior may have one of the same name, which
+    #: then replaces it), or only with one (``"prior"``)
     when: Literal["always", "alone", "prior"] = "always"
 
     def convert(self, value: Any, method: str) -> Any:
-        """The checked value."""
+        """Convert and check a value."""
         try:
             result = self.kind(value)
             if isinstance(result, (int, float)) and not self._is_in_range(result):
@@ -106,7 +106,7 @@ def _flag(value: Any) -> bool:
 
 
 def custom(default: Any, doc: str, expects: str, kind: Callable[[Any], Any], **more: Any) -> Any:
-    """A field with a conversion of its own; ``more`` is its range, and when it applies."""
+    """A field with a custom conversion; ``more`` holds its range, and when it applies."""
     parameter = Parameter("", kind, default, doc, expects, **more)
     return field(default=default, metadata={_KEY: parameter})
 
@@ -166,7 +166,7 @@ def parameters_of(declared: type) -> tuple[Parameter, ...]:
 
 
 def resolve(known: Iterable[Parameter], given: Mapping[str, Any], method: str) -> dict[str, Any]:
-    """All parameters of a method with their values: what was given, checked, and defaults for the rest."""
+    """Return all parameters of a method with their values: the given ones, checked, and defaults for the rest."""
     by_name = {parameter.name: parameter for parameter in known}
     for name in given:
         if name not in by_name:

@@ -1,4 +1,4 @@
-"""What other packages add: models, priors, readers and commands, announced by entry points.
+"""Plugins: models, priors, readers and commands that other packages register as entry points.
 
 In the other package's ``pyproject.toml``::
 
@@ -22,7 +22,7 @@ Kind = TypeVar("Kind")
 
 
 class Named(Protocol):
-    """A description of something that has a name."""
+    """An entry with a name."""
 
     @property
     def name(self) -> str: ...
@@ -34,9 +34,9 @@ Entry = TypeVar("Entry", bound=Named)
 def announced(
     group: str, kind: type[Kind], check: Callable[[Kind], object] | None = None
 ) -> tuple[Kind, ...]:
-    """Everything that installed packages announce in a group; what cannot be used is named in a warning.
+    """Return everything that installed packages register in a group; warn about entries that cannot be used.
 
-    ``check`` is called with each of them and raises if it cannot be used.
+    ``check`` is called with each entry and raises if it cannot be used.
 
     >>> announced("photostereo.nobody-announces-here", int)
     ()
@@ -48,7 +48,7 @@ def announced(
             wrong = _wrong_kind(value, kind)
             if check is not None and not wrong:
                 check(value)
-        except (Exception, SystemExit) as problem:  # a broken plugin must not take the others along
+        except (Exception, SystemExit) as problem:  # a broken plugin must not disable the others
             wrong = f"{type(problem).__name__}: {problem}"
         if wrong:
             finding = Finding("bad-plugin", name=point.value, group=group, problem=wrong)
@@ -59,14 +59,14 @@ def announced(
 
 
 def registered(kind: type[Entry], group: str, modules: Iterable[str]) -> dict[str, Entry]:
-    """The entries in our own modules by name, then those of other packages, which never take a name of ours."""
+    """Return the entries of our own modules by name, then those of other packages, which cannot replace ours."""
     parts = (part for module in modules for part in vars(import_module(module)).values())
     own = {part.name: part for part in parts if isinstance(part, kind)}
     return own | {entry.name: entry for entry in announced(group, kind) if entry.name not in own}
 
 
 def _wrong_kind(value: object, expected: type) -> str:
-    """What is wrong with a description; empty if it is of this kind and its fields hold what their annotations say."""
+    """Describe what is wrong with an entry; empty if it has the expected type and its fields match their annotations."""
     if not isinstance(value, expected):
         return f"it is {type(value).__name__}, not {expected.__name__}"
     if not is_dataclass(value):

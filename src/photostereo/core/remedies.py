@@ -1,4 +1,4 @@
-"""What to do about an error or a finding, in the words of each shell.
+"""Remedies for errors and findings, worded for each shell.
 
 A remedy that names an option has an entry here; texts are formatted with the values of the error. The options are
 written as in Python, between backticks; the terminal has its own spelling for them: ```mask="full"``` is
@@ -43,7 +43,7 @@ IN_APP: Mapping[str, str] = {
 
 
 def remedy_text(key: str, shell: str, values: Mapping[str, Any]) -> str:
-    """The words of a remedy for a shell: ``"python"``, ``"terminal"`` or ``"app"``.
+    """The text of a remedy for a shell: ``"python"``, ``"terminal"`` or ``"app"``.
 
     >>> remedy_text("replace-output", "terminal", {})
     'Choose another name, or use --force to replace it.'

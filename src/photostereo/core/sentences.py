@@ -1,4 +1,4 @@
-"""What findings say, by code. A text is formatted with the finding's values; ``{share:percent}`` is a share in words.
+"""Texts of findings, by code, formatted with the finding's values; ``{share:percent}`` is a share as a percentage.
 
 Notes on how a capture was read begin in lower case, to follow a bullet. To add a finding, add a line.
 """
@@ -25,10 +25,10 @@ SENTENCES: Mapping[str, str] = {
     "exposure-not-recorded": "the exposure changes between the photographs, but {missing} of them do not record it, "
     "so it is not compensated",
     "orientation-differs": "the EXIF orientation differs between the photographs: some were taken with the camera "
-    "turned. All are used as they are stored",
+    "turned. All are used as stored",
     "orientation-undone": "the photographs are {turned}, as viewers show them (EXIF orientation {orientation}); masks "
-    "and light directions belong to what viewers show",
-    "brackets-merged": "the {photographs} photographs are several exposures of {lights} lights: merged, one for each "
+    "and light directions refer to this view",
+    "brackets-merged": "the {photographs} photographs are several exposures of {lights} lights: merged into one per "
     "light",
     "bit-depths-differ": "the photographs differ in bit depth ({one}, {another}): each is divided by its own full scale",
     "few-bits": "the photographs have {bits} bits, not the usual {expected}: dark values are coarse. Use the "
@@ -67,7 +67,7 @@ SENTENCES: Mapping[str, str] = {
     "light-axes-given": "the light file is read with the axes {axes}",
     "light-directions-reversed": "the light directions are reversed",
     "light-lengths-unused": "the vectors in {file} have lengths from {least:.3g} to {most:.3g}; only their directions "
-    "are used. Give strengths in columns of their own if the lengths mean strength",
+    "are used. Give strengths in separate columns if the lengths mean strength",
     "lights-of-others": "{file} names other photographs: its lights are used in their order",
     "lights-behind": "{count} of {lights} lights in {file} come from behind the object (z is not positive): "
     "directions point from the object to the light, z toward the camera",
@@ -105,8 +105,8 @@ SENTENCES: Mapping[str, str] = {
     "focal-length-unknown": "light directions are accurate to about {degrees:.0f}°: the ball is away from the middle "
     "of the frame, and the focal length is not known. Give it, or put the ball closer to the middle",
     # Mistakes
-    "mask-inverted": "The mask seems to be inverted: it contains {border:.0%} of the frame's border, and what it "
-    "leaves out is {times} brighter.",
+    "mask-inverted": "The mask seems to be inverted: it contains {border:.0%} of the frame's border, and the rest "
+    "of the frame is {times} brighter.",
     "light-order": "The lights seem to be in a different order from the photographs: {why}.",
     "light-axes": "The light file seems to use {kind}: {why}{agree}.",
     "lights-reversed": "The light directions seem to point from the light to the object: {why}.",
@@ -178,7 +178,7 @@ SENTENCES: Mapping[str, str] = {
     "photographs, not {photographs}",
     "chosen-by-size": "chosen for {millions:.1f} million pixels × {photographs} photographs: the most accurate method "
     "({best}) would take {minutes:.0f} core-minutes",
-    "near-lights-solved": "Near lights: normals and depth in turn, {rounds} rounds; the last moved the normals by "
+    "near-lights-solved": "Near lights: normals and depth in turn, {rounds} rounds; the last changed the normals by "
     "{degrees:.2f}°. The object lies {height:.0f} pixels above the origin of the positions.",
     "exposure-corrected": "Exposure varied by {span:.0%}: corrected in {count} of {photographs} photographs. Was the "
     "camera on automatic?",

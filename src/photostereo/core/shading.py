@@ -13,18 +13,18 @@ Float64 = NDArray[np.float64]
 def relight(
     normals: ArrayLike, albedo: ArrayLike, mask: NDArray[np.bool_], light: ArrayLike, *, linear: bool = False
 ) -> Float64:
-    """The picture (H, W, 3) of a result under a light, in [0, 1].
+    """Render a result under a light: a picture (H, W, 3) with values in [0, 1].
 
     Albedo over its 99th percentile times max(0, n · l), sRGB-encoded unless ``linear``; black outside the mask.
 
     Parameters
     ----------
     normals, albedo, mask : arrays
-        Of the result.
+        Maps of the result.
     light : (3,) array
         The direction to the light, a unit vector.
     linear : bool
-        Intensities, as a camera measures them.
+        Return linear intensities, as a camera measures them.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def relight(
 
 
 def relative_albedo(albedo: ArrayLike, mask: NDArray[np.bool_]) -> Float64:
-    """An albedo in three channels over its 99th percentile."""
+    """Albedo in three channels, divided by its 99th percentile."""
     values = np.nan_to_num(np.maximum(np.asarray(albedo, dtype=np.float64), 0.0), posinf=0.0)
     values = values if values.ndim == 3 else np.repeat(values[..., None], 3, axis=2)
     white = float(np.percentile(values[mask], 99.0)) if mask.any() else 1.0

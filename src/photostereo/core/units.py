@@ -1,4 +1,4 @@
-"""How wide a pixel is in the world: parsed from ``0.1mm``, kept in millimeters, written as files want it."""
+"""Physical width of a pixel: parsed from text such as ``0.1mm``, kept in millimeters, converted for each file format."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PixelSize:
         Millimeters per pixel; 1 if the size is not known.
     known : bool
         Whether it was given. If not, lengths stay in pixels, files carry no resolution, and glTF, which requires
-        meters, takes a pixel for a millimeter.
+        meters, treats a pixel as a millimeter.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class PixelSize:
     known: bool = False
 
     def __post_init__(self) -> None:
-        # Beyond these, resolutions and coordinates leave the number formats of picture and mesh files.
+        # Beyond these, resolutions and coordinates exceed the number formats of picture and mesh files.
         if not SMALLEST <= self.millimeters <= LARGEST:
             raise ParameterError(
                 f"The pixel size is {self.millimeters:g} mm; it must be between {SMALLEST:g} and {LARGEST:g} mm.",
@@ -78,12 +78,12 @@ class PixelSize:
 
     @property
     def unit(self) -> str:
-        """What lengths in files are in: ``"mm"`` or ``"pixel"``."""
+        """Unit of lengths in files: ``"mm"`` or ``"pixel"``."""
         return "mm" if self.known else "pixel"
 
     @property
     def meters(self) -> float:
-        """Meters per pixel, for glTF; a pixel of unknown size is taken for a millimeter."""
+        """Meters per pixel, for glTF; a pixel of unknown size counts as a millimeter."""
         return self.millimeters / 1000.0
 
     @property

@@ -1,1 +1,1 @@
-"""Reading and writing files: written whole or not at all; files from outside are checked before they are decoded."""
+"""Read and write files: output appears complete or not at all; untrusted files are checked before they are decoded."""

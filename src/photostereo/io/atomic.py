@@ -1,7 +1,7 @@
 """Results appear complete or not at all: write beside the target, then move into place.
 
 A run that fails or is interrupted (Ctrl-C, SIGTERM) leaves neither half a result nor a temporary folder behind, and an
-older result stays untouched until the new one is complete. The next run removes what a killed one left.
+older result stays untouched until the new one is complete. The next run removes the leftovers of a killed one.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def replacing_directory(
 ) -> Iterator[Path]:
     """A temporary folder beside ``out`` that becomes ``out`` when the block ends without an exception.
 
-    With ``force`` it replaces an existing folder of results, as a whole, at the very end. ``out`` may not contain
-    what the run needs, ``keep``. Of the files in ``out`` the block makes those in ``renew`` again and copies all
-    others, which may be somebody else's. What is in the way is an :class:`OutputError` before the block runs.
+    With ``force`` it replaces an existing folder of results, as a whole, at the very end. ``out`` must not contain
+    any path in ``keep``, which the run needs. The block rewrites the files of ``out`` in ``renew`` and copies all others,
+    which may be the user's. If something is in the way, an :class:`OutputError` is raised before the block runs.
     """
     target, kept = _followed(_reachable(out)), tuple(keep)
     clear_leftovers(target)
@@ -47,14 +47,13 @@ def replacing_directory(
 
 
 def require_free(out: Place, *, force: bool = False) -> None:
-    """Raise what :func:`replacing_directory` would raise, before long work."""
+    """Raise the errors of :func:`replacing_directory` early, before long work."""
     _check_target(_followed(_reachable(out)), force, (), None)
 
 
 @contextmanager
 def replacing_file(out: Place, *, force: bool = False) -> Iterator[Path]:
-    """A hidden file beside ``out``, with the same suffix, that becomes ``out`` when the block ends well.
-
+    """A hidden file beside ``out``, with the same suffix, that becomes ``out`` when the block succeeds.
     If the block removes it, ``out`` stays as it is.
     """
     target = _reachable(out)
@@ -72,7 +71,7 @@ def replacing_file(out: Place, *, force: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def writing(path: Place) -> Iterator[IO[bytes]]:
-    """An open file that becomes ``path``, new or in place of an older one, when the block ends well."""
+    """An open file that becomes ``path``, new or in place of an older one, when the block succeeds."""
     with replacing_file(path, force=True) as partial, _explained(Path(path)), partial.open("wb") as file:
         yield file
 
@@ -84,7 +83,7 @@ def write_bytes(path: Place, data: bytes) -> None:
 
 
 def write_text(path: Place, text: str) -> None:
-    """Write text in UTF-8; what UTF-8 cannot hold (bytes of an undecodable file name) becomes an escape."""
+    """Write text in UTF-8; lone surrogates (bytes of an undecodable file name) become escapes."""
     write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
@@ -115,7 +114,7 @@ def _staged(target: Path, *, folder: bool) -> Iterator[Path]:
 
 
 def _reachable(out: Place) -> Path:
-    """The absolute path, which the system accepts: not too long, no NUL, every parent a folder."""
+    """Return the absolute path; raise if the system rejects it (too long, with a NUL, a parent is not a folder)."""
     target = Path(os.path.abspath(os.path.expanduser(out)))
     try:
         os.lstat(target)
@@ -127,7 +126,7 @@ def _reachable(out: Place) -> Path:
 
 
 def _followed(target: Path) -> Path:
-    """The folder that a link leads to, so that the link stays."""
+    """Return the folder that a link points to, so that the link itself is kept."""
     if not target.is_symlink():
         return target
     if not target.exists():
@@ -150,7 +149,7 @@ def _check_target(target: Path, force: bool, keep: Collection[Place], renew: Col
             return
         if not force:
             raise _exists(target)
-        # Replacing means deleting what is there: never a folder in which people work.
+        # Replacing deletes the old content: never replace a folder in which people work.
         if in_use or (target / ".git").exists():
             raise OutputError(code="output-in-use", file=target)
         ours, foreign = is_ours(target), foreign_files(target)
@@ -189,14 +188,14 @@ def _parents(target: Path) -> Iterator[None]:
         yield
     except BaseException:
         for parent in made:
-            with suppress(OSError):  # no longer empty: someone else uses it now
+            with suppress(OSError):  # no longer empty: in use by another program
                 parent.rmdir()
         raise
 
 
 @contextmanager
 def _explained(target: Path, *, inside: Path | None = None) -> Iterator[None]:
-    """Explain errors of the system by the target; of somebody else's block, ``inside`` a stage, only a full disk."""
+    """Report system errors as errors of the target; ``inside`` a stage, in a caller's block, only those of the disk."""
     try:
         yield
     except OutputError as error:

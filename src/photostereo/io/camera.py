@@ -1,4 +1,4 @@
-"""What a camera wrote beside the pixels: exposure, sensitivity, and whether the values carry the sRGB curve.
+"""Camera metadata of a photograph: exposure, sensitivity, and whether the values carry the sRGB curve.
 
 Only a few EXIF entries and color tags are used. Damaged ones count as absent: the pixels do not depend on them.
 """
@@ -28,13 +28,13 @@ from photostereo.io.headers import (
 )
 from photostereo.io.safe import opened
 
-#: Exposures that differ by less than this are the same: cameras round what they write, and their next step, a third of a
-#: stop, is 26 %.
+#: Exposures that differ by less than this count as equal: cameras round the values that they write, and their next step,
+#: a third of a stop, is 26 %.
 SAME = 0.02
 
 _EXIF_POINTER, _ICC = 0x8769, 0x8773
-#: What is read; of several entries for one thing the first counts. The second and third sensitivity (recommended index,
-#: ISO speed) are for those that do not fit into the first, which then is 65535, or stand alone.
+#: Tags that are read; if several give the same field, the first one counts. The second and third sensitivity (recommended
+#: index, ISO speed) are for values that do not fit into the first, which is then 65535, or occur alone.
 _TAGS = {
     0x0112: "orientation", 0x829A: "seconds", 0x9201: "seconds", 0x829D: "aperture", 0x9202: "aperture",
     0x8827: "iso", 0x8832: "iso", 0x8833: "iso", 0x920A: "focal", 0xA405: "focal_35mm", 0xA403: "white_balance",
@@ -49,25 +49,25 @@ _FILM = 43.27
 
 @dataclass(frozen=True)
 class Shot:
-    """How one photograph was taken; None if the file does not say."""
+    """Settings with which a photograph was taken; None if the file does not record them."""
 
     seconds: float | None = None  #: exposure time
     iso: float | None = None  #: sensitivity
     aperture: float | None = None  #: f-number
     focal: float | None = None  #: focal length in millimeters
     white_balance: float | None = None  #: 0 automatic, 1 set by hand
-    focal_35mm: float | None = None  #: focal length in millimeters that sees as much on 35 mm film
+    focal_35mm: float | None = None  #: equivalent focal length for 35 mm film, in millimeters
     #: pixels on the sensor per unit (2 inch, 3 centimeter, 4 millimeter)
     plane_resolution: float | None = None
     plane_unit: float | None = None
-    #: of the photograph when the camera wrote it, in pixels
+    #: size of the photograph when the camera wrote it, in pixels
     width: float | None = None
     height: float | None = None
     #: how viewers turn the photograph (1 to 8, see :func:`orientation_notes`); 1 not at all
     orientation: float | None = None
-    srgb: bool = False  #: the file says that its values carry the sRGB curve, or is a JPEG, which always do
+    srgb: bool = False  #: the file is tagged as sRGB, or is a JPEG, whose values always carry the sRGB curve
     damaged: bool = False  #: there are EXIF entries, but they cannot be read
-    #: rows and columns that the header declares; None if only decoding can tell
+    #: rows and columns that the header declares; None if they are known only after decoding
     frame: tuple[int, int] | None = None
 
 
@@ -80,7 +80,7 @@ class Heads(dict[Path, Shot]):
 
 
 def read_shot(path: Path) -> Shot:
-    """How a photograph was taken, from its header; an empty :class:`Shot` if it cannot be read."""
+    """Read the settings of a photograph from its header; an empty :class:`Shot` if it cannot be read."""
     try:
         with (
             opened(path, "image") as file,
@@ -91,14 +91,14 @@ def read_shot(path: Path) -> Shot:
             shot = replace(shot_of(content), frame=frame)
     except (CaptureError, OSError, ValueError):  # reported when it is decoded
         return Shot()
-    if path.suffix.lower() in HEIC_SUFFIXES:  # its frame and curve are known to its library only
+    if path.suffix.lower() in HEIC_SUFFIXES:  # only its library knows its frame and curve
         return Shot(srgb=True)
     # Camera RAW holds a picture for viewing beside the sensor's values, which are linear.
     return replace(shot, srgb=False) if path.suffix.lower() in RAW_SUFFIXES else shot
 
 
 def shot_of(head: Content) -> Shot:
-    """As :func:`read_shot`, from a file's bytes."""
+    """Like :func:`read_shot`, from the bytes of a file."""
     is_jpeg = head[:2] == JPEG_SIGNATURE
     exif: Content
     try:
@@ -119,7 +119,7 @@ def shot_of(head: Content) -> Shot:
 def focal_in_pixels(shots: Sequence[Shot], frame: tuple[int, int]) -> float | None:
     """The focal length in pixels of photographs with this height and width.
 
-    None if EXIF does not say, if the photographs were cropped since, or if the focal length changes.
+    None if EXIF does not record it, if the photographs were cropped later, or if the focal length changes.
     """
     found = [_focal_of(shot, frame) for shot in shots]
     certain = [focal for focal in found if focal is not None]
@@ -145,14 +145,14 @@ def _focal_of(shot: Shot, frame: tuple[int, int]) -> float | None:
 
 
 def exposure_of(shot: Shot) -> float | None:
-    """How much a photograph was exposed: time times sensitivity; None if the file does not say."""
+    """Exposure of a photograph: time times sensitivity; None if the file does not record it."""
     return shot.seconds * (shot.iso or 100.0) if shot.seconds else None
 
 
 def exposures(shots: Sequence[Shot]) -> tuple[list[float] | None, tuple[Finding, ...]]:
-    """How strongly each photograph was exposed, 1 on (geometric) average, and notes for the user.
+    """Relative exposure of each photograph, with a geometric mean of 1, and notes for the user.
 
-    None if all are alike or one does not say. Exposure time and sensitivity are compensated; other changes
+    None if all are equal or one is not recorded. Exposure time and sensitivity are compensated; other changes
     (aperture, focal length, white balance) cannot be, and are noted.
     """
     notes = []
@@ -173,7 +173,7 @@ def exposures(shots: Sequence[Shot]) -> tuple[list[float] | None, tuple[Finding,
 
 
 def changes(shots: Sequence[Shot]) -> tuple[Finding, ...]:
-    """What changed between photographs and cannot be compensated, in words."""
+    """Notes on changes between photographs that cannot be compensated."""
     notes = []
     for label in ("aperture", "focal"):
         known = [value for shot in shots if (value := getattr(shot, label)) is not None]
@@ -185,7 +185,7 @@ def changes(shots: Sequence[Shot]) -> tuple[Finding, ...]:
     return tuple(notes)
 
 
-#: What viewers do with a photograph of each EXIF orientation.
+#: How viewers display a photograph of each EXIF orientation.
 _TURNS = {
     2: "mirrored",
     3: "turned by 180°",
@@ -200,7 +200,7 @@ _TURNS = {
 def common_orientation(shots: Sequence[Shot]) -> int:
     """The EXIF orientation of all photographs (1 to 8); 1 if they differ.
 
-    A phone that looks straight down records any orientation while nothing turns.
+    A phone that points straight down may record any orientation although nothing was turned.
     """
     turns = {int(shot.orientation or 1) for shot in shots}
     turn = turns.pop() if len(turns) == 1 else 1
@@ -233,7 +233,7 @@ def _png_tags(head: Content) -> dict[bytes, bytes]:
 
 
 def _png_is_srgb(chunks: dict[bytes, bytes]) -> bool:
-    """The newest kind of tag counts, as in the standard: cICP, then iCCP, then sRGB."""
+    """Whether the file is tagged as sRGB; cICP takes precedence over iCCP, and iCCP over sRGB, as in the standard."""
     if b"cICP" in chunks:
         return chunks[b"cICP"][1:2] == b"\x0d"  # the transfer curve of IEC 61966-2-1
     if b"iCCP" in chunks:

@@ -19,13 +19,12 @@ from photostereo.io.headers import Declared, require_plausible
 from photostereo.io.memory import require_memory
 from photostereo.io.safe import DEFLATE_RATIO, explained
 
-#: Decoded bytes of four channels that a byte of an EXR file can give: zlib, and one channel that stands for four.
+#: Maximum number of decoded bytes per byte of an EXR file: the ratio of zlib, and one channel that becomes four.
 _EXR_RATIO = 4 * DEFLATE_RATIO
 
 EXR_SUFFIXES = frozenset({".exr"})
 HEIC_SUFFIXES = frozenset({".heic", ".heif"})
-#: What LibRaw is asked to develop; the suffix decides because many RAW formats look like TIFF from the
-#: inside.
+#: Formats that LibRaw develops; the suffix decides, because many RAW formats look like TIFF internally.
 _RAW_NAMES = (
     "3fr arw cr2 cr3 crw dcr dng erf iiq kdc mef mos mrw nef nrw orf pef raf raw rw2 rwl sr2 srf srw x3f"
 )
@@ -34,7 +33,7 @@ RAW_SUFFIXES = frozenset(f".{name}" for name in _RAW_NAMES.split())
 
 @contextmanager
 def _library(name: str, path: Path, kind: str, extra: str) -> Iterator[Any]:
-    """The optional library that decodes a file; whatever it raises is a damaged file."""
+    """The optional library that decodes a file; anything it raises is reported as a damaged file."""
     try:
         library = import_module(name)
     except ImportError as error:
@@ -78,7 +77,7 @@ def read_exr(path: Path) -> NDArray[np.float32]:
 
 
 def _require_plausible_exr(path: Path) -> None:
-    """The window that the header declares, against the length of the file and the memory there is."""
+    """Check the window that the header declares against the length of the file and the available memory."""
     with path.open("rb") as file:
         head, stored = file.read(1 << 16), os.fstat(file.fileno()).st_size
     found = re.search(rb"dataWindow\0box2i\0\x10\0\0\0(.{16})", head, re.DOTALL)
@@ -92,7 +91,7 @@ def read_raw(path: Path) -> NDArray[Any]:
     """A camera RAW file developed linearly: (H, W, 3) uint16.
 
     No gamma, no automatic brightness, and the same fixed white balance (all gains one) for every photograph:
-    a camera that balances each photograph anew would change the ratios that photometric stereo lives on.
+    a camera that balances each photograph anew would change the ratios that photometric stereo relies on.
     Highlights are clipped, not reconstructed, and the orientation flag is ignored, as for all other formats.
     """
     with _library("rawpy", path, "a camera RAW", "raw") as rawpy, rawpy.imread(str(path)) as raw:

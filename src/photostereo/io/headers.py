@@ -1,5 +1,5 @@
-"""The structure of image files: segments of JPEG, chunks of PNG, directories of TIFF, each walked here and nowhere else;
-and the size that a header declares, checked before anything is decoded.
+"""The structure of image files (segments of JPEG, chunks of PNG, directories of TIFF), and the size that a header
+declares, checked before anything is decoded.
 
 Nothing is decoded, and nothing larger than :data:`LARGEST` is copied, whatever a header declares: a file of a megabyte
 may claim thousands of values of a megabyte each, all in the same place.
@@ -26,7 +26,7 @@ TIFF_SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 
 #: Entries of a TIFF directory beyond this are ignored; cameras write fewer than 200.
 MOST_ENTRIES = 4096
-#: Bytes of a value that are copied. Color profiles, the largest values that are used, have up to a megabyte.
+#: Maximum number of bytes copied of a value. Color profiles, the largest values that are used, have up to a megabyte.
 LARGEST = 1 << 20
 #: Bytes per value of each TIFF type.
 TYPE_SIZES = {
@@ -48,7 +48,7 @@ class Part:
     """A segment of a JPEG file or a chunk of a PNG file."""
 
     kind: bytes  #: the marker of a segment as one byte, or the four letters of a chunk
-    #: where its content lies in the file
+    #: position of its content in the file
     start: int
     end: int
 
@@ -58,9 +58,7 @@ class Part:
 
 
 def jpeg_segments(data: Content) -> Iterator[Part]:
-    """The segments of a JPEG file up to its end, whose absence is a :class:`HeaderError`; a thumbnail inside a segment
-    is skipped with it.
-    """
+    """Yield the segments of a JPEG file, but not of thumbnails; raise :class:`HeaderError` if its end is missing."""
     place = len(JPEG_SIGNATURE)
     while True:
         found = _MARKER.search(data, place)
@@ -81,7 +79,7 @@ def jpeg_segments(data: Content) -> Iterator[Part]:
 
 
 def png_chunks(data: Content) -> Iterator[Part]:
-    """The chunks of a PNG file up to its end, whose absence is a :class:`HeaderError`; checksums are left to the decoder."""
+    """Yield the chunks of a PNG file; raise :class:`HeaderError` if its end is missing. The decoder checks checksums."""
     place = len(PNG_SIGNATURE)
     while place + 8 <= len(data):
         length, kind = struct.unpack_from(">I4s", data, place)
@@ -101,7 +99,7 @@ class Entry:
     #: its number and type
     tag: int
     kind: int
-    #: where it lies in the file, and its bytes; only what lies within the file is ever copied
+    #: its position in the file, and its size in bytes; only bytes within the file are ever copied
     start: int
     size: int
     order: str  #: ``"<"`` or ``">"``
@@ -111,7 +109,7 @@ class Entry:
         return bytes(data[self.start : self.start + min(self.size, LARGEST)])
 
     def number(self, data: Content) -> float | None:
-        """Its first number; None if it is cut off, not a number, or absurd."""
+        """Its first number; None if it is truncated, not a number, or implausible."""
         try:
             if self.kind in (5, 10):
                 above, below = struct.unpack_from(
@@ -131,7 +129,7 @@ class Tiff:
 
     order: str  #: ``"<"`` or ``">"``
     big: bool  #: 64-bit offsets
-    first: int  #: where its first directory lies
+    first: int  #: position of its first directory
 
     @classmethod
     def of(cls, data: Content) -> Tiff:
@@ -145,7 +143,7 @@ class Tiff:
         return cls(order, big, first)
 
     def entries(self, data: Content, place: int | None = None) -> dict[int, Entry]:
-        """The entries of a directory, by default of the first one; of a repeated tag the first."""
+        """The entries of a directory, by default of the first one; if a tag is repeated, its first entry."""
         start = self.first if place is None else place
         head, wide = (8, 8) if self.big else (2, 4)
         width = 4 + 2 * wide
@@ -168,9 +166,9 @@ def require_complete(data: Content) -> None:
     """Check that an image file is complete, before a decoder sees it.
 
     Some versions of OpenCV (and libjpeg by design) return a truncated photograph with the missing rows gray or black
-    and only a line on standard error. Half a photograph is worse than none: least squares would take the black part for
-    a shadow. Of a TIFF file only the directory is checked: most readers ignore a value that lies beyond the end, and
-    without the tag that says so, 32-bit floats are read as integers.
+    and only a line on standard error. Half a photograph is worse than none: least squares would mistake the black part
+    for a shadow. In a TIFF file, only the directory is checked: most readers ignore a value that lies beyond the end, and
+    without the tag for their type, 32-bit floats are read as integers.
     """
     if not len(data):
         raise HeaderError("the file is empty")
@@ -189,20 +187,20 @@ def require_complete(data: Content) -> None:
             if entry.size > 4 and entry.start + entry.size > len(data):
                 raise HeaderError("a value of its directory lies beyond its end")
             total += entry.size
-        # Values may share bytes, but not as often as a decoder, which copies each, would need gigabytes for.
+        # Values may share bytes, but not so often that a decoder, which copies each of them, needs gigabytes.
         if total > 2 * len(data) + LARGEST:
             raise HeaderError("the values of its directory overlap")
 
 
 # No format packs more than a certain number of decoded bytes into one stored byte, so most damaged or hostile headers
 # are recognized by the length of the file alone; the others are compared with the available memory.
-#: A JPEG block of 64 values takes a bit at least, that is 512 values to a byte, in up to four channels.
+#: A JPEG block of 64 values takes at least one bit, that is 512 values per byte, in up to four channels.
 _JPEG_RATIO = 2048
 #: Run lengths of Windows bitmaps: 255 values in two bytes.
 _BMP_RATIO = 128
 #: Every format may have a frame of fewer bytes than its header.
 _SLACK = 1 << 16
-#: Decoding holds the picture about three times: decoded, in RGB order, as intensities.
+#: Decoding needs about three copies of the picture: decoded, in RGB order, as intensities.
 _COPIES = 3
 
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}
@@ -212,7 +210,7 @@ _PNM_HEADER = re.compile(rb"P([1-6])(?:\s|#[^\n]*\n)+(\d{1,9})(?:\s|#[^\n]*\n)+(
 
 @dataclass(frozen=True)
 class Declared:
-    """Width and height in pixels, decoded bytes per pixel, and decoded bytes that a stored byte can give."""
+    """Width and height in pixels, decoded bytes per pixel, and the maximum of decoded bytes per stored byte."""
 
     width: int
     height: int
@@ -235,7 +233,7 @@ def require_plausible(declared: Declared, stored: int, path: Path) -> None:
 
 
 def declared_size(data: Content) -> Declared | None:
-    """What the header of a PNG, JPEG, BMP, PGM or PPM file declares; None for other formats."""
+    """The size that the header of a PNG, JPEG, BMP, PGM or PPM file declares; None for other formats."""
     if data[:8] == PNG_SIGNATURE:
         width, height = (int.from_bytes(data[start : start + 4], "big") for start in (16, 20))
         bits, kind = (data[24], data[25]) if len(data) > 25 else (8, 0)

@@ -1,7 +1,7 @@
-"""One photograph: from a file in any supported format to its stored numbers, nothing rounded.
+"""Decode a photograph in any supported format to its stored numbers, without rounding.
 
-``decode_image`` gives the numbers as they are stored (8 or 16 bits, or float) in RGB order; making them
-linear intensities on one scale is the business of :mod:`photostereo.photographs.files`.
+``decode_image`` returns the numbers as stored (8 or 16 bits, or float) in RGB order; they are converted to linear
+intensities on one scale by :mod:`photostereo.photographs.files`.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ IMAGE_SUFFIXES = PLAIN_SUFFIXES | EXR_SUFFIXES | HEIC_SUFFIXES | RAW_SUFFIXES
 
 _ORIENTATION = 0x0112
 _DEFLATED = (8, 32946, 50013)  # TIFF's numbers for zlib
-#: The best that LZW, PackBits, zlib, LZMA and Zstandard make of a byte, roughly.
+#: Maximum number of decoded bytes per stored byte with LZW, PackBits, zlib, LZMA and Zstandard, roughly.
 _TIFF_RATIO = 20_000
-#: A packed strip that can give more bytes than this is unpacked once to see how many it does give.
+#: A compressed strip that could expand to more bytes than this is expanded once to find out how many there are.
 _STRIP_BYTES = 1 << 28
 _MISSING = "Check the name in the list of photographs, or restore it."
 
 
 def is_image(path: Path) -> bool:
-    """Whether the name is that of a photograph in a supported format (hidden files are not)."""
+    """Whether the name is that of a photograph in a supported format, and not of a hidden file."""
     return path.suffix.lower() in IMAGE_SUFFIXES and not path.name.startswith(".")
 
 
@@ -87,7 +87,7 @@ def decode_image(
     for suffixes, read in ((EXR_SUFFIXES, read_exr), (RAW_SUFFIXES, read_raw), (HEIC_SUFFIXES, read_heic)):
         if path.suffix.lower() in suffixes:
             with opened(path, "image", remedy=_MISSING):
-                pass  # their libraries need a name; whether the file can be read is checked here
+                pass  # their libraries need a path; check here that the file can be read
             return read(path)
     # Reading the bytes ourselves makes file names in any script work on every platform.
     data = read_bytes(path, "image", remedy=_MISSING)
@@ -139,7 +139,7 @@ def _decode_tiff(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
         try:
             image = np.asarray(page.asarray())
         except ValueError as error:
-            # tifffile leaves some compressions (LZW, JPEG, SGILOG) to a further package; OpenCV has them built in.
+            # tifffile needs another package for some compressions (LZW, JPEG, SGILOG); OpenCV has them built in.
             if "imagecodecs" not in str(error) and "not supported" not in str(error):
                 raise
             return _decode_with_opencv(_unturned(data, page), path, alpha)
@@ -156,7 +156,7 @@ def _decode_tiff(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
 
 
 def _unturned(data: bytes, page: Any) -> bytes:
-    """The file without its orientation tag, which OpenCV obeys in TIFF and nowhere else."""
+    """Reset the orientation tag, which OpenCV applies in TIFF files but in no others."""
     tag = page.tags.get(_ORIENTATION)
     if tag is None or tag.dtype.value != 3:
         return data
@@ -166,7 +166,7 @@ def _unturned(data: bytes, page: Any) -> bytes:
 
 
 def _require_plausible_tiff(page: Any, data: bytes, path: Path) -> None:
-    """What the directory declares, and what each packed strip unpacks to, is no more than belongs to the picture."""
+    """Check that the declared size is plausible and that no compressed strip holds more than the whole picture."""
     packed = page.compression != 1
     size, width, height = int(page.size) * page.dtype.itemsize, page.imagewidth, page.imagelength
     declared = Declared(width, height, size / max(width * height, 1), _TIFF_RATIO if packed else 1)
@@ -174,14 +174,14 @@ def _require_plausible_tiff(page: Any, data: bytes, path: Path) -> None:
     if page.compression not in _DEFLATED:
         return
     for start, count in zip(page.dataoffsets, page.databytecounts, strict=True):
-        if count * DEFLATE_RATIO > _STRIP_BYTES:  # else it cannot do harm
+        if count * DEFLATE_RATIO > _STRIP_BYTES:  # smaller ones are harmless
             unpacked = zlib.decompressobj().decompress(data[start : start + count], size + _STRIP_BYTES)
             if len(unpacked) > size + (1 << 16):
                 raise _damaged("a strip contains more than the whole picture", path)
 
 
 def _checked(image: NDArray[Any], path: Path, alpha: bool) -> NDArray[Any]:
-    """Gray as (H, W), color as (H, W, 3) or with alpha (H, W, 4), of a number type that has a scale."""
+    """Gray as (H, W), color as (H, W, 3) or with alpha (H, W, 4), of a number type with a known scale."""
     if image.ndim == 3:
         channels = image.shape[2]
         image = image[..., 0] if channels <= 2 else image[..., : 4 if alpha else 3]

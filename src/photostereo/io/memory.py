@@ -1,4 +1,4 @@
-"""How much memory is free, checked before something large is made; and amounts of memory as text."""
+"""Check the free memory before large allocations, and convert amounts of memory from and to text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _limit: ContextVar[float] = ContextVar("memory_limit", default=float("inf"))
 
 
 def available_memory() -> int:
-    """Bytes that this process may still take, by the machine, its container and its own limit."""
+    """Bytes that this process can still allocate, given the machine, its container and its own limit."""
     import psutil  # type: ignore[import-untyped]
 
     found = [int(psutil.virtual_memory().available)]
@@ -33,7 +33,7 @@ def available_memory() -> int:
 
 
 def _left_in_groups(own: Path, root: Path) -> list[int]:
-    """Bytes left in each control group around this process that has a limit, of either version."""
+    """Bytes left in each control group (version 1 or 2) around this process that has a limit."""
     left = []
     lines = own.read_text().splitlines() if own.is_file() else []
     for _, kinds, place in (line.split(":", 2) for line in lines if line.count(":") > 1):
@@ -51,18 +51,18 @@ def _left_in_groups(own: Path, root: Path) -> list[int]:
 
 
 def _cached_files(path: Path) -> int:
-    """Bytes of a group that only keep copies of files and are given up when memory is needed."""
+    """Bytes of a group that only cache files and are released when memory is needed."""
     facts = dict(line.split() for line in path.read_text().splitlines()) if path.is_file() else {}
     return int(facts.get("total_inactive_file", facts.get("inactive_file", 0)))
 
 
 def give_back_memory() -> None:
-    """Return memory that was freed to the system, as far as the C library keeps it (GNU's keeps hundreds of MB)."""
+    """Return freed memory that the C library still holds to the system (GNU's holds hundreds of MB)."""
     _ask_allocator("malloc_trim", 0)
 
 
 def share_one_heap() -> None:
-    """Let all threads share a heap; GNU's C library gives each its own, and a solve then holds 0.1 GB more than it uses."""
+    """Let all threads share a heap; GNU's C library gives each its own, and a solve then holds 0.1 GB more."""
     _ask_allocator("mallopt", -8, 1)  # M_ARENA_MAX
 
 
@@ -75,7 +75,7 @@ def _ask_allocator(function: str, *values: int) -> None:
 
 @contextmanager
 def memory_limit(amount: int) -> Iterator[None]:
-    """Within the block :func:`require_memory` refuses what needs more than this many bytes."""
+    """Let :func:`require_memory` raise, within the block, if more than this many bytes are needed."""
     before = _limit.set(amount)
     try:
         yield
@@ -85,7 +85,7 @@ def memory_limit(amount: int) -> Iterator[None]:
 
 def require_memory(size: int, what: str, remedy: str) -> None:
     """Raise a :class:`CaptureError` if ``what`` needs more bytes than are free, or than :func:`memory_limit` allows."""
-    if size < 1 << 24:  # not worth asking
+    if size < 1 << 24:  # too small to matter
         return
     free, limit = available_memory(), _limit.get()
     if size > min(free, limit):
@@ -108,5 +108,5 @@ def parse_memory(text: str) -> int:
 
 
 def in_words(amount: float) -> str:
-    """An amount of memory for people."""
+    """Format an amount of memory."""
     return f"{amount / 1e9:.1f} GB" if amount >= 1e9 else f"{amount / 1e6:.0f} MB"

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import unicodedata
 
-#: Bytes of a name that we make ourselves; 255 is the limit of most file systems, and suffixes are added to it.
+#: Maximum bytes of a name that we generate; 255 is the limit of most file systems, and suffixes are added to the name.
 NAME_BYTES = 120
 
-#: Names of devices, which no file can have on Windows.
+#: Device names, which Windows does not allow for files.
 WINDOWS_DEVICES = {
     "con",
     "prn",
@@ -25,7 +25,7 @@ _HARMLESS = "\n\t\u200c\u200d"
 
 
 def printable(text: str) -> str:
-    r"""Text that is safe to print in a terminal: control and direction characters, lone surrogates as escapes."""
+    r"""Text that is safe to print in a terminal: control and direction characters and lone surrogates are escaped."""
     return "".join(_escaped(letter) for letter in text)
 
 
@@ -43,5 +43,5 @@ def folder_name(name: str) -> str:
 
 
 def shortened(name: str, limit: int = NAME_BYTES) -> str:
-    """The beginning of a name, at most ``limit`` bytes; no letter is cut in two."""
+    """The beginning of a name, at most ``limit`` bytes, without splitting a character."""
     return os.fsencode(name)[:limit].decode("utf-8", "ignore") if len(os.fsencode(name)) > limit else name

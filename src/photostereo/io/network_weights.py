@@ -1,7 +1,7 @@
-"""Numbers of a network: float16 in a NumPy archive with a digest, never a pickle.
+"""Network weights: float16 arrays in a NumPy archive with a digest, never a pickle.
 
 Every name and shape is known beforehand, and the digest covers every name, shape and byte: a wrong or damaged file is
-refused before anything is computed with it.
+rejected before it is used.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.io.safe import read_npz
 from photostereo.io.schema import ArraySpec, check_arrays
 
-#: The name of the archive in a package that brings one.
+#: The name of the archive in a package that includes one.
 SHIPPED = "weights.npz"
-#: Bytes of an archive, at most: the largest that is shipped has 3.5 MB.
+#: Maximum size of an archive in bytes; the largest one that is shipped has 3.5 MB.
 MOST_BYTES = 64 << 20
 REMEDY = "Use a file that `photostereo train` wrote, or the built-in weights."
 
-#: What is expected of an archive: a shape for every name, given the arrays found (some networks come in several widths).
+#: The expected shape of every array by name, given the arrays found (some networks come in several widths).
 Shapes = Callable[[Mapping[str, NDArray[np.float16]]], Mapping[str, tuple[int, ...]]]
 
 
@@ -53,9 +53,7 @@ def digest_of(arrays: Mapping[str, NDArray[np.float16]]) -> str:
 
 
 def read_weights(path: str | Path, shapes: Shapes) -> Weights:
-    """Weights of an archive that ``photostereo train`` wrote; whatever is wrong with it is a
-    :class:`ParameterError`.
-    """
+    """Read weights that ``photostereo train`` wrote; raise :class:`ParameterError` if the archive is not valid."""
     path = Path(path)
     try:
         content = read_npz(path, "network weights", remedy=REMEDY, limit=MOST_BYTES)
@@ -81,7 +79,7 @@ def read_weights(path: str | Path, shapes: Shapes) -> Weights:
 
 @cache
 def shipped_weights(package: str, shapes: Shapes, digest: str) -> Weights:
-    """The weights that a package brings; their digest is that of the source."""
+    """Read the weights that a package includes; their digest must be the one in the source."""
     with as_file(files(package) / SHIPPED) as path:
         weights = read_weights(path, shapes)
     if weights.digest != digest:

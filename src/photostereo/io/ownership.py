@@ -1,8 +1,8 @@
-"""Which files photostereo wrote, and so may replace.
+"""Keep track of the files that photostereo wrote and may therefore replace.
 
 Every folder of results holds a marker file, ``.photostereo.json``, that lists the files in it with their sizes and
-checksums. A folder without a marker is somebody else's, and so is a file that the marker does not list or that has
-changed since: neither is ever deleted. Times do not count, so a copied result can be replaced like the original.
+checksums. Folders without a marker, files that the marker does not list and files that have changed since are never
+deleted. Modification times are ignored, so a copied result can be replaced like the original.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SYSTEM_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 
 
 def mark_content(folder: Path, foreign: Collection[str] = ()) -> bytes:
-    """The marker of a folder: every file that is in it now, except those that are somebody else's."""
+    """The marker of a folder: every file that is in it now, except foreign ones."""
     files = {
         name: [path.stat().st_size, _checksum(path)]
         for name, path in _files_in(folder)
@@ -39,7 +39,7 @@ def is_ours(folder: Path) -> bool:
 
 
 def foreign_files(folder: Path) -> dict[str, str]:
-    """What is in a folder but not ours, and why: files, links, empty folders. Everything, if there is no marker."""
+    """Files, links and empty folders that are not ours, each with the reason; everything if there is no marker."""
     listed = _read_mark(folder) or {}
     foreign = {}
     for name, path in _files_in(folder):
@@ -55,7 +55,7 @@ def foreign_files(folder: Path) -> dict[str, str]:
 
 
 def _checksum(path: Path) -> str:
-    """CRC-32 of a file: it has to notice a retouched picture, not an attack."""
+    """CRC-32 of a file: it must detect a retouched picture, not an attack."""
     value = 0
     with path.open("rb") as file:
         while part := file.read(1 << 20):

@@ -1,4 +1,4 @@
-"""Pictures as bytes: PNG (gray, RGB, RGBA, indexed; resolution and a comment if there are any), JPEG, WebP; and as files."""
+"""Encode pictures as PNG (gray, RGB, RGBA, indexed; optional resolution and comment), JPEG or WebP; write PNG files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HEAD = len(SIGNATURE) + 25
 def encode_png(
     picture: NDArray[Any], *, size: PixelSize | None = None, comment: str = "", fast: bool = False
 ) -> bytes:
-    """A gray, RGB or RGBA picture of 8 or 16 bits.
+    """Encode a gray, RGB or RGBA picture of 8 or 16 bits as PNG.
 
     The pixel size becomes the resolution (pHYs), if it is known; ``comment`` says what the numbers mean (iTXt). ``fast``
     is several times faster, and about a tenth larger on photographs with noise.
@@ -42,7 +42,7 @@ def encode_png(
 def encode_picture(
     picture: NDArray[Any], kind: str, *, quality: int = 90, fast: bool = False, full_color: bool = False
 ) -> bytes:
-    """A gray, RGB or RGBA picture as ``png``, ``jpeg`` or ``webp``; WebP is lossless above a quality of 100."""
+    """Encode a gray, RGB or RGBA picture as ``png``, ``jpeg`` or ``webp``; WebP is lossless above a quality of 100."""
     import cv2
 
     order = {3: cv2.COLOR_RGB2BGR, 4: cv2.COLOR_RGBA2BGRA}
@@ -61,7 +61,7 @@ def encode_picture(
 
 
 def encode_indexed_png(index: NDArray[np.uint8], colors: NDArray[np.uint8]) -> bytes:
-    """A picture (H, W) of numbers into a table of at most 256 RGBA colors: one byte a pixel before compression."""
+    """Encode a picture (H, W) of indices into a table of at most 256 RGBA colors: one byte per pixel, then compressed."""
     height, width = index.shape
     rows = np.zeros((height, width + 1), dtype=np.uint8)  # each row begins with its filter: none
     rows[:, 1:] = index
@@ -80,14 +80,12 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def write_png(path: Path, picture: NDArray[Any]) -> None:
-    """An (H, W) or (H, W, 3) RGB picture of uint8 or uint16 as PNG, whatever script its name is in."""
+    """Write an (H, W) or (H, W, 3) RGB picture of uint8 or uint16 as PNG; its name may be in any script."""
     write_bytes(path, encode_png(picture, fast=True))
 
 
 def write_photographs(images: NDArray[Any], paths: Sequence[Path], exposure: float) -> None:
-    """``round(65535 · exposure · intensity)`` of each photograph as 16-bit RGB PNG; gray gets three equal
-    channels.
-    """
+    """Write ``round(65535 · exposure · intensity)`` of each photograph as 16-bit RGB PNG, gray in three channels."""
 
     def write(number: int) -> None:
         values = np.rint(np.asarray(images[number], dtype=np.float64) * (65535 * exposure))

@@ -1,8 +1,8 @@
-"""Files that come from outside: checked before they are decoded, and every failure explained.
+"""Read untrusted files: check them before decoding, and explain every failure.
 
-A file may be cut, renamed, hostile, a pipe that never ends, or declare a thousand times what it holds. Each reader
-here bounds what it takes, compares declared sizes with what is there before it allocates, loads no Python objects,
-and turns whatever the bytes lead to into one error that names the file and the remedy.
+A file may be truncated, renamed, hostile, an endless pipe, or declare a thousand times what it holds. Each reader
+here limits how much it reads, compares declared with actual sizes before it allocates, loads no Python objects,
+and turns every failure into one error that names the file and the remedy.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from photostereo.core.errors import CaptureError, ParameterError, PhotostereoErr
 from photostereo.io.memory import require_memory
 from photostereo.io.spool import SpooledStack, open_spool
 
-#: Bytes of a text or JSON file: light tables, lists of names, descriptions, summaries.
+#: Maximum size of a text or JSON file in bytes: light tables, lists of names, descriptions, summaries.
 TEXT_LIMIT = 64 << 20
-#: Deflate cannot make more of a byte; what declares more is damaged or hostile.
+#: Maximum expansion of a byte by Deflate; a file that declares more is damaged or hostile.
 DEFLATE_RATIO = 1032
-#: Arrays in one archive.
+#: Maximum number of arrays in one archive.
 MEMBER_LIMIT = 10_000
-#: A stack that takes more bytes than this as 32-bit numbers waits on disk. Half or twice as much changes no result.
+#: A stack that takes more bytes than this as 32-bit numbers is kept on disk. Half or twice as much changes no result.
 SPOOLED = 256 << 20
 
 _ENCRYPTED = 0x1
-_LETTERS = "biufU"  # kinds of values: truth, integers, floating point, text; no objects, dates or records
+_LETTERS = "biufU"  # kinds of values: Boolean, integers, floating point, text; no objects, dates or records
 
 Complaint = Callable[[str], PhotostereoError]
 
@@ -71,7 +71,7 @@ def exists(path: Path) -> bool:
 def opened(path: Path, what: str, *, remedy: str = "") -> Iterator[IO[bytes]]:
     """A regular file, open for reading."""
     try:
-        regular = stat.S_ISREG(os.stat(path).st_mode)  # asked first: opening a pipe would wait
+        regular = stat.S_ISREG(os.stat(path).st_mode)  # checked first: opening a pipe would block
         file = open(path, "rb") if regular else None  # noqa: SIM115  # closed below; only the opening is explained
     except FileNotFoundError as error:
         raise CaptureError(
@@ -95,21 +95,21 @@ def opened(path: Path, what: str, *, remedy: str = "") -> Iterator[IO[bytes]]:
 
 @contextmanager
 def explained(complain: Complaint) -> Iterator[None]:
-    """Whatever a decoder raises becomes the error that ``complain`` makes of it; our own errors pass."""
+    """Convert anything that a decoder raises with ``complain``; our own errors pass unchanged."""
     try:
         yield
     except PhotostereoError:
         raise
     except MemoryError as error:
-        raise complain("it needs more memory than there is") from error
-    except Exception as error:  # decoders raise whatever the damaged bytes lead to
+        raise complain("it needs more memory than is available") from error
+    except Exception as error:  # decoders may raise anything if bytes are damaged
         raise complain(str(error) or type(error).__name__) from error
 
 
 def _about(
     path: Path, what: str, remedy: str, words: str = "cannot be read", code: str = "unreadable-file"
 ) -> Complaint:
-    """Makes errors about a file from problems."""
+    """Return a function that turns the description of a problem into an error about a file."""
 
     def complaint(problem: str) -> CaptureError:
         problem = problem.partition("\n")[0][:300]  # further lines are advice for programmers
@@ -120,7 +120,7 @@ def _about(
 
 
 def read_text(path: Path, what: str, *, remedy: str = "") -> str:
-    """The text of a small file in UTF-8 (with or without a mark) or Latin-1."""
+    """The text of a small file in UTF-8 (with or without a byte order mark) or Latin-1."""
     data = read_bytes(path, what, limit=TEXT_LIMIT, remedy=remedy)
     try:
         return data.decode("utf-8-sig")
@@ -129,9 +129,7 @@ def read_text(path: Path, what: str, *, remedy: str = "") -> str:
 
 
 def read_json(path: Path, what: str, *, remedy: str) -> Any:
-    """The value in a JSON file; the parser's own limits (thousands of brackets or digits) are errors like any
-    other.
-    """
+    """The value in a JSON file; the parser's own limits (thousands of brackets or digits) are errors, too."""
     complaint = _about(path, what, remedy, "is not valid JSON", "invalid-json")
     text = read_text(path, what, remedy=remedy)
     try:
@@ -152,13 +150,11 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
 
 
 def read_npy(path: Path, what: str, *, remedy: str, mapped: bool = False) -> NDArray[Any]:
-    """The array in an ``.npy`` file; never a Python object. If it is ``mapped``, its values stay in the file until they
-    are used.
-    """
+    """The array in an ``.npy`` file, never a Python object. If ``mapped``, values stay in the file until used."""
     complaint = _about(path, what, remedy, "cannot be read as a NumPy array")
     with opened(path, what, remedy=remedy) as file, explained(complaint):
         size, label = os.fstat(file.fileno()).st_size, f"The {what} {path}"
-        if mapped and all(_header_of(file, size, label, complaint)[0]):  # what is empty cannot be mapped
+        if mapped and all(_header_of(file, size, label, complaint)[0]):  # an empty array cannot be mapped
             return np.lib.format.open_memmap(path, mode="r")
         file.seek(0)
         return np.asarray(_array_in(file, size, label, complaint))
@@ -167,9 +163,9 @@ def read_npy(path: Path, what: str, *, remedy: str, mapped: bool = False) -> NDA
 def read_npz(
     path: Path, what: str, *, remedy: str, limit: int | None = None, stack: str = ""
 ) -> dict[str, Any]:
-    """All arrays of an ``.npz`` file by name, of at most ``limit`` bytes together; never Python objects.
+    """All arrays of an ``.npz`` file by name, at most ``limit`` bytes in total; never Python objects.
 
-    The array of the name ``stack`` becomes a :class:`SpooledStack` if it is large.
+    The array named ``stack`` becomes a :class:`SpooledStack` if it is large.
     """
     complaint = _about(path, what, remedy, "cannot be read as a NumPy archive")
     arrays: dict[str, Any] = {}
@@ -181,7 +177,7 @@ def read_npz(
             _require_plausible(member, complaint)
         declared = sum(member.file_size for member in members)
         if limit is not None and declared > limit:
-            raise complaint(f"it declares {declared} bytes, far more than the {limit} that it can need")
+            raise complaint(f"it declares {declared} bytes, more than the limit of {limit}")
         declared -= sum(member.file_size for member in members if member.filename == f"{stack}.npy")
         require_memory(declared, f"The {what} {path}", "Use a smaller one.")
         for member in members:
@@ -197,7 +193,7 @@ def names_in_npz(path: Path) -> frozenset[str]:
     try:
         with zipfile.ZipFile(path) as archive:
             return frozenset(name.removesuffix(".npy") for name in archive.namelist())
-    except Exception:  # zipfile raises whatever the bytes lead to
+    except Exception:  # zipfile may raise anything if bytes are damaged
         return frozenset()
 
 
@@ -205,7 +201,7 @@ def _require_plausible(member: zipfile.ZipInfo, complaint: Complaint) -> None:
     if member.flag_bits & _ENCRYPTED:
         raise complaint(f"{member.filename} is encrypted")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise complaint(f"{member.filename} is compressed in a way that NumPy does not use")
+        raise complaint(f"{member.filename} uses a compression that NumPy does not use")
     most = member.compress_size * (1 if member.compress_type == zipfile.ZIP_STORED else DEFLATE_RATIO)
     if member.file_size > most + 64:
         raise complaint(f"{member.filename} declares {member.file_size} bytes but can hold {most} at most")
@@ -214,9 +210,9 @@ def _require_plausible(member: zipfile.ZipInfo, complaint: Complaint) -> None:
 def _array_in(
     stream: IO[bytes], size: int, label: str, complaint: Complaint, *, spooled: bool = False
 ) -> Any:
-    """One array in NumPy's format, ``size`` bytes with its header; what the header declares is checked first.
+    """One array in NumPy's format, ``size`` bytes with its header; the declared size is checked first.
 
-    ``spooled``: a large one goes to a temporary file part by part, if there is room for it.
+    If ``spooled``, a large array goes to a temporary file in parts, if there is room for it.
     """
     shape, by_column, kind = _header_of(stream, size, label, complaint)
     if spooled and not by_column and 4 * math.prod(shape) > SPOOLED and (spool := open_spool(size)):

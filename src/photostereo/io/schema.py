@@ -1,6 +1,6 @@
-"""What a file that we read back must hold (names, shapes, types, ranges), checked once, when it is opened.
+"""Check the content of files that we read back (names, shapes, types, ranges), once, when they are opened.
 
-``fail`` makes the error of a problem in words; the first problem is raised.
+``fail`` turns the description of a problem into an error; the first problem is raised.
 """
 
 from __future__ import annotations
@@ -21,25 +21,24 @@ Fail = Callable[[str], Exception]
 #: A finite number in a JSON file.
 NUMBER = (int, float)
 _KINDS = {"b": "truth values", "i": "integers", "u": "integers", "f": "floating-point numbers", "U": "text"}
-#: Values are checked in parts of this many, so that a large file that is only mapped is never copied whole.
+#: Values are checked in parts of this many, so that a large mapped file is never copied as a whole.
 _PART = 1 << 22
 
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """What one array must be."""
+    """Requirements for one array."""
 
-    #: Sizes with blanks, alternatives with ``|``: ``"H W | H W 3"``. A number is itself; a letter is any size
-    #: of at least 1, the same wherever it occurs; ``*`` is any number of further axes. Empty: a single
-    #: number.
+    #: Sizes separated by spaces, alternatives by ``|``: ``"H W | H W 3"``. A number is itself; a letter is any size of at
+    #: least 1, the same wherever it occurs; ``*`` is any number of further axes. Empty: a single number.
     shapes: str
     #: NumPy's kinds: ``f`` floating point, ``i`` and ``u`` integers, ``b`` truth values, ``U`` text.
     kinds: str = "f"
     #: The range of the values.
     low: float = -math.inf
     high: float = math.inf
-    finite: bool = True  #: Whether NaN and infinity are refused; NaN is otherwise outside of any range.
-    #: Whether at least one value must not be zero: a mask without a pixel is of no use.
+    finite: bool = True  #: Whether NaN and infinity are rejected; otherwise NaN passes any range.
+    #: Whether at least one value must not be zero: an empty mask is useless.
     nonzero: bool = False
 
 
@@ -49,7 +48,7 @@ def check_arrays(
     fail: Fail,
     sizes: Mapping[str, int] | None = None,
 ) -> dict[str, int]:
-    """Check arrays by name; the sizes that the letters of the shapes stand for. Other arrays are not looked at."""
+    """Check arrays by name and return the sizes of the letters in their shapes; other arrays are ignored."""
     known = dict(sizes or {})
     for name, spec in specs.items():
         array = arrays.get(name)
@@ -77,8 +76,8 @@ def check_facts(value: Any, spec: Any, fail: Fail, where: str = "", *, closed: b
     """Check a value from a JSON or TOML file against types, ``{name: spec}``, ``[spec of each]`` or alternatives.
 
     A name that ends in ``?`` may be missing or null; ``object`` is anything; :data:`NUMBER` is a finite number;
-    ``{str: spec}`` is a mapping of any names; a tuple lists alternatives, of which the type decides. With ``closed``,
-    names that are not in the spec are refused.
+    ``{str: spec}`` is a mapping of any names; a tuple lists alternatives, chosen by type. With ``closed``,
+    names that are not in the spec are rejected.
 
     >>> check_facts({"a": [1, 2.5]}, {"a": (str, [NUMBER]), "b?": str}, ValueError)
     >>> check_facts({"a": [1, "x"]}, {"a": [NUMBER]}, ValueError)
@@ -117,7 +116,7 @@ _TYPES = {str: "text", int: "a whole number", dict: "a mapping", list: "a list",
 
 def _is_a(value: Any, kind: Any) -> bool:
     if kind is NUMBER:
-        # Comparing takes integers of hundreds of digits, unlike math.isfinite.
+        # Comparison handles integers of hundreds of digits, unlike math.isfinite.
         return isinstance(value, NUMBER) and not isinstance(value, bool) and abs(value) <= float_info.max
     outer = type(kind) if isinstance(kind, (dict, list)) else kind
     return isinstance(value, outer) and not (kind is int and isinstance(value, bool))

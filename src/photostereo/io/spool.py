@@ -1,7 +1,7 @@
 """Arrays kept on disk until they are used again, in a temporary file without a name.
 
 A photograph of 24 megapixels takes half a second to decode and a few milliseconds to read back as it was decoded.
-The file is never mapped: what is read counts once, and only while it is used.
+The file is never mapped: data take up memory once, and only while they are used.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 #: Bytes that stay free on the disk.
 SPARED = 1_000_000_000
-#: File systems that lie in memory: what waits there has not left it.
+#: File systems that are in memory: files there free none of it.
 IN_MEMORY = ("tmpfs", "ramfs")
 
 
 @dataclass(frozen=True)
 class Spooled:
-    """Where an array lies in the file of a :class:`Spool`."""
+    """Position of an array in the file of a :class:`Spool`."""
 
     offset: int
     shape: tuple[int, ...]
@@ -33,7 +33,7 @@ class Spooled:
 
 
 class Spool:
-    """A temporary file of arrays; it ends with this object."""
+    """A temporary file of arrays; it is deleted with this object."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (it lives as long as this object)
@@ -41,7 +41,7 @@ class Spool:
         self._lock = threading.Lock()
 
     def write(self, array: NDArray[Any]) -> Spooled:
-        """Keep an array."""
+        """Append an array and return its position."""
         content = np.ascontiguousarray(array)
         with self._lock:
             place = Spooled(self._end, content.shape, content.dtype)
@@ -51,7 +51,7 @@ class Spool:
         return place
 
     def read(self, place: Spooled, rows: slice = slice(None)) -> NDArray[Any]:
-        """These rows of an array."""
+        """Read these rows of an array."""
         first, last, _ = rows.indices(place.shape[0])
         part = np.empty((max(last - first, 0), *place.shape[1:]), dtype=place.dtype)
         row = part.itemsize * int(np.prod(place.shape[1:], dtype=np.int64))
@@ -80,20 +80,20 @@ class SpooledStack:
         return self.spool.read(self.places[at[0]], at[1])
 
     def take(self, chosen: Sequence[int], axis: int = 0) -> SpooledStack:
-        """Some of the arrays, as of a NumPy array."""
+        """Some of the arrays, as from ``take`` of a NumPy array."""
         return SpooledStack(self.spool, tuple(self.places[number] for number in chosen))
 
 
 def open_spool(size: int) -> Spool | None:
-    """A spool for ``size`` bytes on a disk with room for them; None if there is none.
+    """A spool for ``size`` bytes on a disk with room for them; None if there is no such disk.
 
-    The usual place for temporary files (``TMPDIR``) is asked first, then ``/var/tmp``, which is never in memory.
+    The usual place for temporary files (``TMPDIR``) is tried first, then ``/var/tmp``, which is never in memory.
     """
     for folder in (Path(tempfile.gettempdir()), Path("/var/tmp")):
         try:
             if not _lies_in_memory(folder) and shutil.disk_usage(folder).free > size + SPARED:
                 return Spool(folder)
-        except OSError:  # no such folder, or no right to write there
+        except OSError:  # no such folder, or no permission to write there
             continue
     return None
 
@@ -111,7 +111,7 @@ def _lies_in_memory(folder: Path) -> bool:
 
 @dataclass
 class Kept:
-    """Photographs that have been decoded: some until they are used, and those in a temporary file."""
+    """Decoded photographs: some in memory until they are used, others in a temporary file."""
 
     first: dict[Path, NDArray[Any]]
     spool: Spool | None = None

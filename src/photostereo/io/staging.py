@@ -1,12 +1,12 @@
-"""Hidden files and folders in which output is prepared, and how they take the place of the target.
+"""Hidden files and folders in which output is prepared, and how they replace the target.
 
-An old result and a new one are exchanged in a single step of the system, so an interruption at any moment leaves one
+An old result and a new one are exchanged in a single atomic step, so an interruption at any moment leaves one
 of them, complete, at the target. On file systems without such a step the old result is renamed first; a run that is
 interrupted between the two steps, or the next run after a killed one, renames it back.
 
 A stage is locked while its process lives. The kernel releases the lock of a process that dies, so the next run can
-remove its leftovers. Between making a stage and locking it another run may take it for a leftover; who loses a stage
-that way makes another.
+remove its leftovers. Before a new stage is locked, another run may mistake it for a leftover and remove it; a new one is
+then made.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def staged(target: Path, *, folder: bool) -> Iterator[Path]:
 
 
 def _new_stage(target: Path, folder: bool, stack: ExitStack) -> Path | None:
-    """A stage of ours; None if another run removed it before it was locked."""
+    """Make and lock a stage; None if another run removed it before it was locked."""
     path = _stage_path(target, "partial")
     if folder:
         path.mkdir()
@@ -60,7 +60,7 @@ def _new_stage(target: Path, folder: bool, stack: ExitStack) -> Path | None:
 
 
 def move_into_place(stage: Path, target: Path) -> None:
-    """Make a staged folder the target; the old target, if any, is at the place of the stage afterwards, or gone."""
+    """Make a staged folder the target; afterward the old target, if any, is at the path of the stage, or gone."""
     if not os.path.lexists(target):
         os.rename(stage, target)
     elif not exchange(stage, target):
@@ -68,7 +68,7 @@ def move_into_place(stage: Path, target: Path) -> None:
 
 
 def clear_leftovers(target: Path) -> None:
-    """Remove what killed runs left beside a target; bring back a result that one of them had renamed."""
+    """Remove what killed runs left beside a target; restore a result that one of them had renamed."""
     prefix, suffix = _affixes(target)
     pattern = re.compile(f"{re.escape(prefix)}(partial|replaced)-[0-9a-f]{{8}}({re.escape(suffix)})?")
     with suppress(OSError):
@@ -79,7 +79,7 @@ def clear_leftovers(target: Path) -> None:
 
 
 def _clear(path: Path, target: Path | None) -> None:
-    """Remove a stage, or bring an old result back to its target, if the process that made it is gone."""
+    """Remove a stage, or move an old result back to its target, if the process that made it is gone."""
     with suppress(OSError):
         if fcntl is not None and path.is_dir() and not os.listdir(path):  # killed before it could be marked
             path.rmdir()
@@ -111,7 +111,7 @@ def exchange(first: Path, second: Path) -> bool:
 def _replace_in_two_steps(stage: Path, target: Path) -> None:
     aside = _stage_path(target, "replaced")
     with ExitStack() as stack:
-        with suppress(OSError):  # a result that somebody else reads, or a folder without a marker
+        with suppress(OSError):  # a result that another process has locked, or a folder without a marker
             stack.enter_context(_locked(target))
         try:
             os.rename(target, aside)
@@ -121,7 +121,7 @@ def _replace_in_two_steps(stage: Path, target: Path) -> None:
 
 
 def _recover(aside: Path, target: Path) -> None:
-    """End a replacement, wherever it stopped: the old result returns unless the new one is in place."""
+    """Complete a replacement, wherever it stopped: restore the old result unless the new one is in place."""
     if os.path.lexists(aside):
         if os.path.lexists(target):
             _remove(aside)
@@ -130,7 +130,7 @@ def _recover(aside: Path, target: Path) -> None:
 
 
 def _affixes(target: Path) -> tuple[str, str]:
-    """How the names of the stages of a target begin and end; short enough for any target, and no two share them."""
+    """Prefix and suffix of the stages of a target; short enough for any target, and not shared by any two targets."""
     name = shortened(target.name)
     if name != target.name:
         name += f"~{zlib.crc32(os.fsencode(target.name)):08x}"
@@ -148,9 +148,7 @@ def _lock_file(path: Path) -> Path:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[int | None]:
-    """Lock a stage or a result; gives the open lock file, None where there are no locks. BlockingIOError if
-    another process has it.
-    """
+    """Lock a stage or a result and yield the open lock file (None without locks); BlockingIOError if another has it."""
     handle = None
     try:
         if fcntl is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Table:
-    """Cells as they are printed."""
+    """A table of cells, formatted for printing."""
 
     title: str  #: one line
     header: Sequence[str]  #: names of the columns
@@ -18,7 +18,7 @@ class Table:
     best: Collection[tuple[int, int]] = ()  #: row and column of cells that LaTeX sets in bold
 
     def latex(self, label: str = "table") -> str:
-        """A ``table`` environment that can be referred to as ``tab:label``, without columns that say nothing."""
+        """A ``table`` environment that can be referred to as ``tab:label``, without empty columns."""
         told = [c for c in range(len(self.header)) if any(row[c] not in ("", "–") for row in self.rows)]
         numbers = self.of_numbers()
         columns = "".join("r" if numbers[c] else "l" for c in told)

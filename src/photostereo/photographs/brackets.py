@@ -1,6 +1,6 @@
-"""Several exposures of one light: which photographs belong together, and one linear photograph made of them.
+"""Exposure brackets: find the photographs of each light, and merge them into one linear photograph.
 
-A pixel that is clipped in the long exposure is not in the short one, and one that drowns in noise in the short one is
+A pixel that is clipped in the long exposure is not clipped in the short one, and one that is noisy in the short one is
 clean in the long one. With x the radiance, t_j the exposures and v_j = t_j x the linear values, each exposure gives
 x̂_j = v_j / t_j with the variance (r² + g v_j) / t_j² (read and shot noise). The merged value is the mean of the x̂_j
 weighted by the inverse of these variances, without those that are clipped.
@@ -23,25 +23,25 @@ from photostereo.io.camera import Shot, exposure_of
 
 Float32 = NDArray[np.float32]
 
-#: Exposures of one light differ by at least this factor; those of different lights agree to within the other.
+#: Exposures of one light differ by at least this factor; those of different lights agree to within the second.
 APART, ALIKE = 1.3, 1.05
-#: Values from the first share of full scale on count less, from the second on not at all.
+#: Values above the first share of full scale count less, those above the second not at all.
 NEARLY_CLIPPED, CLIPPED = 0.90, 0.98
-#: Value at which shot noise is as large as what a dark pixel has, as a share of full scale.
+#: Value, as a share of full scale, at which shot noise is as large as the noise of a dark pixel.
 SHOT_EQUALS_READ = 0.01
 
 
 def find_brackets(
     files: Sequence[Path], shots: Sequence[Shot], lights: NDArray[np.floating] | None = None
 ) -> list[list[int]] | None:
-    """Which photographs are exposures of the same light, as places in ``files`` and in their order; None if none are.
+    """Groups of photographs that are exposures of the same light, as ordered indices into ``files``; None if none are.
 
     Recognized if every photograph records its exposure, and
 
     - the light file has a line for each photograph, and those of a group are the same;
-    - or it has a line for each group: several photographs in a row, or a whole series after another, have the
-      same sequence of different exposures; or their names differ in the last number or word only;
-    - or there is no light file, and the same sequence of exposures repeats itself.
+    - or it has a line for each group: several photographs in a row, or one whole series after another, have the
+      same sequence of different exposures; or their names differ only in the last number or word;
+    - or there is no light file, and the same sequence of exposures repeats.
     """
     exposed = [exposure_of(shot) for shot in shots]
     if len(files) < 4 or any(exposure is None for exposure in exposed):
@@ -56,7 +56,7 @@ def find_brackets(
             return None
         number = len(lights)
         each = count // number
-        # What belongs together by name may come in any sequence of exposures.
+        # Groups by name may have their exposures in any order.
         candidates = [[sorted(group, key=lambda place: times[place]) for group in _by_name(files)]]
         if count % number == 0:
             candidates.insert(0, [list(range(k * each, (k + 1) * each)) for k in range(number)])
@@ -74,7 +74,7 @@ def find_brackets(
 def shortest_of(
     groups: Sequence[Sequence[int]], files: Sequence[Path], shots: Sequence[Shot]
 ) -> tuple[list[Path], dict[Path, tuple[Path, ...]]]:
-    """The shortest exposure of each group, and all of the group for it, if it is not alone."""
+    """The shortest exposure of each group, and the whole group by its shortest exposure if it has several."""
     chosen, brackets = [], {}
     for group in groups:
         shortest = files[min(group, key=lambda place: exposure_of(shots[place]) or 0.0)]
@@ -85,19 +85,17 @@ def shortest_of(
 
 
 def merge_exposures(linear: Sequence[Float32], times: Sequence[float], full: Sequence[Float32]) -> Float32:
-    """One linear photograph at the shortest of the exposures ``times``; clipping is detected by ``full``, the
-    values as stored.
-    """
+    """Merge linear photographs at the shortest of ``times``; clipping is detected in ``full``, the stored values."""
     shortest = int(np.argmin(times))
     relative = np.asarray(times, dtype=np.float64) / times[shortest]
     trust = []
     for stored in full:
         brightest = stored.max(axis=2, keepdims=True) if stored.ndim == 3 else stored
         trust.append(np.clip((CLIPPED - brightest) / (CLIPPED - NEARLY_CLIPPED), 0, 1).astype(np.float32))
-    # Where even the shortest is clipped it is all there is.
+    # If even the shortest is clipped, there is nothing better.
     trust[shortest] = np.maximum(trust[shortest], np.float32(1e-6))
     merged: Float32 = np.zeros_like(linear[shortest])
-    # First as if all noise were the sensor's, then with the shot noise that this brightness has.
+    # First assume read noise only, then add the shot noise at this brightness.
     for first in (True, False):
         total, weight = np.zeros_like(merged), np.zeros_like(merged)
         for values, time, usable in zip(linear, relative, trust, strict=True):
@@ -120,7 +118,7 @@ def _same_lines(lights: NDArray[np.float64]) -> list[list[int]]:
 
 
 def _by_name(files: Sequence[Path]) -> list[list[int]]:
-    """Photographs whose names are the same but for the last number or word: light03_1.tif, light03_2.tif."""
+    """Group photographs whose names differ only in the last number or word: light03_1.tif, light03_2.tif."""
     groups: dict[str, list[int]] = {}
     for place, file in enumerate(files):
         parts = re.split(r"[-_. ]+(?=[^-_. ]+$)", file.stem)

@@ -1,4 +1,4 @@
-"""From the numbers that a file stores to linear intensities.
+"""Convert the numbers stored in a file to linear intensities.
 
 For a photograph with stored values v (full scale M) under a light of strength s_c in channel c, the gray
 intensity is
@@ -29,7 +29,7 @@ def develop_into(
     srgb: bool,
     gray_limit: float | None,
 ) -> None:
-    """Write stored values as intensities; see this module."""
+    """Write stored values as intensities; see the module docstring."""
     values, top = (decoded_srgb(stored), 1.0) if srgb else (stored, full_scale(stored))
     weights = np.asarray(GRAY_WEIGHTS)
     if stored.ndim == 2:
@@ -65,7 +65,7 @@ def upright(values: NDArray[Any], orientation: int) -> NDArray[Any]:
 
 
 def full_scale(stored: NDArray[Any]) -> float:
-    """The largest value of an integer type; 1 of a floating-point one."""
+    """The largest value of an integer type; 1 for a floating-point type."""
     return 1.0 if stored.dtype.kind == "f" else float(np.iinfo(stored.dtype).max)
 
 
@@ -92,7 +92,7 @@ def as_rgb(strengths: NDArray[Any]) -> NDArray[Any]:
     return np.repeat(strengths[:, None], 3, axis=1) if strengths.ndim == 1 else strengths
 
 
-#: If the strengths of a light file follow the exposures.
+#: Reported if the strengths of a light file follow the exposures.
 CONTAINED = Finding("exposure-in-strengths")
 #: Strengths include the exposure if dividing by it leaves less than this share of its variation (in logarithms).
 #: Independent strengths leave more than 1, measured ones that include it less than 0.1.
@@ -100,7 +100,7 @@ _LEFT = 0.35
 
 
 def include_exposure(strengths: NDArray[Any], exposed: Sequence[float]) -> bool:
-    """Whether strengths (d,) or (d, 3) follow the exposures: dividing by both would count these twice."""
+    """Whether strengths (d,) or (d, 3) follow the exposures: dividing by both would count the exposure twice."""
     exposure = np.log(np.asarray(exposed))
     rest = np.log(as_rgb(np.asarray(strengths, np.float64)).mean(axis=1)) - exposure
     return bool(np.std(rest) < _LEFT * np.std(exposure))

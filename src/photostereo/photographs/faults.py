@@ -1,7 +1,7 @@
-"""What is wrong with single photographs of a series: unreadable, a duplicate, dark, taken with the light off, blurred.
+"""Find faulty photographs in a series: unreadable, duplicate, dark, taken with the light off, or blurred.
 
-They are compared with the others in reduced pictures (:mod:`photostereo.photographs.survey`), because nothing is dark or
-blurred in itself. What they must have in common is checked when they are opened.
+They are compared with the others in reduced pictures (:mod:`photostereo.photographs.survey`), because dark and blurred
+are relative. Common properties, such as the size, are checked when they are opened.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from photostereo.photographs.alignment.warp import coarse
 
 Pictures = NDArray[np.float32]
 
-#: Fewer photographs than this are not left alone: if a fault would leave less, the photograph is used all the same.
+#: At least this many photographs are kept: if a fault would leave fewer, the photograph is used anyway.
 FEWEST_LEFT = 6
 #: Dark photographs have less than this share of the typical brightness. Lights near the horizon leave 0.1 and more of it.
 DARK = 0.05
@@ -31,21 +31,21 @@ LIGHT_OFF = 0.5
 #: ... and nowhere (but for this share of the pixels) is it brighter than in any other photograph, by more than this share
 #: of the typical brightness. A lit photograph is brighter than some other in 10 % of the pixels and more: in their shadows.
 NOT_BRIGHTER, BRIGHTER_BY = 0.01, 0.02
-#: Pixels along the longer side of the pictures in which brightness is compared: averaging takes the noise away.
+#: Pixels along the longer side of the pictures in which brightness is compared: averaging removes noise.
 COARSE = 120
-#: Detail lies between the first two of these blurs, in pixels; what is beyond the third survives in a blurred photograph.
+#: Detail lies between the first two of these blurs, in pixels; structure coarser than the third survives blur.
 BLURS = (0.7, 2.0, 4.0)
-#: Pixels along a tile, tiles with the most detail that are looked at, and the fewest that say anything.
+#: Pixels along a tile; the number of tiles that are examined, those with the most detail; and the fewest that suffice.
 TILE, TILES, FEWEST_TILES = 24, 150, 4
 #: Photographs in each of two groups that predict one, and the pictures of a tile that they are reduced to: three for a matte
 #: surface. The prediction counts if the correlation of the two groups is at least ALIKE.
 PREDICTING, BASIS, ALIKE = 12, 3, 0.5
-#: A photograph with less than the first share of the typical energy of detail is looked at. It is blurred if it has less
-#: than the second of the energy that is predicted of it, and less than the third of the predicted detail itself. The 884
+#: A photograph with less than the first share of the typical energy of detail is examined. It is blurred if it has less
+#: than the second of the energy that is predicted for it, and less than the third of the predicted detail itself. The 884
 #: sharp photographs of 60 rendered captures have 0.65 and 0.53 at least, one that is blurred by 4 pixels 0.09 and 0.14 at
 #: most, by 2.5 pixels 0.34 and 0.4.
 LITTLE, ENERGY, SHARE = 0.4, 0.3, 0.4
-#: If more than this share seem blurred, detail depends on the light.
+#: If more than this share seem blurred, detail depends on the light, and none counts as blurred.
 MOST_BLURRED = 0.35
 
 #: The reasons in words, by code.
@@ -66,13 +66,13 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with one photograph."""
+    """A fault of one photograph."""
 
     file: str  #: name of the photograph
     reason: str  #: a key of :data:`WORDS`
     other: str = ""  #: another photograph that the words mention
-    used: bool = False  #: whether the photograph is used all the same, because too few would be left
-    wanted: bool = False  #: whether it is used because the user said so
+    used: bool = False  #: whether the photograph is used anyway, because too few would be left
+    wanted: bool = False  #: whether it is used because the user requested it
 
     @property
     def why(self) -> str:
@@ -81,14 +81,14 @@ class Fault:
 
     @property
     def finding(self) -> Finding:
-        """One line."""
+        """The fault as a note."""
         if not self.used:
             return Finding("left-out", file=self.file, reason=self.reason, why=self.why)
-        because = "as asked" if self.wanted else f"because fewer than {FEWEST_LEFT} photographs would be left"
+        because = "as requested" if self.wanted else f"because fewer than {FEWEST_LEFT} would be left"
         return Finding("used-all-the-same", file=self.file, reason=self.reason, why=self.why, because=because)
 
     def as_error(self, path: Path) -> CaptureError:
-        """For those who want no photograph to be left out."""
+        """The fault as an error, for use if no photograph may be left out."""
         return CaptureError(
             f"{path} cannot be used: {self.why}. Replace it, or leave it out together with its light.",
             code=self.reason,
@@ -102,7 +102,7 @@ class Fault:
 
 
 def find_duplicates(files: Sequence[Path], digests: Mapping[Path, str]) -> dict[int, int]:
-    """Photographs with the bytes of another, and which; the one with the shortest name is the original."""
+    """Map each photograph that is a copy to its original, the one of equal bytes with the shortest name."""
     first: dict[str, int] = {}
     for number in sorted(range(len(files)), key=lambda k: (len(files[k].name), k)):
         if files[number] in digests:
@@ -115,8 +115,8 @@ def find_dark(pictures: Pictures) -> dict[int, str]:
     """Photographs (d, H, W), as roots of linear intensities, that are ``"dark"`` or were taken with the
     ``"light-off"``.
 
-    What the room lights is in every photograph; what the light adds is nowhere negative. So with the light off no
-    pixel is brighter than in any other photograph.
+    Room light is in every photograph, and the light only adds to it. So with the light off, no pixel is brighter than
+    in any other photograph.
     """
     bright = np.stack([coarse(picture * picture, COARSE) for picture in pictures])
     level = bright.mean(axis=(1, 2), dtype=np.float64)
@@ -139,8 +139,8 @@ def find_blurred(pictures: Pictures) -> list[int]:
     """Photographs (d, H, W) with much less fine detail than the others predict.
 
     In a small tile each photograph is nearly a combination of a few others. The one that fits its coarse structure predicts
-    its detail under its own light: a light from the front shows less of a relief, but that is no blur. Two groups of the
-    others predict it, so that their noise is not taken for detail.
+    its detail under its own light: light from the front shows less relief, but that is not blur. Two groups of the
+    others predict it, so that their noise is not mistaken for detail.
     """
     side = min(TILE, max(pictures.shape[1:]) // 8)
     if side < 4 or len(pictures) < FEWEST_LEFT:
@@ -185,7 +185,7 @@ def _is_blurred(fine: NDArray[np.float64], rest: NDArray[np.float64], number: in
 
 
 def require_alike(frame: tuple[int, ...], path: Path, expected: tuple[int, int], first: Path) -> None:
-    """Raise if a photograph has another height and width than the first."""
+    """Raise if the height and width of a photograph differ from those of the first."""
     if frame != expected:
         raise CaptureError(
             f"{path} is {frame[1]} × {frame[0]} pixels (width × height) but {first.name} is {expected[1]} × "
@@ -199,5 +199,5 @@ def require_alike(frame: tuple[int, ...], path: Path, expected: tuple[int, int],
 
 
 def not_finite(path: Path, count: int) -> CaptureError:
-    """A photograph with values that are no intensities."""
+    """The error for a photograph with values that cannot be intensities."""
     return CaptureError(code="photograph-not-finite", file=path, found=count)

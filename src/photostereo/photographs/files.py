@@ -34,7 +34,7 @@ from photostereo.photographs.source import Float32, Photographs, bad_values
 
 #: Corners darker than this share of a flat field's mean are not amplified further.
 DARKEST_FLAT = 0.05
-#: Photographs that take no more than this, as they are stored, wait in memory for their next reader.
+#: Photographs that take no more bytes than this, as stored, stay in memory until they are read again.
 HELD_BYTES = 200_000_000
 
 
@@ -53,16 +53,16 @@ class PhotographFiles(Photographs):
         clipped one
     framing : the part that is used
     ambient : a photograph with the lights off: subtracted in linear values, at the exposure of each
-    flat : a photograph of an even surface: each is divided by it, its mean being 1
-    brackets : for a photograph that is one of several exposures of its light, all of them: they are merged
-    heads : headers that were read already; the others are read once
+    flat : a photograph of an even surface: each photograph is divided by it, scaled to a mean of 1
+    brackets : all exposures of a light, to be merged, by the photograph in ``files`` that stands for them
+    heads : headers that have been read; the others are read once
     workers : threads; by default one per processor
 
     Raises
     ------
     CaptureError
-        At once or when it is decoded: if a photograph is unreadable, of another size than the first, gray among
-        color ones, or has NaN or infinite values; the message names it.
+        If a photograph is unreadable, differs in size from the first, is gray among color ones, or has NaN or infinite
+        values; raised at once or when it is decoded. The message names it.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class PhotographFiles(Photographs):
         self.curved = tuple(shot.srgb if srgb is None else srgb for shot in shots)
         self.curved_by_file = srgb is None
         self._srgb = srgb
-        #: How viewers turn the photographs, if they turn all of them alike.
+        #: How viewers turn the photographs, if all are turned alike.
         self.orientation = common_orientation(shots)
         exposed, self.camera_notes = exposures(lit)
         if (
@@ -127,7 +127,7 @@ class PhotographFiles(Photographs):
         self._strengths = self._exposed[:, None] * np.ones(3)
         if intensities is not None:
             self._strengths = self._strengths * as_rgb(np.asarray(intensities, np.float64))
-        #: How far each photograph is displaced and turned: undone when it is read.
+        #: Displacement and turn of each photograph, undone when it is read.
         self._moves = np.zeros((len(files), 3))
         #: The type in which each photograph is stored, once it has been decoded.
         self.kinds: dict[Path, np.dtype[Any]] = {files[0]: first.dtype}
@@ -140,9 +140,9 @@ class PhotographFiles(Photographs):
         return len(self.files), *self._framing.frame(self.full_frame), *channels
 
     def keep_decoded(self) -> None:
-        """From now on decode every photograph once and keep its numbers on disk, if there is room for them.
+        """From now on, decode every photograph only once and keep its numbers on disk, if there is room for them.
 
-        They are kept as they are stored, two bytes for sixteen bits, and made linear whenever they are read.
+        They are kept as stored, two bytes for sixteen bits, and made linear whenever they are read.
         """
         if self._kept.spool is None:
             kind = next(iter(self.kinds.values()), np.dtype(np.uint16))
@@ -152,7 +152,7 @@ class PhotographFiles(Photographs):
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """What is read within the block is read again soon: small photographs stay in memory until then, others on disk."""
+        """Keep photographs that are read within the block for their next use: small ones in memory, others on disk."""
         stored = next(iter(self.kinds.values())).itemsize * (3 if self.is_color else 1)
         if len(self.files) * math.prod(self.full_frame) * stored > HELD_BYTES:
             self.keep_decoded()
@@ -180,7 +180,7 @@ class PhotographFiles(Photographs):
         return self._view(_framing=framing)
 
     def with_strengths(self, strengths: NDArray[Any]) -> PhotographFiles:
-        """The same photographs divided by further strengths (d,) or (d, 3), found in the photographs as they are."""
+        """The same photographs divided by further strengths (d,) or (d, 3), estimated from them as they are."""
         return self._view(_strengths=self._strengths * as_rgb(np.asarray(strengths, np.float64)))
 
     def moved_back(self, moves: FloatArray) -> PhotographFiles:
@@ -192,17 +192,17 @@ class PhotographFiles(Photographs):
         return self._view(color=color)
 
     def less_ambient(self, number: int) -> PhotographFiles:
-        """The same photographs without the light of one of them, which was taken with the lights off."""
+        """The same photographs minus the light in one of them, which was taken with the lights off."""
         curved = self.curved[number] and self.files[number] not in self._brackets
         dark = linear_part(self._stored(number, slice(None)), srgb=curved)
         return self.less(dark / np.float32(self._exposed[number]))
 
     def less(self, ambient: Float32) -> PhotographFiles:
-        """The same photographs without light that is in all of them: (H, W) or (H, W, 3), whole, at an exposure of 1."""
+        """The same photographs minus ambient light: (H, W) or (H, W, 3), of the full frame, at an exposure of 1."""
         return self._view(_ambient=ambient)
 
     def undivided(self) -> PhotographFiles:
-        """The same photographs at an exposure of 1, with the strengths of the lights in them."""
+        """The same photographs at an exposure of 1, not divided by the strengths of the lights."""
         return self._view(_strengths=self._exposed[:, None] * np.ones(3))
 
     @property
@@ -211,15 +211,15 @@ class PhotographFiles(Photographs):
         return self._ambient is None and self._flat is None and not self._moves.any()
 
     def _view(self, **changes: Any) -> PhotographFiles:
-        """The same photographs, seen otherwise; what is decoded for one view is not decoded again for the other."""
+        """The same photographs with other settings; views share what has been decoded."""
         part = PhotographFiles.__new__(PhotographFiles)
         part.__dict__.update(self.__dict__, **changes)
         return part
 
     def sample(self, most: int, *, color: bool) -> PhotographFiles:
-        """At most ``most`` of the photographs, chosen at random but always the same, in color if they have any.
+        """At most ``most`` of the photographs, chosen with a fixed random seed, in color if requested and available.
 
-        Lights often stand in rows: every fourth photograph may be lit from the same side.
+        Regular steps would not do: lights often stand in rows, and every fourth photograph may be lit from the same side.
         """
         count = len(self.files)
         chosen = np.sort(np.random.default_rng(0).permutation(count)[:most])
@@ -247,7 +247,7 @@ class PhotographFiles(Photographs):
             raise not_finite(self.files[number], bad)
 
     def _stored(self, number: int, rows: slice) -> NDArray[Any]:
-        """These rows of a photograph as they are stored, decoded or as they were kept."""
+        """These rows of a photograph as stored, decoded now or kept from before."""
         path = self.files[number]
         spool, place = self._kept.spool, self._kept.places.get(path)
         if spool is not None and place is not None:
@@ -269,7 +269,7 @@ class PhotographFiles(Photographs):
         return stored[rows]
 
     def _decode(self, path: Path) -> NDArray[Any]:
-        """A file's numbers; its digest is taken from the same bytes, so that nobody reads it again for that."""
+        """Decode a file and record the digest of its bytes, so that it need not be read again for that."""
 
         def seen(data: bytes) -> None:
             self.digests[path] = hashlib.sha256(data).hexdigest()
@@ -290,7 +290,7 @@ class PhotographFiles(Photographs):
         return merge_exposures(linear, times, full)
 
     def _require_like_first(self, stored: NDArray[Any], path: Path) -> None:
-        """Raise if a photograph has another size or mode than the first."""
+        """Raise if the size or mode of a photograph differs from that of the first."""
         require_alike(stored.shape[:2], path, self.full_frame, self.files[0])
         if (stored.ndim == 3) != self.is_color:
             own, usual = ("gray", "RGB") if self.is_color else ("RGB", "gray")

@@ -1,4 +1,4 @@
-"""A quick look at less: a part of the frame, at a lower resolution."""
+"""Use only a part of the frame, or a lower resolution."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from photostereo.core.errors import ParameterError
 
 @dataclass(frozen=True)
 class Framing:
-    """Which part of the photographs is used, and how much smaller."""
+    """The part of the photographs that is used, and its scale."""
 
     #: (x, y, width, height) in pixels of the photographs from their top left corner; None for all of it
     crop: tuple[int, int, int, int] | None = None
@@ -27,11 +27,11 @@ class Framing:
 
     @property
     def changes(self) -> bool:
-        """Whether anything is left out."""
+        """Whether photographs are cropped or scaled."""
         return self.crop is not None or self.scale != 1.0
 
     def box(self, full: tuple[int, int]) -> tuple[slice, slice]:
-        """Rows and columns of the part, of photographs with this height and width."""
+        """Rows and columns of the part in photographs of this height and width."""
         height, width = full
         if self.crop is None:
             return slice(0, height), slice(0, width)
@@ -43,7 +43,7 @@ class Framing:
         return slice(y, y + h), slice(x, x + w)
 
     def frame(self, full: tuple[int, int]) -> tuple[int, int]:
-        """Height and width of what is left."""
+        """Height and width of the part after scaling."""
         rows, cols = self.box(full)
         sides = (rows.stop - rows.start, cols.stop - cols.start)
         if self.scale == 1.0:
@@ -51,25 +51,25 @@ class Framing:
         return max(1, round(sides[0] * self.scale)), max(1, round(sides[1] * self.scale))
 
     def shrink(self, part: NDArray[Any], full: tuple[int, int]) -> NDArray[Any]:
-        """A part of the photographs' size at the lower resolution."""
+        """Reduce a part at full resolution to the lower resolution."""
         height, width = self.frame(full)
         if part.shape[:2] == (height, width):
             return part
         return np.asarray(cv2.resize(part, (width, height), interpolation=cv2.INTER_AREA))
 
     def picture(self, values: NDArray[Any]) -> NDArray[Any]:
-        """A whole picture, framed."""
+        """Crop and scale a whole picture."""
         full = (int(values.shape[0]), int(values.shape[1]))
         return self.shrink(values[self.box(full)], full)
 
     def mask(self, mask: BoolArray) -> BoolArray:
-        """Pixels at least half of which lie inside the mask."""
+        """Crop and scale a mask: it keeps pixels of which at least half lies inside."""
         if not self.changes:
             return mask
         return np.asarray(self.picture(mask.astype(np.float32)) >= 0.5)
 
     def mask_in_full(self, mask: BoolArray, full: tuple[int, int]) -> BoolArray:
-        """A mask of the part as one of the whole photographs."""
+        """Convert a mask of the part to one of the whole photographs."""
         whole = np.zeros(full, dtype=bool)
         box = self.box(full)
         size = (box[1].stop - box[1].start, box[0].stop - box[0].start)
@@ -77,14 +77,14 @@ class Framing:
         return whole
 
     def positions(self, positions: NDArray[Any], full: tuple[int, int]) -> NDArray[Any]:
-        """Positions (d, 3) in pixels from the middle of the photographs, as seen from the middle of the part."""
+        """Convert positions (d, 3) in pixels from the middle of the photographs to those from the middle of the part."""
         rows, cols = self.box(full)
         x = 0.5 * (cols.start + cols.stop - full[1])
         y = 0.5 * (full[0] - rows.start - rows.stop)
         return np.asarray((positions - np.array([x, y, 0.0])) * self.scale)
 
     def truth(self, label: str, values: NDArray[Any]) -> NDArray[Any]:
-        """True normals (unit again), depth (in the new pixels) or albedo."""
+        """Crop and scale true normals (renormalized), depth (in the new pixels) or albedo."""
         if not self.changes:
             return values
         small = self.picture(np.asarray(values, dtype=np.float32))

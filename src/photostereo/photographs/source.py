@@ -1,4 +1,4 @@
-"""Where the photographs of a capture are: in memory, or anywhere that gives them one by one and in bands of rows."""
+"""Sources of the photographs of a capture: memory, or anything that provides them one by one and in bands of rows."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from photostereo.runtime.threads import in_turn, processors
 Float32 = NDArray[np.float32]
 
 
-#: No intensity is larger: squares and sums of what is below it stay within 32 bits of floating point.
+#: No intensity is larger: squares and sums of smaller values stay within the range of 32-bit floating point.
 LARGEST_INTENSITY = 1e15
 
 
 def bad_values(image: NDArray[Any]) -> int:
-    """The number of values that cannot be intensities: NaN, infinite or beyond any measure."""
-    if image.size == 0 or max(float(image.max()), -float(image.min())) <= LARGEST_INTENSITY:  # NaN is not
+    """The number of values that cannot be intensities: NaN, infinite or far too large."""
+    if image.size == 0 or max(float(image.max()), -float(image.min())) <= LARGEST_INTENSITY:  # false for NaN
         return 0
     return int((~(np.abs(image) <= LARGEST_INTENSITY)).sum())
 
 
 class Photographs(ABC):
-    """Photographs that need not be in memory; threads develop them when they are asked for."""
+    """Photographs that need not be in memory; threads develop them on demand."""
 
     place: Path | None = None  #: the folder or the file that holds them
     workers: int | None = None  #: threads; None for one per processor
@@ -52,17 +52,17 @@ class Photographs(ABC):
         """Write these rows of one photograph."""
 
     def keep_decoded(self) -> None:  # noqa: B027  (most have nothing to do)
-        """Promise that they are asked for more than once: decoding is not to be repeated."""
+        """Announce that they will be read more than once, so that decoding need not be repeated."""
 
     def frames(self, control: Control = SILENT) -> Iterator[Float32]:
-        """Every photograph, (H, W) or (H, W, 3), in the order of the lights; the next ones are decoded meanwhile."""
+        """Every photograph, (H, W) or (H, W, 3), in the order of the lights; the next ones are decoded ahead."""
         for frame in self.frames_or_errors(control):
             if isinstance(frame, CaptureError):
                 raise frame
             yield frame
 
     def frames_or_errors(self, control: Control = SILENT) -> Iterator[Float32 | CaptureError]:
-        """Every photograph in turn, or why it cannot be read."""
+        """Every photograph in turn, or the error if it cannot be read."""
 
         def read(number: int) -> Float32 | CaptureError:
             target = np.empty(self.shape[1:], dtype=np.float32)
@@ -100,7 +100,7 @@ class Photographs(ABC):
         def read(place: int) -> None:
             self.develop(chosen[place], images[place], rows)
 
-        # In the order of the files: the first bad one is named.
+        # In the order of the files, so that the error names the first bad one.
         for _ in in_turn(read, len(images), self.workers or processors(), control, ahead=len(images)):
             control.advance()
 
@@ -135,7 +135,7 @@ class PhotographsInMemory(Photographs):
 def digest_of(
     shape: tuple[int, ...], photographs: Iterable[bytes], lights: FloatArray, mask: BoolArray
 ) -> str:
-    """The digest of a capture, from the :func:`hash_of` each of its photographs."""
+    """The digest of a capture, from the :func:`hash_of` of each of its photographs."""
     state = hashlib.blake2b(digest_size=8)
     state.update(repr((shape, np.dtype(np.float32).str)).encode())
     for array in (lights, mask):
@@ -146,6 +146,6 @@ def digest_of(
 
 
 def hash_of(array: NDArray[Any]) -> bytes:
-    """Of the content of an array."""
-    # SHA-256 has instructions of its own on today's processors: twice as fast as BLAKE2 there.
+    """SHA-256 of the content of an array."""
+    # Current processors have instructions for SHA-256, which make it twice as fast as BLAKE2.
     return hashlib.sha256(np.ascontiguousarray(array).data).digest()

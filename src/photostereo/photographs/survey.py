@@ -1,4 +1,4 @@
-"""One look at every photograph of a series, in reduced pictures: the first time that they are decoded."""
+"""Survey every photograph of a series in reduced pictures, when it is decoded for the first time."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from photostereo.photographs.files import PhotographFiles
 class Survey:
     """Reduced gray pictures of photographs."""
 
-    #: (n, h, w) roots of the linear intensities of those that could be read: bright parts count no more than others
+    #: (n, h, w) square roots of the linear intensities of those that could be read, so that bright parts do not dominate
     pictures: NDArray[np.float32]
     scale: float  #: reduced size over full size
     errors: dict[int, CaptureError]  #: why the others could not be read, by their number
 
 
 def survey(source: PhotographFiles, control: Control = SILENT) -> Survey:
-    """Look at every photograph once; those that cannot be read are remembered."""
+    """Read every photograph once, and record those that cannot be read."""
     height, width = source.shape[1:3]
     scale = min(1.0, LONGEST / max(height, width))
     control.stage("photographs", len(source.files))
@@ -44,7 +44,7 @@ def survey(source: PhotographFiles, control: Control = SILENT) -> Survey:
 
 
 def reduced(frame: NDArray[np.float32], scale: float) -> NDArray[np.float32]:
-    """The root of a photograph, as it is in gray, at a lower resolution."""
+    """The square root of a photograph, converted to gray, at a lower resolution."""
     gray = gray_from_rgb(frame) if frame.ndim == 3 else frame
     return np.sqrt(np.maximum(resized(gray, scale), 0))
 

@@ -1,4 +1,4 @@
-"""Estimate the movement of the camera from reduced pictures, and decide what it means."""
+"""Estimate the movement of the camera from reduced pictures, and decide what to undo."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ AGREEING = 0.6
 #: A photograph must be explained this many times better with its displacement undone. Shading that is mistaken for movement
 #: gives 1 or less, movement of a pixel or more 1.5 to 30.
 GAIN = 1.25
-#: With fewer agreeing tiles than this, nothing can be said of a photograph: there is no warning without evidence.
+#: If fewer tiles than this share agree, nothing is known about a photograph: there is no warning without evidence.
 LIKELY = 0.4
 #: A photograph is odd if the others leave e^x times more of it unexplained than of four fifths of all photographs, where x
 #: is MISMATCH or, if misfits vary, SPREADS times their spread. Still ones have 2.3 at most, other objects mostly 2 to 7. It
-#: does not match if moreover its tiles agree on nothing (see LIKELY), or its edges, however turned, agree with others ...
+#: does not match if its tiles also agree on nothing (see LIKELY), or its edges, however turned, agree with others ...
 MISMATCH, SPREADS = 1.8, 2.0
 #: ... less than usual by this: other objects by 0.5 to 0.9, odd ones that are still by 0.3 at most.
 UNLIKE = 0.4
 #: If they agree less by this, it only has to fit worse than four fifths of all photographs. Still ones have 0.5 at most;
 #: dark ones, whose edges are noise, fit well.
 FOREIGN = 0.6
-#: Photographs that a note names.
+#: Maximum number of photographs that a note names.
 NAMED = 4
 
 
@@ -48,7 +48,7 @@ class Alignment:
     #: radians, clockwise.
     moves: FloatArray
     farthest: FloatArray  #: (d,), pixels by which that displaces the ends of the photograph.
-    #: (d, 3), what is undone: zero for photographs that are still, or whose movement is uncertain or too
+    #: (d, 3), the part that is undone: zero for photographs that are still, or whose movement is uncertain or too
     #: small to matter.
     corrected: FloatArray
     uncertain: NDArray[np.bool_]  #: (d,), photographs that seem to have moved and are left as they are.
@@ -57,7 +57,7 @@ class Alignment:
 
     @classmethod
     def of(cls, motion: Motion) -> Alignment:
-        """Decide from an estimate."""
+        """Decide what to undo, from an estimate."""
         length = farthest(motion.moves, motion.reach)
         large = length > MATTERS
         evident = (length > CERTAIN * motion.errors) & (motion.gain >= GAIN)
@@ -65,14 +65,14 @@ class Alignment:
         odd = motion.misfit > most + max(MISMATCH, SPREADS * (most - usual))
         edges, common = motion.edges, float(np.median(motion.edges.alike))
         turned = edges.better > TURNED
-        # Tiles of what is turned around may agree on a large displacement, but it does not make the photograph fit.
+        # Tiles of a turned object may agree on a large displacement, but undoing it does not make the photograph fit.
         likely = large & evident & (motion.agreement >= LIKELY) & ~(odd & turned)
         certain = likely & (motion.agreement >= AGREEING)
-        # Shading that wanders with the light looks like movement, above all like a turn of what is round.
+        # Shading that moves with the light looks like movement, especially like a turn of a round object.
         moves = np.where((large & ~evident)[:, None], 0.0, motion.moves)
         corrected = np.where(certain[:, None], moves, 0.0)
         unlike = (edges.turned < common - UNLIKE) | (motion.agreement < LIKELY)
-        # What the others explain as well as most is neither, however a weave looks under its light.
+        # A photograph that the others explain as well as most is neither, however a weave looks under its light.
         strange = (edges.turned < common - FOREIGN) | turned
         mismatched = ((odd & unlike) | (strange & (motion.misfit > most))) & ~certain
         return cls(moves, farthest(moves, motion.reach), corrected, likely & ~certain, mismatched)
@@ -84,12 +84,12 @@ class Alignment:
         return cls(nothing, none, nothing, no, no)
 
     def take(self, kept: Sequence[int]) -> Alignment:
-        """That of some of the photographs."""
+        """The alignment of some of the photographs."""
         chosen = list(kept)
         return Alignment(*(part[chosen] for part in vars(self).values()))
 
     def as_taken(self) -> Alignment:
-        """The same with nothing undone: what would have been is left as it is."""
+        """The same with nothing undone: photographs that would have been corrected count as uncertain."""
         left = self.uncertain | self.corrected.any(axis=1)
         return replace(self, corrected=np.zeros_like(self.corrected), uncertain=left)
 
@@ -99,7 +99,7 @@ class Alignment:
         return not self.corrected.any()
 
     def notes(self, files: Sequence[str]) -> tuple[Finding, ...]:
-        """What the user should know: which photographs were moved back, and which seem to be displaced."""
+        """Notes for the user: which photographs were moved back, and which seem to be displaced."""
         notes = []
         moved = np.flatnonzero(self.corrected.any(axis=1))
         if len(moved):
@@ -136,7 +136,7 @@ class Alignment:
         }
 
 
-#: Fewer photographs do not predict each other.
+#: Fewer photographs cannot predict each other.
 FEWEST = 4
 #: Smaller frames, in pixels, have too few tiles to agree on anything.
 SMALLEST = 64

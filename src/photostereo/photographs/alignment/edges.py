@@ -1,10 +1,10 @@
-"""Do the edges of a photograph run as in the others, or do they if it is turned?
+"""Compare the directions of edges between photographs, to find those that are turned or of another object.
 
 Under another light an edge (an outline, a crease, a painted line) becomes brighter or darker, or vanishes, but it does not
 turn. So the directions of edges, whatever their sign, are compared: under similar light most of them are the same, and
-every photograph has some other with a similar light. A photograph that is turned finds such a partner only if it is
-turned back, one of another object not at all. What looks alike if it is turned (a weave, a star) proves nothing: there the
-other photographs, turned by the same angle, find partners, too.
+every photograph has some other with a similar light. A photograph that is turned matches such a partner only if it is
+turned back, one of another object never. Objects that look alike when turned (a weave, a star) prove nothing: there the
+other photographs, turned by the same angle, match partners, too.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from photostereo.photographs.alignment.warp import coarse, moved_back
 
 #: Pixels along the longer side of the pictures that are compared, and their blur.
 SIZE, BLUR = 80, 0.8
-#: An edge counts by its contrast relative to what is around it within this blur, in pixels, and to this share of the
+#: An edge is weighted by its contrast relative to its surroundings within this blur, in pixels, and to this share of the
 #: contrast of the whole picture, so that noise has no edges.
 AROUND, FLAT = 3.0, 0.02
 #: Photographs whose edges agree with another by more than this are not turned. Turned ones have 0.53 at most.
 ALIKE = 0.6
-#: A photograph is turned if its edges agree better by this if it is turned back. Still ones have 0.06 at most, turned ones
-#: 0.3 to 0.9, but for fine grain without other edges.
+#: A photograph is turned if its edges agree better by this when it is turned back. Still ones have 0.06 at most, turned
+#: ones 0.3 to 0.9, except for fine grain without other edges.
 TURNED = 0.15
-#: Other photographs, at least, that are turned by the same angle, to see whether they agree, too.
+#: At least this many other photographs are turned by the same angle, to see whether they agree, too.
 SOME = 24
-#: Degrees between the turns that are tried, and the least of them: smaller ones are movement of the camera.
+#: Degrees between the turns that are tried, and the smallest: smaller turns are movement of the camera.
 STEP, LEAST = 5.0, 10.0
 
 
@@ -40,9 +40,9 @@ class Edges(NamedTuple):
     """How well the edges of d photographs agree with those of the most similar other, from -1 to 1."""
 
     alike: FloatArray  #: (d,) as they are
-    turned: FloatArray  #: (d,) at best if they are turned or not; as they are if no turn was tried
-    #: (d,) how much better they agree if they are turned than as they are, and than those of any other that is turned by
-    #: the same angle; 0 if that was not tried
+    turned: FloatArray  #: (d,) at best, turned or not; as they are if no turn was tried
+    #: (d,) how much better they agree when turned than as they are, and than those of any other photograph turned by the
+    #: same angle; 0 if no turn was tried
     better: FloatArray
 
 
@@ -52,7 +52,7 @@ def compare_edges(pictures: NDArray[np.float32], control: Control) -> Edges:
     inside, angles = _disc(small[0].shape), np.radians([0.0, *np.arange(LEAST, 360.0 - LEAST + STEP, STEP)])
 
     def agreement(number: int, angles: FloatArray) -> FloatArray:
-        """Of a picture, turned by each angle, with every other: (angles, d)."""
+        """Agreement of a picture, turned by each angle, with every other: (angles, d)."""
         turned = (moved_back(small[number], np.array([0.0, 0.0, angle])) for angle in angles)
         found = np.stack([_directions(one, inside) for one in turned]) @ directions.T
         found[:, number] = -1.0
@@ -64,7 +64,7 @@ def compare_edges(pictures: NDArray[np.float32], control: Control) -> Edges:
     np.fill_diagonal(pairs, -1.0)
     alike = pairs.max(axis=1)
     best, better = alike.copy(), np.zeros_like(alike)
-    # Turned back, it would agree about as well as is usual.
+    # Turned back, a turned photograph would agree about as well as usual.
     low = np.flatnonzero(alike < min(ALIKE, float(np.median(alike)) - TURNED))
     suspects = {number: agreement(number, angles) for number in low.tolist()}
     partners = list(range(len(small)))
@@ -83,7 +83,7 @@ def compare_edges(pictures: NDArray[np.float32], control: Control) -> Edges:
         worst = max(suspects, key=lambda number: float(better[number]))
         if better[worst] <= TURNED:
             break
-        del suspects[worst]  # it is turned, and no partner of others: turned, they would match it
+        del suspects[worst]  # it is turned and cannot be a partner: others, when turned, would match it
         partners.remove(worst)
     return Edges(alike, best, better)
 
@@ -99,6 +99,6 @@ def _directions(picture: NDArray[np.float32], inside: NDArray[np.bool_]) -> NDAr
 
 
 def _disc(shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """What stays in the picture however it is turned."""
+    """The pixels that stay in the picture however it is turned."""
     rows, columns = (np.arange(side) - 0.5 * (side - 1) for side in shape)
     return np.asarray(np.hypot(rows[:, None], columns) < 0.5 * min(shape) - 1)

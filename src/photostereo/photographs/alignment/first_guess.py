@@ -1,8 +1,8 @@
 """A first guess of large displacements, from the texture that photographs share whatever the light.
 
-Fits that start at zero see only a few pixels far, and two groups of textured photographs, each displaced as a whole,
-explain themselves. Phase correlation sees any distance. It is misled by shading where there is no texture, so its
-word counts only if the photographs agree about it.
+Fits that start at zero reach only a few pixels, and two groups of textured photographs, each displaced as a whole,
+explain themselves. Phase correlation finds any distance. It is misled by shading where there is no texture, so its
+result counts only if the photographs agree on it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ PARTNERS = 5
 DETAIL, CONTRAST = 3.0, 6.0
 #: Contrast that counts as none, as a share of the picture's brightness.
 FLAT = 0.02
-#: A guess counts if half of its comparisons agree within this many pixels, and if it is not next to nothing.
+#: A guess counts if half of its comparisons agree within this many pixels, and if it is not negligible.
 AGREED, LEAST = 1.0, 1.5
-#: A camera that slipped moves the picture by a few percent of its size. What repeats on the object may match farther away.
+#: A camera that slipped moves the picture by a few percent of its size. Repeating patterns may match farther away.
 FARTHEST = 0.06
-#: Rounds in which the positions that explain the comparisons settle.
+#: Rounds until the positions that explain the comparisons settle.
 ROUNDS = 20
 
 
@@ -52,7 +52,7 @@ def first_guess(pictures: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def _detail(picture: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Fine detail of a picture relative to the contrast around it: what a change of light leaves alone."""
+    """Fine detail of a picture relative to the contrast around it; a change of light does not affect it."""
     fine = picture - cv2.GaussianBlur(picture, (0, 0), DETAIL)
     around = np.sqrt(cv2.GaussianBlur(fine * fine, (0, 0), CONTRAST))
     return np.asarray(fine / (around + FLAT * np.sqrt(np.mean(picture * picture)) + 1e-12), dtype=np.float32)

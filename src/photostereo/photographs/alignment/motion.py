@@ -19,8 +19,8 @@ from photostereo.photographs.alignment.warp import coarse, moved_back, resized
 
 #: Pixels along the longer side of the pictures that :func:`estimate_motion` is given at most: the last of its levels.
 LONGEST = 1280
-#: Pixels along the longer side of the pictures, and how often each is gone through. The first sees 2 to 3 % of the width;
-#: more rounds change displacements by less than 0.05 pixel.
+#: Pixels along the longer side of the pictures, and rounds at each size. The first size detects displacements of 2 to 3 %
+#: of the width; more rounds change displacements by less than 0.05 pixel.
 LEVELS = ((80, 6), (160, 8), (320, 6), (640, 4), (LONGEST, 2))
 #: Pixels along the longer side in which large displacements are guessed.
 GUESS_SIZE = 200
@@ -29,16 +29,16 @@ ACROSS = 5
 #: Photographs that moved by less than this, in pixels of the reduced picture, are compared as they are.
 #: 0.1 and 0.5 give the same displacements within 0.1 pixel.
 STILL = 0.25
-#: Once all photographs are where they have been in a round before, within this, in pixels of the reduced picture, the next
-#: size follows. (One that is nearly still may go to and fro.)
+#: Once all photographs are where they were in an earlier round, within this, in pixels of the reduced picture, the next
+#: size follows. (One that is nearly still may oscillate.)
 SETTLED = 0.02
-#: Blur that lets a linear fit see one or two pixels far.
+#: Blur that lets a linear fit reach one or two pixels.
 BLUR = 0.8
-#: Displacements that no tile is believed: a linear fit cannot see that far.
+#: Tiles with larger displacements are ignored: a linear fit cannot reach that far.
 FARTHEST = 3.0
-#: Even a perfect tile is not believed beyond this, in pixels: shading differs from the basis everywhere a little.
+#: Error that even a perfect tile is assumed to have, in pixels: shading differs slightly from the basis everywhere.
 TILE_FLOOR = 0.05
-#: Tiles with less information than this (in pixels⁻²) say nothing.
+#: Tiles with less information than this (in pixels⁻²) are ignored.
 LEAST_INFORMATION = 1.0
 #: A tile agrees with the others within this share of the displacement, or within this much of a pixel.
 AGREEMENT_SHARE, AGREEMENT_LEAST = 1 / 3, 0.25
@@ -46,8 +46,8 @@ AGREEMENT_SHARE, AGREEMENT_LEAST = 1 / 3, 0.25
 ROUNDS = 12
 #: A tile that differs by this many of its standard deviations counts half.
 DOUBTFUL = 2.0
-#: A turn counts beyond this many standard errors, and with this many tiles; below, tiles agree on a shift alone. Still
-#: captures stay still with 3, too; with 10 turns below 0.1° are missed on plain objects.
+#: A turn counts beyond this many standard errors, and with this many tiles; otherwise tiles agree on a shift alone. Still
+#: captures stay still with 3, too; with 10, turns below 0.1° are missed on plain objects.
 TURN_CERTAIN, TURN_TILES = 5.0, 6
 
 
@@ -62,8 +62,7 @@ class Motion(NamedTuple):
     errors: FloatArray
     #: (d,) share of the informative tiles that agree within a third of the displacement (or a quarter pixel)
     agreement: FloatArray
-    #: (d,) how many times less of a photograph is left unexplained with its displacement undone than as it
-    #: was taken
+    #: (d,) factor by which undoing its displacement reduces the unexplained part of a photograph
     gain: FloatArray
     #: (d,) logarithm of what the others leave unexplained of a photograph, over what they leave of a typical
     #: one
@@ -93,7 +92,7 @@ def estimate_motion(
         size = np.array([factor, factor, 1.0])
         tried: list[FloatArray] = []
         for _ in range(rounds):
-            # Photographs that seem still are left alone: if all were moved at once they would wander together, because
+            # Photographs that seem still are left alone: if all were moved at once, they would drift together, because
             # a displacement that follows the light is nearly a change of light.
             far = farthest(moved, reach) * factor
             applied = np.where((far > STILL)[:, None], moved, 0.0)
@@ -120,15 +119,15 @@ def estimate_motion(
 
 
 def farthest(moves: FloatArray, reach: float) -> FloatArray:
-    """Pixels by which moves (d, 3) displace what is at this distance from the center, at most."""
+    """Largest displacement, in pixels, of points at this distance from the center by moves (d, 3)."""
     return np.asarray(np.hypot(moves[:, 0], moves[:, 1]) + np.abs(moves[:, 2]) * reach)
 
 
 def _gain(pictures: Sequence[NDArray[np.float32]], moved: FloatArray) -> FloatArray:
     """How much better each picture is explained with its displacement undone; 1 if nothing was seen.
 
-    Shading that a light from another side turns around may look like a displacement, of half a wave on a wavy surface. But
-    then the picture is explained as it is, too.
+    Shading reversed by light from another side may look like a displacement, of half a wave on a wavy surface. But then
+    the picture is explained as it is, too.
     """
     undone = [moved_back(p, m) for p, m in zip(pictures, moved, strict=True)]
     side = _side(undone[0])
@@ -157,7 +156,7 @@ def _levels(longest: int) -> Iterator[tuple[float, int]]:
 def _consensus(
     found: TileShifts, undone: FloatArray, reach: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """One displacement for each photograph, what most tiles agree on, weighted by their information; its error, the
+    """The displacement of each photograph on which most tiles agree, weighted by their information; its error, the
     share that agrees, and the misfit, see :class:`Motion`.
 
     ``undone`` (d,) is how far the photographs have been moved already, at the distance ``reach`` from the center.
@@ -196,7 +195,7 @@ def _agreed(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Parameters (d, k) of the motions of d photographs, their covariances, and how far each tile (d, T, 2) is off.
 
-    ``design`` is (T, 2, k); a tile without weight is not used.
+    ``design`` is (T, 2, k); tiles without weight are ignored.
     """
     weighted = design.transpose(0, 2, 1) @ weight  # (d, T, k, 2)
     normal, pulled = weighted @ design, (weighted @ tiles[..., None])[..., 0]
@@ -206,6 +205,6 @@ def _agreed(
         mean = (total @ np.einsum("dt,dtj->dj", trust, pulled)[..., None])[..., 0]
         off = tiles - np.einsum("tij,dj->dti", design, mean)
         trust = 1.0 / (1.0 + np.einsum("dti,dti->dt", off, (weight @ off[..., None])[..., 0]) / DOUBTFUL**2)
-    # From the disagreement of the tiles, not from their own errors.
+    # The covariance comes from the disagreement of the tiles, not from their own errors.
     pulls = trust[..., None] * (weighted @ off[..., None])[..., 0]
     return mean, total @ (pulls.swapaxes(1, 2) @ pulls) @ total, off

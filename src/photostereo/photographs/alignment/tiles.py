@@ -7,7 +7,7 @@ place. For small displacements p
 .. math:: I(x) + \nabla I(x) \cdot p \approx \sum_k c_k B_k(x),
 
 which is linear in the coefficients c and in p. Both are fitted together, with robust weights, so that shadow edges
-and highlights, which no basis explains, count little. If the displacement cannot be told from a change of light
+and highlights, which no basis explains, count little. If the displacement cannot be distinguished from a change of light
 (smooth shading without texture or outline), its information is small and the tile counts little.
 """
 
@@ -28,7 +28,7 @@ SIDE = 24
 #: Basis pictures of a tile: three for a matte plane under distant light, and one for what departs from it. With two a
 #: change of light is mistaken for movement; with five or more a shifted photograph explains itself.
 BASIS = 4
-#: Tiles that are looked at: enough to average over shadows and highlights, few enough to be quick at any size.
+#: Maximum number of tiles: enough to average over shadows and highlights, few enough to be quick at any size.
 MOST = 300
 #: Photographs are predicted from those outside their fold, so that none explains itself.
 FOLDS = 4
@@ -77,8 +77,8 @@ def tile_shifts(
 ) -> TileShifts:
     """Displacement of the tiles of every picture (H, W) from what the others predict.
 
-    Only the :data:`MOST` tiles with the steepest slopes are used: the others know little. With ``judged`` its
-    pictures take the place of each picture, while the others still predict it.
+    Only the :data:`MOST` tiles with the steepest slopes are used: the others carry little information. With ``judged``,
+    its pictures are compared instead, with what the others in ``pictures`` predict.
     """
     count, (height, width) = len(pictures), pictures[0].shape
     steep = sum(in_turn(lambda k: _steepness(pictures[k], side), count, processors()))
@@ -111,7 +111,7 @@ def tile_shifts(
 
 
 def derivatives(picture: NDArray[np.float32]) -> list[NDArray[np.float32]]:
-    """Of a picture by columns and rows."""
+    """Derivatives of a picture by columns and rows."""
     return [cv2.Scharr(picture, cv2.CV_32F, *axis, scale=1 / 32) for axis in ((1, 0), (0, 1))]
 
 
@@ -131,7 +131,7 @@ def _steepness(picture: NDArray[np.float32], side: int) -> NDArray[np.float32]:
 def _basis(others: NDArray[np.float32]) -> NDArray[np.float32]:
     """(T, k, n) leading right singular vectors of each tile's photographs (T, d, n), and slow changes of light.
 
-    The light of a near source changes over a tile, which without detail looks as if the tile had moved. The mean picture
+    The light of a near source varies across a tile, which without detail looks as if the tile had moved. The mean picture
     times the two coordinates explains that.
     """
     others = others[:, :: max(1, others.shape[1] // PREDICTING)]

@@ -10,7 +10,7 @@ from photostereo.core.conventions import FloatArray
 
 
 def resized(picture: NDArray[np.float32], factor: float) -> NDArray[np.float32]:
-    """The picture reduced by a factor, each pixel a mean."""
+    """Reduce a picture by a factor, by averaging areas."""
     if factor == 1.0:
         return picture
     small: NDArray[np.float32] = cv2.resize(picture, None, fx=factor, fy=factor, interpolation=cv2.INTER_AREA)
@@ -18,14 +18,14 @@ def resized(picture: NDArray[np.float32], factor: float) -> NDArray[np.float32]:
 
 
 def coarse(picture: NDArray[np.float32], longest: int) -> NDArray[np.float32]:
-    """The picture reduced so that its longer side has at most this many pixels."""
+    """Reduce a picture so that its longer side has at most this many pixels."""
     return resized(picture, min(1.0, longest / max(picture.shape)))
 
 
 def moved_back(picture: NDArray[np.float32], move: FloatArray) -> NDArray[np.float32]:
-    """The picture with a displacement (columns, rows) and a turn about the center (radians, clockwise) undone.
+    """Undo the displacement (columns, rows) and the turn about the center (radians, clockwise) of a picture.
 
-    By cubic interpolation; the border is continued.
+    Uses cubic interpolation; the border is replicated.
     """
     if not np.any(move):
         return picture
