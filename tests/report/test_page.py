@@ -91,7 +91,7 @@ def test_the_expected_error_is_on_the_page_where_the_method_has_one(tmp_path, ma
     write_report(tmp_path / "report.html", unsure, expected=ExpectedError(7.25))
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Expected error" in text and "Fair" in text and "about 7° on average" in text
-    assert "expects each normal to be, 7.2° typically" in text
+    assert "estimate of the error of each normal, typically 7.2°" in text
 
 
 @pytest.mark.parametrize("before", ["another surface", "no surface"])
