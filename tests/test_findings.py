@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "photostereo", ROOT / "lab" / "src" / "photostereo_lab"
 MODULES = [(path.relative_to(source), path) for source in SOURCES for path in source.rglob("*.py")]
 #: Makers of findings, and the values that they add.
-MAKERS = {"Finding": set(), "_mistake": set(), "_doubt": {"names", "numbers"}}
+MAKERS = {"Finding": set(), "mistake": set(), "_doubt": {"names", "numbers"}}
 
 
 def calls() -> list[tuple[str, list[str], set[str | None], str]]:

@@ -37,3 +37,14 @@ def test_angles_of_pixels_at_known_angles(degrees: float) -> None:
     up = np.array([[0.0, 0.0, 2.0]])
     assert angle_between(0.3 * turned, up) == pytest.approx(degrees, abs=1e-9)
     assert angle_between(turned, 0.0 * up) == 90.0
+
+
+def test_the_summary_leaves_out_unknown_truth() -> None:
+    up = np.tile([0.0, 0.0, 1.0], (1, 3, 1))
+    truth = up.copy()
+    truth[0, 1], truth[0, 2] = [0, np.sin(np.radians(4)), np.cos(np.radians(4))], 0
+    summary = summarize_error(up, truth, np.ones((1, 3), bool))
+    assert summary.known_mean == pytest.approx(2) and summary.known_median == pytest.approx(2)
+    assert summary.max == 90 and summary.within_5deg == pytest.approx(2 / 3)
+    nothing = summarize_error(up, 0 * truth, np.ones((1, 3), bool))
+    assert nothing.known_mean is None and nothing.known_median is None

@@ -34,16 +34,16 @@ def test_distance_and_bend_are_estimated(shape: str, reflectance: str) -> None:
     directions = scene.lights.directions
     assert find_near_lights(scene.images, directions, scene.mask) is None
     found = find_near_lights(near(scene, 4.0), directions, scene.mask)
-    assert found is not None and found.widths == pytest.approx(4.0, rel=0.35)
+    assert found is not None and found.values["widths"] == pytest.approx(4.0, rel=0.35)
     capture = Capture(images=near(scene, 4.0), lights=directions, mask=scene.mask)
     findings = [finding for finding in diagnose(capture).findings if finding.is_mistake]
-    assert [finding.effect for finding in findings] == [found.degrees]
+    assert [finding.effect for finding in findings] == [found.effect]
     # That of least squares, which has no opinion of its own.
     pixels = near(scene, 4.0)[:, scene.mask]
     bent = np.linalg.lstsq(directions, pixels, rcond=None)[0].T
     straight = np.linalg.lstsq(directions, scene.images[:, scene.mask], rcond=None)[0].T
     cosine = (bent * straight).sum(axis=1) / np.linalg.norm(bent, axis=1) / np.linalg.norm(straight, axis=1)
-    assert 0.4 < found.degrees / np.degrees(np.arccos(np.clip(cosine, -1, 1))).mean() < 1.2
+    assert 0.4 < found.effect / np.degrees(np.arccos(np.clip(cosine, -1, 1))).mean() < 1.2
 
 
 def test_other_faults_are_not_near_lights() -> None:

@@ -12,10 +12,9 @@ import photostereo as ps
 from photostereo.core.conventions import srgb_from_linear
 from photostereo.core.errors import ParameterError
 from photostereo.core.findings import by_code
-from photostereo.diagnosis.checks import _compared, find_mistakes
-from photostereo.diagnosis.ordering import unexplained
-from photostereo.lights.axes import axes_matrix, axes_words, conventions
-from photostereo.lights.second_opinion import Opinion, judge_axes
+from photostereo.diagnosis.checks import find_mistakes, unexplained, usual_orders
+from photostereo.diagnosis.light_axes import compare_axes
+from photostereo.lights.axes import Opinion, axes_matrix, axes_words, conventions, judge_axes
 from photostereo.scenes import dome_lights, random_lights, render_scene, ring_lights
 
 
@@ -133,6 +132,16 @@ def test_the_unexplained_share_is_that_of_a_projection():
     assert np.isclose(unexplained(values @ values.T, lights), expected)
 
 
+def test_axes_and_their_words():
+    np.testing.assert_array_equal([[1.0, 2.0, 3.0]] @ axes_matrix("x,-z,y"), [[1, -3, 2]])
+    assert axes_words(axes_matrix("y,x,-z")) == "y,x,-z"
+    assert len(conventions(depth_too=True)) == 48
+
+
+def test_usual_orders():
+    assert len(usual_orders(12)) > 12 and usual_orders(4)[0][0] == "shifted by 1"
+
+
 def test_axes_that_are_none_are_refused():
     for words in ("x,y", "x,x,z", "up,right,z", ""):
         with pytest.raises(ParameterError) as caught:
@@ -222,8 +231,8 @@ def test_estimated_lights_name_the_axes_of_a_solid(axes: str) -> None:
 
 def test_estimated_lights_speak_if_the_surface_does_not() -> None:
     opinion = Opinion("x,-y,z", 40.0, 3.0)
-    found = _compared(None, opinion, "")
+    found = compare_axes(None, opinion, "")
     assert found is not None and found.code == "light-axes" and found.values["axes"] == "x,-y,z"
-    assert _compared(found, Opinion("x,y,z", 3.0, 3.0), "") is None
-    assert _compared(None, opinion, "x,-y,z").remedy == "default-axes"
-    assert _compared(None, None, "") is None
+    assert compare_axes(found, Opinion("x,y,z", 3.0, 3.0), "") is None
+    assert compare_axes(None, opinion, "x,-y,z").remedy == "default-axes"
+    assert compare_axes(None, None, "") is None

@@ -156,10 +156,6 @@ def _contradictions(gray: Capture, noise: float, control: Control) -> Iterator[F
     strengths = relative_strengths(images, lights, mask, noise)
     if "light-order" not in by_code(mistakes):  # a wrong light looks like a near one
         near = find_near_lights(images, lights, mask, strengths.factors)
-        if near is not None:
-            bend, widths = near.degrees, near.widths
-            yield Finding(
-                "close-lights", "problem", effect=bend, is_mistake=True, widths=widths, degrees=bend
-            )
+        yield from () if near is None else (near,)
     control.check()
     yield from unequal_photographs(images, lights, mask, strengths)

@@ -30,17 +30,10 @@ SAMPLED = 5_000
 def dark_counts(images: FloatArray, mask: BoolArray, scale: float) -> NDArray[np.int32]:
     """Count the gray photographs (d, H, W) in which each mask pixel is dark; -1 outside the mask.
 
-    Shadow is relative to the pixel's mean over all photographs, so that dark paint in
-    full light does not count as shadow.
-
-    >>> images = np.array([0.0, 1.0, 1.0])[:, None, None] * np.ones((3, 1, 2))
-    >>> dark_counts(images, np.array([[True, False]]), 1.0).tolist()
-    [[1, -1]]
+    Shadow is relative to the pixel's mean, so that dark paint in full light does not count as shadow.
     """
-    threshold = np.maximum(
-        DARK_SHARE_OF_MEAN * np.mean(images, axis=0, dtype=np.float32),
-        np.float32(DARK_SHARE_OF_SCALE * scale),
-    )
+    mean = np.mean(images, axis=0, dtype=np.float32)
+    threshold = np.maximum(DARK_SHARE_OF_MEAN * mean, np.float32(DARK_SHARE_OF_SCALE * scale))
     count = np.zeros(mask.shape, dtype=np.int32)
     for image in images:
         count += image <= threshold
@@ -51,12 +44,8 @@ def dark_counts(images: FloatArray, mask: BoolArray, scale: float) -> NDArray[np
 def dim_photographs(images: FloatArray, mask: BoolArray) -> tuple[int, ...]:
     """Numbers, from 1, of the photographs whose brightest parts are below a tenth of the brightest photograph's.
 
-    Shadows are judged pixel by pixel against the mean over all photographs, which misses pixels that are dark in most of
-    them; a light that failed, or an exposure that was too short, shows here.
-
-    >>> images = np.array([1.0, 0.05, 0.8])[:, None, None] * np.ones((3, 4, 4))
-    >>> dim_photographs(images, np.ones((4, 4), bool))
-    (2,)
+    A light that failed, or an exposure that was too short, shows here; :func:`dark_counts` misses pixels that are dark in
+    most photographs.
     """
     index = np.flatnonzero(mask)
     index = index[:: max(1, len(index) // SAMPLED)]
@@ -67,9 +56,8 @@ def dim_photographs(images: FloatArray, mask: BoolArray) -> tuple[int, ...]:
 def saturation_share(images: FloatArray, mask: BoolArray) -> tuple[float, NDArray[np.floating]]:
     """Share of saturated values inside the mask, overall and per photograph.
 
-    The ceiling of the sensor is unknown (each photograph was divided by the strength of its light), but
-    saturation leaves a mark: many pixels at the photograph's maximum, and few just below. A completely
-    uniform photograph (a plane) is not counted.
+    The ceiling of the sensor is unknown (photographs are divided by strengths), but saturation leaves a mark: many pixels
+    at the photograph's maximum, and few just below. A completely uniform photograph (a plane) is not counted.
     """
     shares, index = np.zeros(len(images)), np.flatnonzero(mask)
     for j, image in enumerate(images):
@@ -86,7 +74,7 @@ def saturation_share(images: FloatArray, mask: BoolArray) -> tuple[float, NDArra
 
 @dataclass(frozen=True, eq=False)
 class MatteFit:
-    """A matte surface fitted to each mask pixel; see :func:`matte_fit`."""
+    """A matte surface fitted to each mask pixel."""
 
     amplitude: FloatArray  #: (N,) the best factor between shading and photographs
     brightness: FloatArray  #: (N,) root mean square of the pixel over the photographs
@@ -96,12 +84,10 @@ class MatteFit:
 def matte_fit(
     images: FloatArray, normals: FloatArray, lights: PixelLights, mask: BoolArray, control: Control = SILENT
 ) -> MatteFit:
-    """Fit a matte surface with given normals to the photographs, gray or in color, of each mask pixel, under these
-    lights.
+    """Fit a matte surface with given normals to the photographs, gray or in color, of each mask pixel.
 
     Minimizes ``Σ_j (y_j − a s_j)²`` over ``a``, with ``s_j = max(n·l_j, 0)``: ``a = Σ y s / Σ s²``, and the residual
-    is ``sqrt( Σ (y − a s)² / Σ y² )``: 0 is a perfect fit, 1 is none at all. The free ``a`` makes it independent of how
-    a method scales its albedo.
+    is ``sqrt( Σ (y − a s)² / Σ y² )``: 0 is a perfect fit, 1 is none at all.
     """
     lights, index = lights._replace(matrix=lights.matrix.astype(np.float32)), np.flatnonzero(mask)
     channels = images.shape[1 + mask.ndim :]
@@ -147,11 +133,7 @@ def least_squares_normals(images: FloatArray, lights: PixelLights, mask: BoolArr
 
 
 def typical_residual(normals: FloatArray, capture: Capture) -> float:
-    """Median, over an even sample of pixels, of the brightness that a matte surface leaves unexplained.
-
-    The figure of merit if the truth is unknown: 0 is a perfect fit. A robust method may leave more and still be
-    right.
-    """
+    """Median, over an even sample of pixels, of the share of the brightness that a matte surface leaves unexplained."""
     capture, index = capture.evened(), np.flatnonzero(capture.mask)
     index = index[:: max(1, len(index) // 15_000)]
     images = capture.images.reshape(len(capture), -1, *capture.images.shape[3:])[:, index]

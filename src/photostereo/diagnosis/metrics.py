@@ -11,18 +11,10 @@ import numpy as np
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.runtime.arrays import Array, cast, namespace
 from photostereo.runtime.cuda_kernels import are_doubles, launch_per_pixel
-from photostereo.runtime.order import median as median_of
-from photostereo.runtime.order import quantiles
 
 
 def angle_between(a: Array, b: Array) -> Array:
-    """Angle in degrees between vectors in the last axis; 90 where either is the zero vector.
-
-    ``atan2(|a × b|, a · b)`` is accurate at all angles; the arc cosine is inaccurate near 0 and 180 degrees.
-
-    >>> angle_between(np.array([0.0, 0.0, 2.0]), np.array([[0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]))
-    array([45., 90.])
-    """
+    """Angle in degrees between vectors in the last axis; 90 where either is the zero vector."""
     xp = namespace(a)
     a, b = cast(a, "float64"), cast(b, "float64")
     if are_doubles(a, b):
@@ -31,6 +23,7 @@ def angle_between(a: Array, b: Array) -> Array:
     y = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
     z = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
     cosine = a[..., 0] * b[..., 0] + a[..., 1] * b[..., 1] + a[..., 2] * b[..., 2]
+    # The arc cosine would be inaccurate near 0 and 180 degrees.
     degrees = xp.rad2deg(xp.arctan2(xp.sqrt(x * x + y * y + z * z), cosine))
     # atan2(0, 0) = 0 would reward an unknown normal.
     return xp.where(is_known(a) & is_known(b), degrees, 90.0)
@@ -128,38 +121,20 @@ def summarize_error(normals: FloatArray, truth: FloatArray, mask: BoolArray) -> 
     (36.87, 0.75)
     """
     actual = np.asarray(truth)[mask]
-    return summary_of(angle_between(np.asarray(normals)[mask], actual), is_known(actual))
-
-
-def summary_of(error: Array, known: Array) -> ErrorSummary:
-    """Like :func:`summarize_error`, from the error of each pixel and whether its truth is known.
-
-    >>> summary_of(np.array([1.0, 3.0, 90.0]), np.array([True, True, False])).known_mean
-    2.0
-    """
-    median, p90, p95 = quantiles(error, (0.5, 0.9, 0.95)).tolist()  # one partial sort for all three
-    known_mean: float | None = float(error.mean())
-    known_median: float | None = median
-    if not bool(known.all()):
-        inside = error[known]
-        known_mean = float(inside.mean()) if len(inside) else None
-        known_median = median_of(inside) if len(inside) else None
+    error, known = angle_between(np.asarray(normals)[mask], actual), is_known(actual)
+    median, p90, p95 = np.quantile(error, (0.5, 0.9, 0.95)).tolist()  # one partial sort for all three
+    inside = error[known]
     return ErrorSummary(
         mean=float(error.mean()),
         median=median,
         p90=p90,
         p95=p95,
         max=float(error.max()),
-        within_5deg=_share(error <= 5),
-        within_10deg=_share(error <= 10),
-        within_30deg=_share(error <= 30),
+        within_5deg=float((error <= 5).mean()),
+        within_10deg=float((error <= 10).mean()),
+        within_30deg=float((error <= 30).mean()),
         pixels=len(error),
         unknown_truth=int((~known).sum()),
-        known_mean=known_mean,
-        known_median=known_median,
+        known_mean=float(inside.mean()) if len(inside) else None,
+        known_median=float(np.quantile(inside, 0.5)) if len(inside) else None,
     )
-
-
-def _share(chosen: Array) -> float:
-    """Share of a mask that is set."""
-    return float(chosen.sum()) / len(chosen)

@@ -11,11 +11,10 @@ together with powers of the shading, which model gloss, and its mean, which mode
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.findings import Finding
 from photostereo.runtime.illumination import least_squares, shading, weighted_least_squares
 from photostereo.runtime.order import MAD_TO_SIGMA
 
@@ -34,24 +33,10 @@ LEAST, CERTAIN, EXPLAINED = 0.1, 10.0, 0.2
 OF_THE_BEND = 0.7
 
 
-@dataclass(frozen=True)
-class NearLights:
-    """Near lights that were detected."""
-
-    widths: float  #: rough distance in frame widths
-    degrees: float  #: error of a typical normal in degrees
-
-
 def find_near_lights(
     images: FloatArray, lights: FloatArray, mask: BoolArray, strengths: FloatArray | float = 1.0
-) -> NearLights | None:
-    """Detect near lights in photographs (d, H, W) of these relative strengths under assumed distant lights (d, 3).
-
-    >>> from photostereo.scenes import render_scene
-    >>> scene = render_scene("vase", size=64)
-    >>> find_near_lights(scene.images, scene.lights.directions, scene.mask) is None
-    True
-    """
+) -> Finding | None:
+    """Detect near lights in photographs (d, H, W) of these relative strengths under assumed distant lights (d, 3)."""
     rows, columns = (part[:: max(1, int(mask.sum()) // SAMPLE)] for part in np.nonzero(mask))
     seen = np.asarray(images[:, rows, columns], dtype=np.float64).T / strengths
     height, width = mask.shape
@@ -82,14 +67,13 @@ def find_near_lights(
     without = rest / length - patterns[..., 1:] @ np.linalg.solve(moment[1:, 1:], right[1:])
     explained = 1 - float((weight * left**2).sum() / max((weight * without**2).sum(), 1e-30))
     inverse = float(strength[0])
-    if (
-        inverse < max(LEAST, CERTAIN * _error(weight, patterns, left, moment, places))
-        or explained < EXPLAINED
-    ):
+    least = max(LEAST, CERTAIN * _error(weight, patterns, left, moment, places))
+    if inverse < least or explained < EXPLAINED:
         return None
     straight, bent = (least_squares(one, matrix) for one in (cosine, np.where(cosine > 0, near, 0)))
     aside = np.linalg.norm(np.cross(straight, bent), axis=1) / (straight**2).sum(axis=1)
-    return NearLights(1 / inverse, float(np.degrees(OF_THE_BEND * inverse * aside.mean())))
+    bend = float(np.degrees(OF_THE_BEND * inverse * aside.mean()))
+    return Finding("close-lights", "problem", effect=bend, is_mistake=True, widths=1 / inverse, degrees=bend)
 
 
 def _unexplained(values: FloatArray, lights: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:

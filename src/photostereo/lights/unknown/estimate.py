@@ -51,9 +51,13 @@ def estimate_lights(
     *,
     known: ArrayLike | None = None,
     weights: Weights | None = None,
+    most_views: int = MOST_VIEWS,
     control: Control = SILENT,
 ) -> UnknownLights:
-    """Estimate the light of every photograph; ``known`` directions (d, 3) are kept, and rows of NaN are estimated."""
+    """Estimate the light of every photograph; ``known`` directions (d, 3) are kept, and rows of NaN are estimated.
+
+    It averages over symmetries of the square, as many as ``most_views`` photographs allow; the mean is more accurate.
+    """
     images = thumbnails.images
     if len(images) < LEAST_PHOTOGRAPHS:
         raise CaptureError(
@@ -65,7 +69,7 @@ def estimate_lights(
     if not float(images.max()) > 0:
         raise CaptureError("The object is black in every photograph.", code="black-photographs")
     given = given_directions(known, len(images))
-    views = SYMMETRIES[: symmetry_count(len(images))]
+    views = SYMMETRIES[: next((count for count in (8, 4, 2) if count * len(images) <= most_views), 1)]
     network = LightNetwork(shipped_weights() if weights is None else weights, thumbnails)
     control.stage("estimating lights", total=2 * len(views))
     first: list[First] = []
@@ -95,15 +99,6 @@ def estimate_lights(
         verdict=judge(thumbnails, directions, strengths, overall, normals),
         normals=normals,
     )
-
-
-def symmetry_count(photographs: int) -> int:
-    """Return the number of symmetries of the square to average over; the mean is more accurate than one.
-
-    >>> [symmetry_count(n) for n in (10, 50, 96, 200, 500)]
-    [8, 8, 4, 2, 1]
-    """
-    return next((count for count in (8, 4, 2) if count * photographs <= MOST_VIEWS), 1)
 
 
 def given_directions(known: ArrayLike | None, photographs: int) -> Given:

@@ -1,0 +1,234 @@
+"""Detect light files in other axes, by the surface that they give and by lights estimated from the photographs.
+
+A light file in another convention gives scaled normals in that convention and explains the photographs just as
+well, so residuals do not help. Three criteria do. A visible surface faces the camera (n_z > 0). Its slopes are those of
+a height, so their curl vanishes. And if the outline of the object is its own edge, the normals there point outwards.
+
+The curl does not change if x and y are both reversed (a hollow lit from the other side looks like a bump), so it
+leaves pairs; the outline, if there is one, decides between the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.findings import Finding
+from photostereo.lights.axes import Opinion, axes_matrix, axes_words, conventions, turn_between
+from photostereo.lights.thumbnail import Thumbnail, bright_enough, matte_fit
+
+# Sensitivity: see :mod:`.checks`.
+#: Degrees by which mistakes turn a typical normal: medians over rendered captures. If an order or a curve is wrong,
+#: the photographs contradict each other, so the method's own error estimate includes it.
+EFFECTS = {"light-axes": 30.0, "lights-reversed": 60.0, "mask-inverted": 30.0}
+#: Other axes, or another order, must leave less than this share of what the given ones leave (6 and 8; 157 and 160 right).
+CLEARLY_BETTER = 0.8
+#: The curl counts only if at least this share of the object is curved.
+CURVED = 0.25
+#: If the normals along the outline point inward by this mean cosine, x and y are reversed.
+INWARDS = -0.3
+#: Above this share of normals that point away, or of lights from behind, all 48 conventions are tried. A surface faces
+#: the camera if at most the share FACES of its normals points away.
+AWAY, FACES = 0.2, 0.05
+#: Curls within this factor are equally good.
+SAME_CURL = 1.1
+#: The outline decides if the normals along it point outward or inward by this mean cosine.
+DECIDES = 0.2
+#: Slopes are limited to this; beyond it a coarse grid is not informative.
+STEEPEST = 5.0
+#: If the mean change of slope over two cells is below this, the surface is a plane.
+FLAT = 0.01
+
+#: A way in which lists get mixed up: a description, and the places (d,) of the lights.
+Order = tuple[str, NDArray[np.intp]]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Evidence that a field of normals is a surface seen from the camera."""
+
+    away: float  #: share of the normals that point away from the camera
+    #: mean |curl| of the slopes over the mean size of their derivatives; 0 for a height, about 0.7 for noise
+    curl: float
+    #: share of the cells that carry the curvature; small if it is a single edge, which says little; 0 for
+    #: a plane and for structure finer than the grid
+    curved_share: float
+    #: mean cosine between the normals' x, y (of length up to 1) and the outline's; nan without one
+    outwards: float
+    outwards_share: float  #: share of the outline where they point outwards; nan without one
+
+
+class CoarseSurface:
+    """The matte normals of a thumbnail under given lights, to be seen in other axes."""
+
+    def __init__(self, small: Thumbnail, lights: FloatArray, mask: BoolArray) -> None:
+        self._normals = np.zeros((3, *small.mask.shape))
+        self._normals[:, small.mask] = matte_fit(small.values, lights)[0].T
+        self._useful = small.mask.copy()
+        self._useful[small.mask] = bright_enough(small.values)
+        # Where the frame cuts the object off, the object continues beyond it.
+        padded = small.mask
+        for axis, ends in enumerate(((mask[0], mask[-1]), (mask[:, 0], mask[:, -1]))):
+            for first, end in enumerate(ends):
+                width = [(0, 0), (0, 0)]
+                width[axis] = (0, 6) if first else (6, 0)
+                padded = np.pad(padded, width, mode="edge" if end.any() else "constant")
+        smooth = cv2.GaussianBlur(padded.astype(np.float32), (0, 0), 2.0)
+        eroded = cv2.erode(padded.astype(np.uint8), np.ones((3, 3), np.uint8)).astype(bool)
+        down, right = (slope[6:-6, 6:-6] for slope in np.gradient(smooth))
+        self._outline = small.mask & ~eroded[6:-6, 6:-6] & self._useful
+        outward = np.stack([-right[self._outline], down[self._outline]])
+        self._outward = outward / np.maximum(np.linalg.norm(outward, axis=0), 1e-9)
+
+    def turned(self, matrix: FloatArray) -> Evidence:
+        """Return the evidence for the normals after multiplication by ``matrix``."""
+        normals, useful = np.tensordot(matrix, self._normals, axes=1), self._useful
+        unit = normals / np.maximum(np.linalg.norm(normals, axis=0), 1e-12)
+        facing = unit[2]
+        depth = np.where(facing < 0, -1, 1) * np.maximum(np.abs(facing), 1 / STEEPEST)
+        slope = -unit[:2] / depth  # of the height, along x and y
+        across = slope[:, 1:-1, 2:] - slope[:, 1:-1, :-2]
+        upwards = slope[:, :-2, 1:-1] - slope[:, 2:, 1:-1]
+        whole = cv2.erode(useful.astype(np.uint8), np.ones((3, 3), np.uint8), borderValue=0)[1:-1, 1:-1] > 0
+        weight = (facing[1:-1, 1:-1] ** 2)[whole]
+        bent = weight * np.sqrt((across**2 + upwards**2).sum(axis=0))[whole]
+        total = float(bent.sum())
+        # If neighbors differ more than cells farther apart, the structure is finer than the grid (a weave), and its
+        # slopes on the grid are a moiré.
+        middle = slope[:, 1:-1, 1:-1]
+        near = np.abs(slope[:, 1:-1, 2:] - middle) + np.abs(slope[:, :-2, 1:-1] - middle)
+        far = np.abs(across) + np.abs(upwards)
+        flat = total <= FLAT * max(len(bent), 1) or bool(near[:, whole].sum() > far[:, whole].sum())
+        along = (unit[:2, self._outline] * self._outward).sum(axis=0)
+        enough = along.size >= 20
+        return Evidence(
+            away=float((facing[useful] < 0).mean()) if useful.any() else 0.0,
+            curl=float((weight * np.abs(upwards[0] - across[1])[whole]).sum()) / max(total, 1e-12),
+            curved_share=0.0 if flat else total**2 / float((bent**2).sum()) / len(bent),
+            outwards=float(along.mean()) if enough else np.nan,
+            outwards_share=float((along > 0).mean()) if enough else np.nan,
+        )
+
+
+def mistake(code: str, remedy: str, **values: Any) -> Finding:
+    """Return the finding about a mistake in a capture."""
+    return Finding(code, "problem", remedy=remedy, effect=EFFECTS.get(code, 0.0), is_mistake=True, **values)
+
+
+def wrong_axes(
+    surface: CoarseSurface, lights: FloatArray, orders: Iterable[Order], axes_given: str
+) -> Finding | None:
+    """Report other axes, or another order of lights on a ring, that give a surface if those of the file do not."""
+    given = surface.turned(np.eye(3))
+    behind = given.away > AWAY or bool((lights[:, 2] < 0).mean() > AWAY)
+    tried = [(axes, surface.turned(axes.T)) for axes in conventions(depth_too=behind)]
+    facing = [(axes, seen) for axes, seen in tried if seen.away <= FACES]
+    # z is exchanged with another axis only as a last resort.
+    facing = [(axes, seen) for axes, seen in facing if abs(axes[2, 2]) == 1] or facing
+    if not facing:
+        return None
+    least = min(seen.curl for _, seen in facing)
+    if given.curved_share > CURVED:
+        ring = _turned_ring(surface, lights, orders, given.curl)
+        if ring is not None and ring.values["best"] < CLEARLY_BETTER * least:
+            return ring
+    curls = (behind or given.curved_share > CURVED) and least < CLEARLY_BETTER * given.curl
+    if not (given.away > 0.5 or curls or given.outwards < INWARDS):  # the last is False without an outline
+        return None
+    good = [(axes, seen) for axes, seen in facing if seen.curl <= SAME_CURL * least]
+    decided = not np.isnan(given.outwards) and max(abs(seen.outwards) for _, seen in good) > DECIDES
+    axes, seen = max(good, key=lambda pair: pair[1].outwards) if decided else good[0]
+    if np.array_equal(axes, np.eye(3)):
+        return None
+    return _explained(axes, given, seen, decided=decided, axes_given=axes_given)
+
+
+def _turned_ring(
+    surface: CoarseSurface, lights: FloatArray, orders: Iterable[Order], curl: float
+) -> Finding | None:
+    """Check for lights on a ring listed from a wrong start: all explain the photographs, only one gives a surface."""
+    best, found = CLEARLY_BETTER * curl, ""
+    for words, places in orders:
+        turn = turn_between(lights, lights[places])
+        if turn is None:
+            continue  # not a rotation: the photographs would show it
+        seen = surface.turned(np.linalg.inv(turn))
+        if seen.away <= FACES and seen.curl <= best and not seen.outwards < DECIDES:
+            best, found = seen.curl, words
+    if not found:
+        return None
+    why = f"the slopes do not form a surface (curl {curl:.2f}), but do with the lights {found} ({best:.2f})"
+    return mistake("light-order", "lights-in-order", why=why, given=curl, best=best)
+
+
+def _explained(
+    axes: FloatArray, given: Evidence, seen: Evidence, *, decided: bool, axes_given: str
+) -> Finding:
+    """Report other axes, with the signs of them."""
+    words, further = _instead_of(axes_given, axes), axes_words(axes)
+    curls = seen.curl < CLEARLY_BETTER * given.curl
+    signs = []
+    if given.away > AWAY:
+        signs.append(f"{100 * given.away:.0f} % of the normals point away from the camera")
+    if curls:
+        signs.append(f"the slopes form no surface (curl {given.curl:.2f}, with {words} {seen.curl:.2f})")
+    if decided and given.outwards < seen.outwards - 0.1:
+        outward = f"in {100 * given.outwards_share:.0f} %, with {words} in {100 * seen.outwards_share:.0f} %"
+        signs.append(f"normals along the outline point outward {outward}")
+    why = "; ".join(signs)
+    if words == "-x,-y,-z":
+        instead = " instead of the axes given" if axes_given else ""
+        return mistake("lights-reversed", "reverse-lights", instead=instead, why=why, axes=words)
+    note = "" if decided else " If hollows then look like bumps, reverse x and y too."
+    if further == "-x,-y,z" and (given.away > AWAY or not curls):
+        note = " If the object is hollow, nothing is wrong."
+    name = {"x,-y,z": ", with y pointing down", "y,x,z": ", with x and y exchanged"}.get(words, "")
+    return _other_axes(words, axes_given, name, why=why, note=note)
+
+
+def compare_axes(found: Finding | None, opinion: Opinion | None, axes_given: str) -> Finding | None:
+    """Compare the mistake found with the axes that lights estimated from the photographs suggest."""
+    if opinion is None or (found is not None and found.code != "light-axes"):
+        return found
+    fits = opinion.axes == "x,y,z"  # unchanged
+    words = _instead_of(axes_given, axes_matrix(opinion.axes))
+    if found is not None:
+        advised = found.values["axes"]
+        if fits:
+            return found if advised[-2:] != ",z" else None
+        agree = f"; the lights estimated from the photographs agree with {words} to {opinion.degrees:.0f}°"
+        return found.changed(agree=agree) if advised == words else found
+    if fits:
+        return None
+    names = {"x,-y,z": ", mirrored in y", "-x,y,z": ", mirrored in x", "-x,-y,z": ", turned by 180°"}
+    why = f"its lights differ from those estimated from the photographs by {opinion.given_degrees:.0f}°"
+    agree = f", and with {words} by {opinion.degrees:.0f}°"
+    return _other_axes(words, axes_given, names.get(opinion.axes, ""), why=why, agree=agree)
+
+
+def _instead_of(axes_given: str, axes: FloatArray) -> str:
+    """Return the axes to give if those of the lights, read with ``axes_given``, are ``axes``."""
+    return axes_words(axes_matrix(axes_given) @ axes) if axes_given else axes_words(axes)
+
+
+def _other_axes(
+    axes: str, axes_given: str, name: str, *, why: str, agree: str = "", note: str = ""
+) -> Finding:
+    """Report that the light file should be read with ``axes`` instead of those given."""
+    default = axes == "x,y,z"
+    return mistake(
+        "light-axes",
+        "default-axes" if default else "lights-axes",
+        kind="the default axes, not those given" if default else f"other axes{name}",
+        why=why,
+        agree=agree,
+        axes=axes,
+        instead=f" instead of {axes_given}" if axes_given else "",
+        note=note,
+    )
