@@ -21,7 +21,7 @@ import numpy as np
 from photostereo.core.errors import CaptureError
 from photostereo.lights.ball.calibration import Calibration, calibrate_lights
 from photostereo.lights.geometry import angles_between
-from photostereo.scenes import random_lights
+from photostereo_lab.scenes import random_lights
 from tests.ball_scenes.balls import Shoot, shoot_table
 from tests.ball_scenes.studio import KINDS, Ball, Studio
 

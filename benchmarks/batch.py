@@ -16,13 +16,12 @@ from pathlib import Path
 
 import psutil
 
-from photostereo import render_scene
 from photostereo.batch.ledger import Ledger
 from photostereo.batch.options import Progress, RunControl, RunOptions
 from photostereo.batch.run import batch
 from photostereo.capture import write_diligent
 from photostereo.pipeline.settings import Settings
-from photostereo.scenes import dome_lights
+from photostereo_lab.scenes import dome_lights, render_scene
 
 SIDE = 316
 SCENES = ("sphere", "vase", "relief", "figure")

@@ -28,9 +28,9 @@ from photostereo.io.png import write_png
 from photostereo.photographs.alignment.alignment import find_alignment
 from photostereo.photographs.survey import reduced
 from photostereo.pipeline.pipeline import Pipeline
-from photostereo.scenes import dome_lights, random_lights, render_scene
 from photostereo.solver.opinion import assess
 from photostereo.solver.solve import solve
+from photostereo_lab.scenes import dome_lights, random_lights, render_scene
 
 SIZE, PHOTOGRAPHS = 112, 14
 SCENES = (

@@ -28,7 +28,8 @@ import numpy as np
 import photostereo as ps
 from benchmarks.peak import peak_memory, reset_peak_memory
 from photostereo.runtime.threads import shorten_spinning
-from photostereo.scenes.lights import dome_lights
+from photostereo_lab.scenes import render_scene
+from photostereo_lab.scenes.lights import dome_lights
 
 #: What the whole table consists of.
 ROWS = [
@@ -45,7 +46,7 @@ def write_capture(folder: Path, megapixels: float, photographs: int, *, color: b
     """Photographs of 16 bits with noise, as a plain folder, and the true normals beside it."""
     height = round(float(np.sqrt(megapixels * 1e6 / 1.5)))
     frame, lights = (height, round(1.5 * height)), np.asarray(dome_lights(photographs))
-    scene = ps.render_scene("relief", size=RENDERED, lights=lights, reflectance="ggx", color=color)
+    scene = render_scene("relief", size=RENDERED, lights=lights, reflectance="ggx", color=color)
     rng = np.random.default_rng(0)
     folder.mkdir(parents=True)
     for number, image in enumerate(scene.images):

@@ -37,8 +37,8 @@ import numpy as np
 
 import photostereo as ps
 from photostereo.capture.corruptions import add_gaussian
-from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.methods import find_method, method_names
+from photostereo_lab.scenes import dome_lights, render_scene
 
 SCENES = ("relief", "coin", "fabric", "figure")
 LIGHTS = (8, 12, 20, 48)

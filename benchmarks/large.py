@@ -23,9 +23,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-import photostereo as ps
 from benchmarks.surface import egg_box
-from photostereo.scenes.lights import dome_lights
+from photostereo_lab.scenes import render_scene
+from photostereo_lab.scenes.lights import dome_lights
 
 RUN = "import sys; from photostereo.cli import main; sys.argv[0] = 'photostereo'; main()"
 #: The longest side of what is rendered; larger frames are tiles of it.
@@ -35,7 +35,7 @@ NOISE = 0.01
 
 def tablet(height: int, width: int, lights: np.ndarray) -> Iterator[np.ndarray]:
     """Photographs of the carved tablet, laid out as tiles."""
-    scene = ps.render_scene("relief", size=(min(height, RENDERED), min(width, RENDERED)), lights=lights)
+    scene = render_scene("relief", size=(min(height, RENDERED), min(width, RENDERED)), lights=lights)
     rows, cols = -(-height // scene.frame[0]), -(-width // scene.frame[1])
     for image in scene.images:
         yield np.tile(image, (rows, cols))[:height, :width]
@@ -58,7 +58,7 @@ def write_capture(folder: Path, height: int, width: int, photographs: int, *, is
         stored = (np.clip(noisy, 0, 1) * 65535).astype(np.uint16)
         cv2.imwrite(str(folder / f"{number:03d}.png"), stored, [cv2.IMWRITE_PNG_COMPRESSION, 1])
     np.savetxt(folder / "lights.txt", lights)
-    outline = ps.render_scene("figure", size=(500, 750), lights=dome_lights(3), cast_shadows=False).mask
+    outline = render_scene("figure", size=(500, 750), lights=dome_lights(3), cast_shadows=False).mask
     large = cv2.resize(outline.astype(np.float32), (width, height), interpolation=cv2.INTER_CUBIC) > 0.5
     cv2.imwrite(str(folder.parent / "outline.png"), large.astype(np.uint8) * 255)
 

@@ -19,11 +19,11 @@ import numpy as np
 import photostereo as ps
 from benchmarks.captures import ABSENT, diligent_folder
 from benchmarks.unseen import Unseen, unseen
-from photostereo import scenes
 from photostereo.core.conventions import srgb_from_linear
 from photostereo.core.findings import Finding
 from photostereo.diagnosis.checks import find_mistakes
 from photostereo.lights.axes import axes_matrix
+from photostereo_lab import scenes
 
 OBJECTS = ("ball", "bear", "cat", "cow", "pot2", "reading")
 Parts = tuple[np.ndarray, np.ndarray, np.ndarray]

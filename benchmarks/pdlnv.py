@@ -14,10 +14,10 @@ import numpy as np
 
 from benchmarks.literal import literal_pdlnv
 from benchmarks.peak import peak_memory
-from photostereo import Capture, add_poisson, render_scene, solve
+from photostereo import Capture, add_poisson, solve
 from photostereo.priors.dictionary.prior import DictionaryPrior
 from photostereo.reflectance.piecewise.model import Piecewise
-from photostereo.scenes import dome_lights
+from photostereo_lab.scenes import dome_lights, render_scene
 
 LAM, MU, ITERATIONS = 10.0, 0.1, 50
 

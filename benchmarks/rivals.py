@@ -26,7 +26,7 @@ from photostereo.reflectance.sparse.model import (
     LeastAbsolute,
     SparseBayes,
 )
-from photostereo.scenes import dome_lights
+from photostereo_lab.scenes import dome_lights, render_scene
 from tests.reflectance.readable import l1_reweighted_readable, robust_pca_readable, sbl_readable
 
 OBJECTS = ("ball", "bear", "cat", "cow", "pot2", "reading")
@@ -230,7 +230,7 @@ def speed() -> None:
         it = Object("cat")
         pixels, lights, title = it.pixels, it.lights, "cat, 45,200 pixels x 96"
     else:
-        capture = ps.render_scene("relief", size=(226, 200), lights=dome_lights(96), cast_shadows=False)
+        capture = render_scene("relief", size=(226, 200), lights=dome_lights(96), cast_shadows=False)
         pixels = capture.pixels(capture.intensity_scale())
         lights, title = capture.lights.matrix, "synthetic, 45,200 pixels x 96"
     some = np.ascontiguousarray(pixels[:: max(1, len(pixels) // 500)][:500])
@@ -268,7 +268,7 @@ def seconds() -> None:
     print("### Seconds: the paper's Table III, and ours from the photographs in memory to the normals\n")
     methods = ("l1", "sbl", "rpca", "cbr", "dlsr")
     rows = []
-    small = ps.render_scene("sphere", size=32)
+    small = render_scene("sphere", size=32)
     for method in methods:
         ps.solve(small, method)  # compile
     for name in OBJECTS:

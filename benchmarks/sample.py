@@ -17,6 +17,7 @@ from collections.abc import Iterator
 import photostereo as ps
 from benchmarks.captures import diligent_folder
 from photostereo.solver.sample import CROPS, choose_sample
+from photostereo_lab.scenes import render_scene
 
 SCENES = ("figure", "relief", "vase")
 
@@ -30,7 +31,7 @@ def captures(named: list[str], size: int, crops: int) -> Iterator[tuple[ps.Captu
     if folder is not None:
         yield from ((ps.load(path), crops) for path in sorted((folder / "pmsData").glob("*PNG")))
     for scene in SCENES:
-        yield ps.render_scene(scene, size=size), CROPS
+        yield render_scene(scene, size=size), CROPS
 
 
 def main() -> None:

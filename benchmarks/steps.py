@@ -20,7 +20,7 @@ import numpy as np
 import photostereo as ps
 from benchmarks.captures import diligent_folder
 from photostereo.diagnosis import diagnose as diagnosis
-from photostereo.scenes import dome_lights
+from photostereo_lab.scenes import dome_lights, render_scene
 
 GIVEN = {"lam": 10.0, "mu": 0.1, "max_iter": 10}
 
@@ -30,7 +30,7 @@ def steps() -> dict[str, tuple[Callable[[], object], int]]:
     folder = diligent_folder()
     place = None if folder is None else folder / "pmsData" / "catPNG"
     everything = (
-        ps.render_scene("relief", size=(226, 200), lights=dome_lights(96), cast_shadows=False)
+        render_scene("relief", size=(226, 200), lights=dome_lights(96), cast_shadows=False)
         if place is None
         else ps.load(place)
     )

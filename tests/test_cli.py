@@ -17,7 +17,9 @@ import numpy as np
 import pytest
 
 from photostereo import cli, load
+from photostereo.capture.layouts.diligent import write_diligent
 from photostereo.io.png import write_png
+from photostereo_lab.scenes import dome_lights, render_scene
 
 #: The values of an error about a file that somebody else wrote.
 MINE = {"reason": "was not written by photostereo"}
@@ -56,26 +58,9 @@ def fault(call):
 
 @pytest.fixture(scope="module")
 def scene_folder(tmp_path_factory) -> Path:
-    """A small synthetic capture on disk, made by the command itself."""
-    folder = tmp_path_factory.mktemp("scenes") / "vase"
-    subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "photostereo",
-            "scene",
-            "vase",
-            "--out",
-            str(folder),
-            "--size",
-            "48",
-            "--lights",
-            "8",
-        ],
-        check=True,
-        capture_output=True,
-    )
-    return folder
+    """A small synthetic capture on disk."""
+    capture = render_scene("vase", size=48, lights=dome_lights(8))
+    return write_diligent(capture, tmp_path_factory.mktemp("scenes") / "vase")
 
 
 @pytest.fixture
@@ -110,7 +95,6 @@ def test_help_loads_nothing_heavy_and_lists_the_commands() -> None:
         "solve",
         "compare",
         "methods",
-        "scene",
         "corrupt",
         "mesh",
         "view",

@@ -8,6 +8,9 @@ import sys
 
 import pytest
 
+from photostereo.capture.layouts.diligent import write_diligent
+from photostereo_lab.scenes import render_scene
+
 BLOCKED = """
 import importlib.abc, importlib.util, sys
 class Missing(importlib.abc.MetaPathFinder):
@@ -35,8 +38,7 @@ def run(*words: object, script: str = BLOCKED) -> subprocess.CompletedProcess[st
 
 
 def test_a_solve_needs_neither(tmp_path) -> None:
-    done = run("scene", "sphere", "--size", 32, "--out", tmp_path / "s", "-q")
-    assert done.returncode == 0, done.stderr
+    write_diligent(render_scene("sphere", size=32), tmp_path / "s")
     done = run("solve", tmp_path / "s", "-m", "ls", "--out", tmp_path / "o", "-q")
     assert done.returncode == 0, done.stderr
 

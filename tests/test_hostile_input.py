@@ -26,7 +26,7 @@ from photostereo.capture import write_archive, write_diligent
 from photostereo.cli import shell
 from photostereo.core.conventions import linear_from_srgb
 from photostereo.io import memory
-from photostereo.scenes import dome_lights
+from photostereo_lab.scenes import dome_lights, render_scene
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def fault(call):
 
 @pytest.fixture(scope="session")
 def small():
-    return ps.render_scene("sphere", size=20, lights=dome_lights(6), color=True)
+    return render_scene("sphere", size=20, lights=dome_lights(6), color=True)
 
 
 @pytest.fixture
@@ -250,7 +250,6 @@ def test_seeds_are_not_negative(fault, diligent, tmp_path):
     for words in (
         ("solve", diligent, "--images", 4),
         ("corrupt", diligent, "--gaussian", 0.1),
-        ("scene", "sphere"),
     ):
         assert fault(*words, "--seed", -1, "--out", tmp_path / "out")[0] == "usage"
         assert not (tmp_path / "out").exists()

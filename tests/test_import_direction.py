@@ -23,8 +23,7 @@ LAYERS = [
     {"diagnosis"},
     {"reflectance", "priors", "surface"},
     {"solver"},
-    {"scenes"},
-    {"testing", "results"},
+    {"example", "results"},
     {"report"},
     {"pipeline"},
     {"app"},
@@ -33,7 +32,7 @@ LAYERS = [
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 #: Of the rooms below them, what the mathematics may not know: arrays only.
-UNKNOWN_TO_MATHEMATICS = {"io", "photographs", "lights", "masks", "capture", "scenes"}
+UNKNOWN_TO_MATHEMATICS = {"io", "photographs", "lights", "masks", "capture"}
 #: A parameter may name a file.
 READS_A_FILE = {"priors/dictionary/entry.py", "reflectance/learned/weights.py"}
 

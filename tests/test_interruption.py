@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from photostereo.capture import write_archive
-from photostereo.scenes import dome_lights, render_scene
+from photostereo_lab.scenes import dome_lights, render_scene
 
 # A shell's background job ignores Ctrl-C, and its children inherit that; "ready" is said before anything is loaded.
 RUN = """

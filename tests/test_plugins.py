@@ -45,8 +45,9 @@ def test_the_example_is_a_method_a_reader_and_keeps_the_contract(installed, tmp_
         installed,
         f"""
 import photostereo as ps
+from photostereo_lab.scenes import render_scene
 from photostereo_lab.sweeps.outputs import look_of
-from photostereo.testing import CHECKS
+from photostereo_lab.testing import CHECKS
 assert "halflambert" in ps.method_names()
 capture = ps.load({str(folder)!r})
 assert len(capture) == 5
@@ -81,7 +82,7 @@ from photostereo.capture import write_archive
 from photostereo_lab.sweeps.plan_file import read_plan
 from photostereo_lab.sweeps.worker import run_trial
 place = Path({str(tmp_path)!r})
-write_archive(ps.render_scene("sphere", size=24), place / "sphere.npz")
+write_archive(render_scene("sphere", size=24), place / "sphere.npz")
 (place / "plan.toml").write_text('''
 captures = ["sphere.npz"]
 [[methods]]
@@ -105,7 +106,7 @@ def test_the_examples_prior_works_with_every_size_and_file(installed, tmp_path) 
 import numpy as np
 import photostereo as ps
 from photostereo.solver.tiles import OF_THE_PROGRAM, bytes_of_row
-scene = ps.render_scene("sphere", size=160)
+scene = render_scene("sphere", size=160)
 flat = ps.solve(scene, "ls", prior="mean", lam=5.0, max_iter=4)
 costs = [record.cost for record in flat.history]
 assert all(later <= earlier for earlier, later in zip(costs, costs[1:]))
@@ -134,7 +135,7 @@ import photostereo as ps
 from photostereo.capture import write_archive
 from photostereo.cli import app
 from typer.testing import CliRunner
-scene = ps.render_scene("sphere", size=24)
+scene = render_scene("sphere", size=24)
 capture = {str(tmp_path / "sphere.npz")!r}
 write_archive(scene, capture)
 said = CliRunner().invoke(app, ["brightness", capture, "--digits", "2", "--json"])
@@ -185,7 +186,7 @@ def test_a_command_of_another_package_never_takes_a_name_of_ours(monkeypatch) ->
 
 @pytest.mark.torch
 def test_the_example_runs_where_a_gpu_would(installed) -> None:
-    code = "from photostereo.testing import CHECKS\nfor check in CHECKS: check('{}', 'torch-cpu')"
+    code = "from photostereo_lab.testing import CHECKS\nfor check in CHECKS: check('{}', 'torch-cpu')"
     for name in ("halflambert", "halflambert+mean"):
         run(installed, code.format(name))
 

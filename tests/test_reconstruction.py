@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from photostereo.core.errors import CaptureError
-from photostereo.scenes import render_scene
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.solve import solve
+from photostereo_lab.scenes import render_scene
 
 
 def test_round_trip(tmp_path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from photostereo.__main__ import main
 from photostereo.capture import write_diligent
 from photostereo.cli.shell import print_json
-from photostereo.scenes import dome_lights, render_scene
+from photostereo_lab.scenes import dome_lights, render_scene
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,6 @@ def test_every_command_with_results_has_json(scene, tmp_path):
         (("reproduce", "--list"), "runs"),
         (("mesh", out), "surface"),
         (("export", out, "--to", "tiff", "--out", tmp_path / "e"), "files"),
-        (("scene", "sphere", "--size", 32, "--out", tmp_path / "s"), "photographs"),
         (("compare", scene, "--methods", "ls,pls", "--out", tmp_path / "c", "--no-report"), "methods"),
     ):
         code, facts = run(*words, "--json")

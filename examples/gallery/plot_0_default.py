@@ -11,9 +11,9 @@ import numpy as np
 
 import photostereo as ps
 from photostereo.core.conventions import encode_normals
-from photostereo.scenes import dome_lights
+from photostereo_lab.scenes import dome_lights, render_scene
 
-clean = ps.render_scene("figure", size=160, lights=dome_lights(12), reflectance="ggx", color=True)
+clean = render_scene("figure", size=160, lights=dome_lights(12), reflectance="ggx", color=True)
 capture = ps.add_poisson(clean, 15.0, rng=0)
 plain = ps.solve(capture, "ls")
 default = ps.solve(capture)

@@ -9,9 +9,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import photostereo as ps
-from photostereo.scenes import ring_lights
+from photostereo_lab.scenes import render_scene, ring_lights
 
-capture = ps.render_scene("figure", size=160, lights=ring_lights(16))
+capture = render_scene("figure", size=160, lights=ring_lights(16))
 results = {name: ps.solve(capture, name) for name in ("ls", "l1", "sbl")}
 for name, result in results.items():
     print(f"{name}: mean error {result.angular_error.mean:.2f} degrees")

@@ -8,9 +8,9 @@ A shiny vase. The piecewise-linear model bends its reflectance curve; the sparse
 import matplotlib.pyplot as plt
 
 import photostereo as ps
-from photostereo.scenes import dome_lights
+from photostereo_lab.scenes import dome_lights, render_scene
 
-capture = ps.render_scene("vase", size=128, lights=dome_lights(32), reflectance="ggx")
+capture = render_scene("vase", size=128, lights=dome_lights(32), reflectance="ggx")
 names = ("ls", "pls", "sbl", "cbr")
 errors = {name: ps.solve(capture, name).angular_error for name in names}
 

@@ -14,8 +14,8 @@ from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain
 from photostereo.priors.registry import find_prior
 from photostereo.reflectance.model import Fit, Model
-from photostereo.scenes import dome_lights
 from photostereo.solver.problem import Problem
+from photostereo_lab.scenes import dome_lights, render_scene
 
 
 class Trimmed(Model):
@@ -44,7 +44,7 @@ class Trimmed(Model):
         return square - 2 * (normals * self.moment).sum() + self.energy
 
 
-capture = ps.add_poisson(ps.render_scene("relief", size=96, lights=dome_lights(16)), 12.0, rng=0)
+capture = ps.add_poisson(render_scene("relief", size=96, lights=dome_lights(16)), 12.0, rng=0)
 pixels = capture.pixels(capture.intensity_scale()).astype(float)
 model = Trimmed(pixels, capture.lights.matrix)
 dictionary = find_prior("dictionary")

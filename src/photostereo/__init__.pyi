@@ -24,8 +24,6 @@ from .report.notebook import Comparison as Comparison
 from .report.notebook import Progress as Progress
 from .report.notebook import compare as compare
 from .report.notebook import view as view
-from .scenes import render_scene as render_scene
-from .scenes import scene_names as scene_names
 from .solver.methods import find_method as find_method
 from .solver.methods import method_names as method_names
 from .solver.reconstruction import Reconstruction as Reconstruction

@@ -29,7 +29,7 @@ BALL = (250.0, 120.0, 32.0)
 def jpegs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Eight photographs of 200 × 300 pixels of a figure with a mirror ball, as a camera writes them."""
     folder = tmp_path_factory.mktemp("photographs")
-    from photostereo.scenes import dome_lights
+    from photostereo_lab.scenes import dome_lights
 
     lights = dome_lights(8, max_angle=50)
     shoot = shoot_table([Ball("mirror", *BALL)], size=(200, 300), lights=lights)

@@ -22,6 +22,7 @@ from photostereo.app.worker import Reporter
 from photostereo.capture.capture import Origin
 from photostereo.capture.edits import EDITS_FILE, Edits, read_edits, write_edits
 from photostereo.core.errors import ParameterError
+from photostereo_lab.scenes import render_scene
 
 from .conftest import BALL
 
@@ -209,7 +210,7 @@ def test_dropped_photographs_become_a_capture(served, jpegs):
 
 
 def test_an_export_is_complete_or_not_there(tmp_path, monkeypatch):
-    scene = ps.render_scene("sphere", size=24)
+    scene = render_scene("sphere", size=24)
     ps.save(ps.solve(scene, "ls"), tmp_path / "ls", report=False, surface=None)
     out, tasks, control = tmp_path / "ls-obj", Tasks(), Reporter(lambda event, **facts: None)
     about = {"folder": "", "work": "", "result": str(tmp_path / "ls"), "out": str(out), "formats": ["obj"]}
@@ -228,7 +229,7 @@ def test_an_export_is_complete_or_not_there(tmp_path, monkeypatch):
 
 
 def test_what_differs_from_the_page_is_said(tmp_path):
-    scene = ps.render_scene("sphere", size=24)
+    scene = render_scene("sphere", size=24)
     mask = tmp_path / "mask.png"
     cv2.imwrite(str(mask), 255 * scene.mask.astype(np.uint8))
     files = [f"{n}.png" for n in range(len(scene))]

@@ -247,7 +247,7 @@ def test_the_example_to_its_result(tab, served, monkeypatch):
     monkeypatch.setattr(  # a smaller one than users see
         WorkerProcess,
         "ask",
-        lambda self, do, **about: ask(self, do, **about, **({"size": 128} if do == "example" else {})),
+        lambda self, do, **about: ask(self, do, **about, **({"step": 3} if do == "example" else {})),
     )
     page = tab()
     page.click("text=Try the example")

@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from photostereo.capture import Capture
 from photostereo.core.conventions import FloatArray
-from photostereo.scenes.lights import dome_lights
-from photostereo.scenes.render import render_scene
-from photostereo.scenes.textures import turbulence
+from photostereo_lab.scenes.lights import dome_lights
+from photostereo_lab.scenes.render import render_scene
+from photostereo_lab.scenes.textures import turbulence
 
 from .ball_light import lamp_is_near, lamp_radiance, radiance, visible_normals
 from .studio import SECOND, Ball, Lamp, Studio, unit
@@ -71,7 +71,7 @@ def shoot_table(
     ----------
     balls : on the table; they may reach beyond the frame, but not over the object
     size : height and width of the frame; the object takes the square at its left
-    scene : a name of :func:`photostereo.scenes.scene_names`, or None for balls alone
+    scene : a name of :func:`photostereo_lab.scenes.scene_names`, or None for balls alone
     lights : (d, 3) directions, by default ``dome_lights(20, max_angle=55)``
     strengths : (d,) of the lamps, by default all equal
     positions : (d, 3) of near lamps; directions and fall-off then vary over the balls and the table (the object

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture import Capture
-from photostereo.scenes import dome_lights, render_scene
+from photostereo_lab.scenes import dome_lights, render_scene
 
 Float32 = NDArray[np.float32]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from photostereo import load, render_scene, solve
+from photostereo import load, solve
 from photostereo.batch import find as watching
 from photostereo.batch.find import Watch, find_captures, name_captures
 from photostereo.batch.ledger import Ledger
@@ -24,6 +24,7 @@ from photostereo.capture import write_archive, write_diligent
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError, ParameterError, PhotostereoError
 from photostereo.pipeline.settings import Settings
+from photostereo_lab.scenes import render_scene
 
 PLAIN = Settings().changed(method="ls", surface=False, report=False)
 

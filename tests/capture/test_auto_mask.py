@@ -12,7 +12,7 @@ from photostereo.core.findings import by_code
 from photostereo.masks.automatic import FoundObject, find_object
 from photostereo.masks.ground import lit_as_ground
 from photostereo.masks.relaxed_cut import STEP, cheapest_outline, descend
-from photostereo.scenes import dome_lights, render_scene
+from photostereo_lab.scenes import dome_lights, render_scene
 from tests.ball_scenes.phone import phone_scene, photograph_table
 
 

@@ -10,7 +10,7 @@ import pytest
 from photostereo.capture import Capture, load
 from photostereo.diagnosis.diagnose import diagnose
 from photostereo.io.png import write_png
-from photostereo.scenes import dome_lights
+from photostereo_lab.scenes import dome_lights
 from tests.ball_scenes.balls import shoot_table
 from tests.ball_scenes.studio import Ball, Studio
 

@@ -17,7 +17,7 @@ from photostereo.core.errors import CaptureError
 from photostereo.core.findings import by_code
 from photostereo.io.camera import Shot
 from photostereo.photographs.brackets import find_brackets, merge_exposures
-from photostereo.scenes import dome_lights, render_scene
+from photostereo_lab.scenes import dome_lights, render_scene
 
 TIMES = ((1, 400), (1, 100), (1, 25))
 

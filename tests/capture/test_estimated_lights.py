@@ -15,7 +15,7 @@ from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.core.findings import by_code
 from photostereo.io.png import write_png
 from photostereo.lights.files.reading import read_lights
-from photostereo.scenes import dome_lights
+from photostereo_lab.scenes import dome_lights, render_scene
 
 COUNT = 8
 LIGHTS = dome_lights(COUNT, max_angle=45)
@@ -30,7 +30,7 @@ def angles(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A vase with a mask, under lights of unequal strengths; no light file."""
-    scene = ps.render_scene("vase", size=96, lights=LIGHTS)
+    scene = render_scene("vase", size=96, lights=LIGHTS)
     place = tmp_path_factory.mktemp("open") / "vase"
     place.mkdir()
     for number, image in enumerate(scene.images):

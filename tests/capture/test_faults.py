@@ -22,7 +22,7 @@ from photostereo.photographs.alignment.alignment import Alignment
 from photostereo.photographs.alignment.edges import TURNED, Edges, compare_edges
 from photostereo.photographs.alignment.motion import Motion
 from photostereo.photographs.faults import find_blurred
-from photostereo.scenes import dome_lights, random_lights, render_scene
+from photostereo_lab.scenes import dome_lights, random_lights, render_scene
 
 COUNT = 10
 LIGHTS = dome_lights(COUNT, max_angle=55)

@@ -16,7 +16,7 @@ from photostereo.cli import app
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.core.findings import by_code
 from photostereo.lights.files.reading import read_lights
-from photostereo.scenes import dome_lights
+from photostereo_lab.scenes import dome_lights
 
 from ..ball_scenes.balls import Shoot, shoot_table
 from ..ball_scenes.studio import Ball, Studio

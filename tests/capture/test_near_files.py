@@ -18,7 +18,7 @@ from photostereo.core.findings import by_code
 from photostereo.diagnosis.metrics import angle_between
 from photostereo.io.camera import Shot, focal_in_pixels, read_shot
 from photostereo.lights.files.reading import read_lights
-from photostereo.scenes import dome_lights
+from photostereo_lab.scenes import dome_lights
 
 from ..ball_scenes.balls import shoot_table
 from ..ball_scenes.studio import Ball, Studio

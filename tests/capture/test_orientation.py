@@ -19,7 +19,7 @@ from photostereo.core.findings import by_code
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.photographs.develop import upright
 from photostereo.pipeline.pipeline import Pipeline
-from photostereo.scenes import dome_lights, render_scene
+from photostereo_lab.scenes import dome_lights, render_scene
 
 LIGHTS = dome_lights(8)
 

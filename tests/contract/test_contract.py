@@ -9,7 +9,7 @@ import pytest
 
 from photostereo.priors.registry import prior_names
 from photostereo.solver.methods import find_method, method_names
-from photostereo.testing import CHECKS
+from photostereo_lab.testing import CHECKS
 
 try:
     import torch

@@ -29,9 +29,9 @@ from photostereo.lights.turn import turn_of_lights
 from photostereo.photographs.alignment.alignment import Alignment
 from photostereo.pipeline.folder import save
 from photostereo.runtime.illumination import PixelLights
-from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.opinion import assess
 from photostereo.solver.solve import solve
+from photostereo_lab.scenes import dome_lights, render_scene
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 from photostereo.capture import Capture
 from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.near_lights import find_near_lights
-from photostereo.scenes import dome_lights, render_scene
+from photostereo_lab.scenes import dome_lights, render_scene
 
 
 def near(scene: Capture, widths: float) -> np.ndarray:

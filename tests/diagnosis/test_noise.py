@@ -12,8 +12,8 @@ from photostereo.capture.corruptions import add_gaussian
 from photostereo.diagnosis import blocks
 from photostereo.diagnosis.noise import VALUES_PER_LEVEL, Noise, step_of_levels
 from photostereo.diagnosis.noise_fields import more_noise, noise_fields
-from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.sample import choose_sample
+from photostereo_lab.scenes import dome_lights, render_scene
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from photostereo.diagnosis.advice import Finding
 from photostereo.diagnosis.metrics import angle_between
 from photostereo.diagnosis.unequal import relative_strengths, unequal_photographs
 from photostereo.lights.exposure import StrengthEstimate
-from photostereo.scenes import Ggx, dome_lights, render_scene
+from photostereo_lab.scenes import Ggx, dome_lights, render_scene
 
 LIGHTS = dome_lights(14, max_angle=60)
 

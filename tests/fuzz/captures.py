@@ -17,7 +17,7 @@ from PIL.TiffImagePlugin import IFDRational
 
 import photostereo as ps
 from photostereo.capture import write_archive, write_diligent
-from photostereo.scenes import place_lights
+from photostereo_lab.scenes import place_lights, render_scene
 
 SIZE = 16
 PHOTOGRAPHS = 6
@@ -28,8 +28,8 @@ SMALL = ("--set", "patch=4x4x3", "--set", "stride=2", "--set", "max_iter=2")
 
 def build_templates(home: Path) -> None:
     """One folder per template under ``home``; ``capture`` inside is what the commands are given."""
-    scene = ps.render_scene("sphere", size=SIZE, lights=place_lights("dome", PHOTOGRAPHS, rng=0))
-    color = ps.render_scene("sphere", size=SIZE, lights=place_lights("dome", PHOTOGRAPHS, rng=0), color=True)
+    scene = render_scene("sphere", size=SIZE, lights=place_lights("dome", PHOTOGRAPHS, rng=0))
+    color = render_scene("sphere", size=SIZE, lights=place_lights("dome", PHOTOGRAPHS, rng=0), color=True)
     write_diligent(color, home / "diligent" / "capture")
     write_archive(scene, home / "archive" / "capture.npz")
     write_archive(color, home / "archive-color" / "capture.npz")

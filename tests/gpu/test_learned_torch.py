@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from photostereo import scenes
 from photostereo.core.errors import OutputError, ParameterError, PhotostereoError
 from photostereo.reflectance.learned import kernels
 from photostereo.reflectance.learned.weights import context_network, set_network
+from photostereo_lab import scenes
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch

@@ -14,7 +14,7 @@ from photostereo.lights.ball.geometry import Camera, ball_normals, mirrored_dire
 from photostereo.lights.ball.highlight import find_highlights
 from photostereo.lights.ball.outline_fit import settle_outline
 from photostereo.lights.ball.search import find_balls
-from photostereo.scenes import dome_lights
+from photostereo_lab.scenes import dome_lights
 
 from ..ball_scenes.balls import Shoot, shoot_table
 from ..ball_scenes.studio import Ball, Studio

@@ -15,7 +15,7 @@ from photostereo.core.findings import by_code
 from photostereo.diagnosis.checks import find_mistakes, unexplained, usual_orders
 from photostereo.diagnosis.light_axes import compare_axes
 from photostereo.lights.axes import Opinion, axes_matrix, axes_words, conventions, judge_axes
-from photostereo.scenes import dome_lights, random_lights, render_scene, ring_lights
+from photostereo_lab.scenes import dome_lights, random_lights, render_scene, ring_lights
 
 
 @pytest.fixture(scope="module")

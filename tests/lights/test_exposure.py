@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import photostereo as ps
-from photostereo import scenes
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.noise import MaskPixels
 from photostereo.lights.exposure import estimate_strengths
 from photostereo.solver.reconstruction import Reconstruction
+from photostereo_lab import scenes
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from photostereo.lights.ball.positions import light_positions
 from photostereo.lights.ball.search import FoundBall
 from photostereo.lights.ball.shading import fit_shading, settle_circle
 from photostereo.lights.geometry import angles_between
-from photostereo.scenes import dome_lights, random_lights
+from photostereo_lab.scenes import dome_lights, random_lights
 
 from ..ball_scenes.balls import shoot_table
 from ..ball_scenes.studio import Ball, Studio

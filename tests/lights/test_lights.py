@@ -10,7 +10,7 @@ import pytest
 from photostereo.capture import Capture
 from photostereo.core.errors import CaptureError
 from photostereo.lights.lights import Lights
-from photostereo.scenes import dome_lights
+from photostereo_lab.scenes import dome_lights
 
 POINTS = np.array([[0.0, 0.0], [30.0, -20.0], [-45.0, 12.0]])
 

@@ -14,9 +14,9 @@ from photostereo.lights.lights import Lights
 from photostereo.report.photographs import matte_differences
 from photostereo.report.pictures import frame_around, resize
 from photostereo.results.roughness import estimate_roughness
-from photostereo.scenes import dome_lights
-from photostereo.scenes.near import render_near
 from photostereo.solver.near import depth_of, every_nth
+from photostereo_lab.scenes import dome_lights
+from photostereo_lab.scenes.near import render_near
 
 FRAME = (31, 45)
 

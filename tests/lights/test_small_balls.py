@@ -14,7 +14,7 @@ from photostereo.lights.ball.outline_fit import settle_outline
 from photostereo.lights.ball.search import find_balls
 from photostereo.lights.ball.shading import fit_shading, settle_circle
 from photostereo.lights.geometry import angles_between
-from photostereo.scenes import dome_lights, random_lights
+from photostereo_lab.scenes import dome_lights, random_lights
 
 from ..ball_scenes.balls import shoot_table
 from ..ball_scenes.studio import Ball, Studio

@@ -14,7 +14,7 @@ from photostereo.lights.strengths import (
     strengths_from_shading,
     unexplained_light,
 )
-from photostereo.scenes import random_lights
+from photostereo_lab.scenes import random_lights, render_scene
 
 
 def falsified(capture: ps.Capture, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -25,7 +25,7 @@ def falsified(capture: ps.Capture, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("scene", ["figure", "vase"])
 def test_falsified_strengths_of_a_scene(scene: str) -> None:
-    capture = ps.render_scene(scene, size=128)
+    capture = render_scene(scene, size=128)
     images, factors = falsified(capture, 0)
     pixels = sample_pixels(images, capture.mask)
     found = strengths_from_shading(pixels, capture.lights.directions)
@@ -75,6 +75,6 @@ def test_an_overexposed_flat_thing_tells_the_strengths_where_it_is_not_white() -
 
 def test_five_photographs_of_a_solid_thing_tell_no_strengths() -> None:
     """They are too few for its shading, and it does not face the camera as something flat does."""
-    scene = ps.render_scene("sphere", size=48, lights=random_lights(5, max_angle=60, rng=3))
+    scene = render_scene("sphere", size=48, lights=random_lights(5, max_angle=60, rng=3))
     found, words = _strengths(scene.images, scene.mask, (), scene.lights.directions, None, None)
     assert words == "assumed to be equal" and (found == 1.0).all()

@@ -10,13 +10,13 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from photostereo import scenes
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.io.network_weights import SHIPPED
 from photostereo.lights.unknown import network as weights_module
 from photostereo.lights.unknown.crops import SYMMETRIES, Thumbnails, crop_photographs
 from photostereo.lights.unknown.estimate import UnknownLights, estimate_lights
 from photostereo.lights.unknown.network import read_weights
+from photostereo_lab import scenes
 
 
 def dome(count: int) -> np.ndarray:

@@ -20,7 +20,7 @@ from photostereo.photographs.alignment.warp import moved_back
 from photostereo.photographs.files import PhotographFiles
 from photostereo.photographs.framing import Framing
 from photostereo.photographs.survey import reduced, survey
-from photostereo.scenes import dome_lights
+from photostereo_lab.scenes import dome_lights
 
 SIZE, MIDDLE, RADIUS = 200, 99.5, 90.0
 

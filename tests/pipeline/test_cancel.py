@@ -18,7 +18,7 @@ import pytest
 import photostereo as ps
 from photostereo.capture import write_diligent
 from photostereo.core.control import Cancelled
-from photostereo.scenes import dome_lights
+from photostereo_lab.scenes import dome_lights, render_scene
 
 #: Seconds within which a solve of six megapixels must end after it is canceled; and processor seconds of all its threads
 #: (on one core), which count beside other programs. The longest gap between two looks at a control is 0.4 of them.
@@ -50,7 +50,7 @@ class CancelsAt(ps.Control):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    scene = ps.render_scene("vase", size=40, lights=dome_lights(6), color=True)
+    scene = render_scene("vase", size=40, lights=dome_lights(6), color=True)
     return write_diligent(scene, tmp_path_factory.mktemp("scene") / "vasePNG")
 
 
@@ -99,7 +99,7 @@ def test_a_callback_that_raises_is_as_safe(folder, tmp_path) -> None:
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
     """Six megapixels, six photographs."""
-    scene = ps.render_scene("relief", size=240, lights=dome_lights(6), cast_shadows=False)
+    scene = render_scene("relief", size=240, lights=dome_lights(6), cast_shadows=False)
     images = np.tile(scene.images, (1, 9, 12))[:, :2000, :2880]
     capture = ps.Capture(images, scene.lights, name="large")
     return write_diligent(capture, tmp_path_factory.mktemp("large") / "largePNG")

@@ -16,12 +16,13 @@ from photostereo.io import camera, images
 from photostereo.photographs import files
 from photostereo.pipeline import provenance
 from photostereo.report import page
+from photostereo_lab.scenes import render_scene
 
 
 @pytest.fixture
 def folder(tmp_path):
     """A capture in color on disk."""
-    return write_diligent(ps.render_scene("vase", size=48, color=True), tmp_path / "vasePNG")
+    return write_diligent(render_scene("vase", size=48, color=True), tmp_path / "vasePNG")
 
 
 @pytest.fixture
@@ -129,7 +130,7 @@ def test_files_are_hashed_while_they_are_read(folder, tmp_path, monkeypatch):
 
 
 def test_a_capture_in_memory_goes_the_same_way(tmp_path):
-    scene = ps.render_scene("sphere", size=32)
+    scene = render_scene("sphere", size=32)
     written = ps.Pipeline(scene, method="ls", surface=False, report=False).write(tmp_path / "out")
     assert "provenance" not in written.summary
     assert np.array_equal(np.load(tmp_path / "out" / "normals.npy"), ps.solve(scene, "ls").normals)

@@ -14,6 +14,7 @@ from photostereo.reflectance.learned.context.cells import SIDE, Square
 from photostereo.reflectance.learned.context.features import CHANNELS, VECTORS
 from photostereo.reflectance.learned.model import Learned
 from photostereo.reflectance.learned.weights import context_network
+from photostereo_lab.scenes import dome_lights, render_scene
 
 
 def test_a_turned_object_has_turned_corrections() -> None:
@@ -53,7 +54,7 @@ def test_weights_are_small() -> None:
 
 
 def test_a_matte_object_stays_as_it_is() -> None:
-    scene = ps.render_scene("sphere", size=48)
+    scene = render_scene("sphere", size=48)
     options = {"outline": False}
     with_context, without = (ps.solve(scene, "net", context=c, **options) for c in (True, False))
     apart = angular_error(with_context.normals, without.normals, scene.mask)[scene.mask]
@@ -63,7 +64,7 @@ def test_a_matte_object_stays_as_it_is() -> None:
 
 def test_parts_of_an_object_agree_with_the_whole() -> None:
     """A glossy ball: what is found on small photographs is what its own pixels give."""
-    scene = ps.render_scene("sphere", size=90, reflectance="ggx", color=True, lights=ps.scenes.dome_lights(8))
+    scene = render_scene("sphere", size=90, reflectance="ggx", color=True, lights=dome_lights(8))
     lights, mask = scene.lights.matrix, scene.mask
     pixels, colors = scene.pixels(), scene.colors()
     whole = Learned(pixels, lights, colors=colors, mask=mask, outline=False)

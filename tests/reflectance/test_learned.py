@@ -7,7 +7,6 @@ import os
 import numpy as np
 import pytest
 
-from photostereo import scenes
 from photostereo.core.control import SILENT, Cancelled, Control
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import angular_error
@@ -22,6 +21,7 @@ from photostereo.reflectance.learned.weights import SHIPPED_DIGEST, set_network
 from photostereo.reflectance.learned.witnesses import Witness, combine
 from photostereo.runtime.illumination import PixelLights
 from photostereo.runtime.matte_fits import fit_all, fit_lit
+from photostereo_lab import scenes
 
 from . import readable_network
 

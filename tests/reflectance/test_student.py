@@ -9,6 +9,7 @@ from photostereo.reflectance.learned import student as module
 from photostereo.reflectance.learned.student import WIDTH, Student, inputs, learn
 from photostereo.reflectance.learned.witnesses import Witness
 from photostereo.solver.bands import Within, solve_band
+from photostereo_lab.scenes import render_scene
 
 
 def answers_of(pixels):
@@ -79,7 +80,7 @@ def test_what_is_seen_does_not_depend_on_brightness():
 
 def test_a_capture_in_parts_is_as_good(monkeypatch):
     cloudpickle = pytest.importorskip("cloudpickle")
-    capture = ps.render_scene("relief", size=(128, 192), reflectance="ggx")
+    capture = render_scene("relief", size=(128, 192), reflectance="ggx")
     alone = ps.solve(capture, "net", crops=8).angular_error
     asked = []
     answer = Student.answer

@@ -17,9 +17,9 @@ from photostereo.cli import app
 from photostereo.core.errors import CaptureError, PhotostereoError
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.report.pictures import frame_around
-from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.solve import solve
 from photostereo_lab.paper.gather import columns_of
+from photostereo_lab.scenes import dome_lights, render_scene
 
 HOSTILE = '<img src=x onerror=alert(1)> & "l1"'
 

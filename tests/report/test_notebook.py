@@ -10,11 +10,12 @@ import pytest
 
 import photostereo as ps
 from photostereo.core.errors import ParameterError
+from photostereo_lab.scenes import render_scene
 
 
 @pytest.fixture(scope="module")
 def scene():
-    return ps.render_scene("figure", size=48)
+    return render_scene("figure", size=48)
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from photostereo.core.errors import CaptureError, OutputError, PhotostereoError
 from photostereo.pipeline.folder import save
 from photostereo.report import open_report, serve, write_report
 from photostereo.report.serving import find_report, holds_finer, make_server
-from photostereo.scenes import render_scene
 from photostereo.solver.solve import solve
+from photostereo_lab.scenes import render_scene
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from photostereo.cli import app
 from photostereo.core.errors import ParameterError
 from photostereo.results.formats import FORMATS, check_formats
-from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.solve import solve
+from photostereo_lab.scenes import dome_lights, render_scene
 
 
 @pytest.fixture(scope="module")

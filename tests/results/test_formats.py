@@ -12,8 +12,8 @@ from photostereo.results import formats
 from photostereo.results.export import export_result
 from photostereo.results.formats import FORMATS, MESHES, SURFACE_FILES, Format
 from photostereo.results.material import make_material
-from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.solve import solve
+from photostereo_lab.scenes import dome_lights, render_scene
 
 
 @pytest.fixture(scope="module")

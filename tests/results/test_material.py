@@ -15,8 +15,8 @@ from photostereo.results.material import encode_material, flatten, make_material
 from photostereo.results.occlusion import ambient_occlusion
 from photostereo.results.roughness import estimate_roughness
 from photostereo.results.tiling import integrate_periodic, largest_rectangle, seam_ratio
-from photostereo.scenes import Ggx, dome_lights, render_surface
-from photostereo.scenes.shapes import sphere
+from photostereo_lab.scenes import Ggx, dome_lights, render_surface
+from photostereo_lab.scenes.shapes import sphere
 
 
 def normals_of(z: np.ndarray) -> np.ndarray:

@@ -13,8 +13,8 @@ from photostereo.core.errors import ParameterError
 from photostereo.core.units import PixelSize
 from photostereo.results import SurfaceChoice, write_surface
 from photostereo.results.export import export_result
-from photostereo.scenes import render_scene
 from photostereo.solver.solve import solve
+from photostereo_lab.scenes import render_scene
 
 
 @pytest.fixture(scope="module")

@@ -10,15 +10,15 @@ import photostereo as ps
 from photostereo.batch.settings import check_settings
 from photostereo.core.errors import ParameterError
 from photostereo.pipeline.settings import Settings
-from photostereo.scenes import dome_lights
 from photostereo.solver.choice import INTENSITIES, SECONDS, choose
 from photostereo.solver.methods import find_method, method_for
 from photostereo.solver.reconstruction import Reconstruction
+from photostereo_lab.scenes import dome_lights, render_scene
 
 
 @pytest.fixture(scope="module")
 def capture() -> ps.Capture:
-    return ps.render_scene("sphere", size=24, lights=dome_lights(6))
+    return render_scene("sphere", size=24, lights=dome_lights(6))
 
 
 def test_words_stand_for_methods(capture) -> None:

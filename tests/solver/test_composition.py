@@ -13,9 +13,9 @@ from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import angle_between
 from photostereo.priors.registry import prior_names
 from photostereo.reflectance.registry import registered_models
-from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.methods import Method, find_method, method_names
 from photostereo.solver.solve import solve
+from photostereo_lab.scenes import dome_lights, render_scene
 
 
 @pytest.fixture(scope="module")

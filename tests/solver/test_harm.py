@@ -23,6 +23,7 @@ from photostereo.solver.descent import half_steps
 from photostereo.solver.share import best_share
 from photostereo.solver.state import SolveState
 from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
+from photostereo_lab.scenes import render_scene
 
 
 def _suite():
@@ -166,7 +167,7 @@ def test_three_photographs_leave_the_prior_nothing_to_remove() -> None:
 
 def test_a_pixel_whose_curve_bent_around_an_outlier_keeps_its_normal() -> None:
     """Few entries, many times too bright: PLS bends its curve around them, and the prior must not undo that."""
-    clean = ps.render_scene("relief", size=96)
+    clean = render_scene("relief", size=96)
     capture = ps.add_salt_and_pepper(clean, 0.05, np.random.default_rng(0))
     alone, with_prior = (ps.solve(capture, method).angular_error.mean for method in ("pls", "pdlnv"))
     assert with_prior < 0.97 * alone

@@ -14,12 +14,12 @@ from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.diagnosis.metrics import angle_between
 from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain
-from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.methods import find_method
 from photostereo.solver.prepared import prepare
 from photostereo.solver.solve import solve
 from photostereo.solver.state import SolveState
 from photostereo.solver.within_noise import NoiseEvidence
+from photostereo_lab.scenes import dome_lights, render_scene
 
 
 @pytest.fixture(scope="module")

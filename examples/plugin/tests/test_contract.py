@@ -2,7 +2,7 @@
 
 import pytest
 
-from photostereo.testing import CHECKS
+from photostereo_lab.testing import CHECKS
 
 
 @pytest.mark.parametrize("name", ["halflambert", "halflambert+dictionary", "halflambert+mean"])

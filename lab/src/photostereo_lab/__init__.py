@@ -1,1 +1,1 @@
-"""Research tools: sweeps, the paper's experiments, training, figures. A separate package on top of photostereo."""
+"""For research: synthetic scenes, sweeps, the paper's experiments, training, figures. Stands on top of photostereo."""

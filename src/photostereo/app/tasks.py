@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from photostereo.app.findings import differences, findings_of, lights_facts, original
 from photostereo.app.places import free_place
 from photostereo.app.small_copies import SmallCopies, small_name
-from photostereo.capture.corruptions import add_poisson
 from photostereo.capture.edits import MASK_STEM, read_edits, write_edits
 from photostereo.capture.layouts.diligent import write_diligent
 from photostereo.capture.layouts.folder import find_alone
@@ -28,6 +27,7 @@ from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.conventions import encode_normals
 from photostereo.core.errors import CaptureError, PhotostereoError
 from photostereo.core.findings import as_finding
+from photostereo.example import owl
 from photostereo.io.atomic import replacing_directory, write_bytes, write_text
 from photostereo.io.images import decode_image
 from photostereo.io.png import encode_png
@@ -39,7 +39,6 @@ from photostereo.masks.reading import mask_from_values, read_mask
 from photostereo.pipeline.pipeline import Pipeline
 from photostereo.results import export
 from photostereo.results.choice import SurfaceChoice
-from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.reconstruction import Reconstruction
 
 if TYPE_CHECKING:
@@ -280,21 +279,18 @@ class Tasks:
         """Solve a tiny capture, so that the first real solve does not wait for compilation."""
         getattr(os, "nice", int)(10)
         with tempfile.TemporaryDirectory() as home:
-            place = self.do_example(f"{home}/figure", control, size=64)["folder"]
+            place = self.do_example(f"{home}/figure", control, step=6)["folder"]
             for method in ("ls", "fast", "best"):
                 Pipeline(place, method=method, mask="auto", control=control).write(f"{home}/{method}")
         Path(stamp).parent.mkdir(parents=True, exist_ok=True)
         write_bytes(Path(stamp), b"")
         return {}
 
-    def do_example(self, folder: str, control: Reporter, size: int = 400) -> dict[str, Any]:
-        """Render the example capture, the figure of the demo, if it does not exist."""
+    def do_example(self, folder: str, control: Reporter, step: int = 1) -> dict[str, Any]:
+        """Write the example capture, the owl of the demo, if it does not exist."""
         if not (Path(folder) / "filenames.txt").is_file():
             control.stage("example")
-            lights = dome_lights(20)
-            clean = render_scene("figure", size=size, lights=lights, reflectance="oren-nayar", color=True)
-            control.check()
-            write_diligent(add_poisson(clean, 25.0, rng=0), Path(folder))
+            write_diligent(owl(25.0, step=step), Path(folder))
         return {"folder": folder}
 
 

@@ -31,7 +31,7 @@ class Intensities:
 def intensities(capture: Capture, device: Device = CPU, *, colors: bool = False) -> Intensities:
     """Return the intensities of a capture on a device; with ``colors`` also in color, if it has any.
 
-    >>> from photostereo.scenes import render_scene
+    >>> from photostereo_lab.scenes import render_scene
     >>> seen = intensities(render_scene("sphere", size=20, color=True), colors=True)
     >>> seen.pixels.shape, seen.colors.shape
     ((268, 20), (268, 20, 3))

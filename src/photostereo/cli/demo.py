@@ -9,7 +9,6 @@ import photostereo as ps
 from photostereo.cli.options import FORCE, output
 from photostereo.cli.terminal import Terminal
 
-PHOTOGRAPHS, SIZE = 20, 400
 #: As much noise as signal, typical of a hand-held light and a short exposure in the dark.
 SNR_DB = 0.0
 #: Least squares, the method of the paper, and the default method.
@@ -22,15 +21,13 @@ def demo(
     """Run the whole pipeline on a synthetic object, in about a minute."""
     from photostereo.capture.layouts.diligent import write_diligent
     from photostereo.cli.comparison_tables import comparison_table
+    from photostereo.example import owl
     from photostereo.io.atomic import require_free
     from photostereo.pipeline import comparison
-    from photostereo.scenes import dome_lights
 
     require_free(out, force=force)
-    terminal.say(f"Rendering a synthetic figure under {PHOTOGRAPHS} lights, with as much noise as signal ...")
-    lights = dome_lights(PHOTOGRAPHS)
-    clean = ps.render_scene("figure", size=SIZE, lights=lights, reflectance="oren-nayar", color=True)
-    pipeline = ps.Pipeline(ps.add_poisson(clean, SNR_DB, rng=0), control=terminal)
+    pipeline = ps.Pipeline(owl(SNR_DB), control=terminal)
+    terminal.say(f"A synthetic owl under {len(pipeline.capture)} lights, with as much noise as signal")
     with pipeline.writing(out, force=force) as (folder, _):
         write_diligent(pipeline.capture, folder / "capture")
         results, _ = comparison.solve_each(pipeline, folder, {name: {} for name in METHODS}, terminal.say)

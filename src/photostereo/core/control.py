@@ -89,11 +89,12 @@ class Control:
     ...     def on_stage(self, name, total):
     ...         self.names = [*getattr(self, "names", []), name]
     >>> control = Names()
-    >>> result = ps.solve(ps.render_scene("sphere", size=24), "dlnv", max_iter=2, control=control)
+    >>> from photostereo_lab.scenes import render_scene
+    >>> result = ps.solve(render_scene("sphere", size=24), "dlnv", max_iter=2, control=control)
     >>> "iterations" in control.names
     True
     >>> control.cancel()
-    >>> ps.solve(ps.render_scene("sphere", size=24), "dlnv", control=control)
+    >>> ps.solve(render_scene("sphere", size=24), "dlnv", control=control)
     Traceback (most recent call last):
     photostereo.core.control.Cancelled
     """

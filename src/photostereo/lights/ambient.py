@@ -53,7 +53,8 @@ def estimate_room_light(
     by the strengths of the lights.
 
     >>> import photostereo as ps
-    >>> scene = ps.render_scene("sphere", size=64)
+    >>> from photostereo_lab.scenes import render_scene
+    >>> scene = render_scene("sphere", size=64)
     >>> lit = scene.images + 0.2 * scene.truth_albedo * scene.truth[..., 2]
     >>> estimate_room_light(lit, scene.lights.directions, scene.mask).is_certain
     True

@@ -60,7 +60,7 @@ def estimate_strengths(pixels: Any, lights: NDArray[Any], noise: Array) -> Stren
     """Estimate the strength of each of d photographs, and which of them to correct, from a sample of pixels (N, d)
     (see :func:`strength_sample`) and the variance (N,) of their intensities.
 
-    >>> from photostereo.scenes import render_scene
+    >>> from photostereo_lab.scenes import render_scene
     >>> scene = render_scene("sphere", size=40, reflectance="ggx")
     >>> pixels = np.stack([image[scene.mask] for image in scene.images], 1)
     >>> pixels[:, 3] *= 1.25

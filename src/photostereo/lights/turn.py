@@ -49,7 +49,8 @@ def turn_of_lights(normals: NDArray[Any], mask: BoolArray) -> NDArray[np.float64
     """Estimate the rotation of all lights, in degrees about x (right), y (up) and z (toward the camera); 0 if not certain.
 
     >>> import photostereo as ps
-    >>> scene = ps.render_scene("sphere", size=48)
+    >>> from photostereo_lab.scenes import render_scene
+    >>> scene = render_scene("sphere", size=48)
     >>> tilted = scene.truth @ np.array([[1, 0, 0], [0, 0.995, -0.0998], [0, 0.0998, 0.995]]).T
     >>> np.abs(np.round(turn_of_lights(tilted, scene.mask))).tolist()
     [6.0, 0.0, 0.0]
@@ -73,7 +74,8 @@ def coarse_curl(normals: NDArray[Any], mask: BoolArray) -> float:
     finer than a square, edges in depth, and errors. NaN for a plane, or for too few pixels.
 
     >>> import photostereo as ps
-    >>> sphere, relief = (ps.render_scene(name, size=64) for name in ("sphere", "relief"))
+    >>> from photostereo_lab.scenes import render_scene
+    >>> sphere, relief = (render_scene(name, size=64) for name in ("sphere", "relief"))
     >>> coarse_curl(sphere.truth, sphere.mask) < 0.02 < 0.1 < coarse_curl(relief.truth, relief.mask)
     True
     """

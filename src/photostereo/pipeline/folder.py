@@ -251,7 +251,8 @@ def save(
     --------
     >>> import tempfile
     >>> import photostereo as ps
-    >>> scene = ps.render_scene("sphere", size=32)
+    >>> from photostereo_lab.scenes import render_scene
+    >>> scene = render_scene("sphere", size=32)
     >>> folder = ps.save(ps.solve(scene, "ls"), tempfile.mkdtemp() + "/sphere", scene, report=False)
     >>> sorted(path.name for path in folder.glob("mesh.*"))
     ['mesh.glb', 'mesh.ply']

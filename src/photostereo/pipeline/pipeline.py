@@ -93,7 +93,8 @@ class Pipeline(ReadingStages):
     >>> import tempfile
     >>> import photostereo as ps
     >>> from photostereo.capture import write_archive
-    >>> file = write_archive(ps.render_scene("sphere", size=32), tempfile.mkdtemp() + "/sphere.npz")
+    >>> from photostereo_lab.scenes import render_scene
+    >>> file = write_archive(render_scene("sphere", size=32), tempfile.mkdtemp() + "/sphere.npz")
     >>> pipeline = ps.Pipeline(file, method="ls", report=False)
     >>> pipeline.solution.method, pipeline.mask.shape
     ('ls', (32, 32))

@@ -73,7 +73,8 @@ def compare(capture: Capture, methods: Sequence[str], *, control: Control = SILE
     Examples
     --------
     >>> import photostereo as ps
-    >>> comparison = ps.compare(ps.render_scene("sphere", size=32), ["ls", "l1"])
+    >>> from photostereo_lab.scenes import render_scene
+    >>> comparison = ps.compare(render_scene("sphere", size=32), ["ls", "l1"])
     >>> comparison["l1"].method
     'l1'
     """
@@ -225,7 +226,8 @@ def view(
     Examples
     --------
     >>> import photostereo as ps
-    >>> result = ps.solve(ps.render_scene("sphere", size=32), "ls")
+    >>> from photostereo_lab.scenes import render_scene
+    >>> result = ps.solve(render_scene("sphere", size=32), "ls")
     >>> ps.view(result)._repr_html_().startswith("<iframe srcdoc=")
     True
     """
@@ -243,7 +245,8 @@ class Progress(Control):
     Examples
     --------
     >>> import photostereo as ps
-    >>> result = ps.solve(ps.render_scene("sphere", size=32), "ls", control=ps.Progress())
+    >>> from photostereo_lab.scenes import render_scene
+    >>> result = ps.solve(render_scene("sphere", size=32), "ls", control=ps.Progress())
     """
 
     def __init__(self) -> None:

@@ -96,7 +96,8 @@ def write_report(
     --------
     >>> import tempfile
     >>> import photostereo as ps
-    >>> scene = ps.render_scene("sphere", size=32)
+    >>> from photostereo_lab.scenes import render_scene
+    >>> scene = render_scene("sphere", size=32)
     >>> page = Path(tempfile.mkdtemp()) / "report.html"
     >>> ps.write_report(page, ps.solve(scene, "ls"), scene)
     >>> page.read_text(encoding="utf-8").startswith("<!doctype html>")

@@ -16,7 +16,6 @@ from scipy.ndimage import gaussian_filter
 from photostereo.capture import Capture
 from photostereo.core.conventions import gray_from_rgb
 from photostereo.runtime.illumination import shading
-from photostereo.scenes.brdf import Ggx
 
 Float64 = NDArray[np.float64]
 
@@ -24,6 +23,8 @@ Float64 = NDArray[np.float64]
 TRIED = np.linspace(0.15, 1.0, 18)
 #: A lobe must explain this share of the diffuse residual, and this share of all light.
 LEAST_SHARE, LEAST_LIGHT = 0.2, 1e-4
+#: Reflectance of the facets at normal incidence, as of lacquer; it only scales a lobe.
+REFLECTANCE = 0.05
 #: Below this cosine toward light or camera a surface is edge-on, and no lobe is visible.
 FACING = 0.05
 #: Larger frames are sampled on a grid of about this many pixels.
@@ -66,7 +67,7 @@ def estimate_roughness(capture: Capture, normals: NDArray[np.floating]) -> Float
 
     left = np.empty((len(TRIED), *matte.shape))
     for number, rough in enumerate(TRIED):
-        lobe = nl * Ggx(roughness=float(rough**2)).terms(np.maximum(nl, 1e-3), nv, lv)[1]
+        lobe = nl * _ggx(float(rough**2), np.maximum(nl, 1e-3), nv, lv)
         ss, ds, sy = (np.sum(a * b, axis=0) for a, b in ((lobe, lobe), (nl, lobe), (lobe, seen)))
         # Eliminate one of two unknowns; a negative lobe counts as none.
         pure = np.maximum(ss - ds**2 / np.maximum(dd, 1e-12), 1e-12)
@@ -79,6 +80,21 @@ def estimate_roughness(capture: Capture, normals: NDArray[np.floating]) -> Float
     coarse = gaussian_filter(np.where(shines, best, 1.0), 0.5 * NEIGHBORHOOD)
     whole = cv2.resize(coarse, (normals.shape[1], normals.shape[0]), interpolation=cv2.INTER_LINEAR)
     return np.clip(np.asarray(whole, dtype=np.float64), 0.0, 1.0)
+
+
+def _ggx(alpha: float, nl: Float64, nv: Float64, lv: Float64) -> Float64:
+    """π D G F / (4 n·l n·v) of microfacets with Smith's masking and Schlick's Fresnel term, for cosines n·l, n·v and l·v.
+
+    B. Walter et al., "Microfacet models for refraction through rough surfaces", 2007.
+    https://doi.org/10.2312/EGWR/EGSR07/195-206
+    """
+    a2, half = alpha**2, np.sqrt(np.maximum(2.0 + 2.0 * lv, 1e-12))
+    nh = np.clip((nl + nv) / half, 0.0, 1.0)
+    facets = a2 / (nh * nh * (a2 - 1.0) + 1.0) ** 2
+    toward_light = nv * np.sqrt(a2 + (1.0 - a2) * nl * nl)
+    toward_camera = nl * np.sqrt(a2 + (1.0 - a2) * nv * nv)
+    fresnel = REFLECTANCE + (1.0 - REFLECTANCE) * np.clip(1.0 - 0.5 * half, 0.0, 1.0) ** 5
+    return np.asarray(0.5 * facets * fresnel / (toward_light + toward_camera))
 
 
 def _gray(photograph: NDArray[np.generic]) -> Float64:

@@ -49,7 +49,7 @@ class Conditions:
 def measure_conditions(measured: Noise, *, strengths: str, model_needs_noise: bool) -> Conditions:
     """Measure the noise and strengths of photographs.
 
-    >>> from photostereo.scenes import render_scene
+    >>> from photostereo_lab.scenes import render_scene
     >>> scene = render_scene("sphere", size=48)
     >>> pixels = scene.pixels()
     >>> pixels[:, 2] *= 1.5

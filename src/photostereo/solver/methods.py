@@ -195,7 +195,8 @@ def method_for(capture: Capture, name: str | Method, prior: str | None = None) -
     """Return the method for a capture by name or word, and the reason for the choice if a word was given.
 
     >>> import photostereo as ps
-    >>> method, why = method_for(ps.render_scene("sphere", size=32), "auto")
+    >>> from photostereo_lab.scenes import render_scene
+    >>> method, why = method_for(render_scene("sphere", size=32), "auto")
     >>> method.name, why
     ('dlnet', 'chosen as the most accurate on captures with truth')
     """

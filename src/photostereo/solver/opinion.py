@@ -32,7 +32,8 @@ def second_opinion(
     √(s² + d²) on average.
 
     >>> import photostereo as ps
-    >>> scene = ps.render_scene("sphere", size=48)
+    >>> from photostereo_lab.scenes import render_scene
+    >>> scene = render_scene("sphere", size=48)
     >>> expected, apart = second_opinion(ps.solve(scene, "ls"), scene)
     >>> 4 < expected < 5, 3 < apart < expected  # shadows: its true error is 4.4°
     (True, True)

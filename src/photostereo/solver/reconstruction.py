@@ -107,7 +107,8 @@ class Reconstruction(Displayed):
         Examples
         --------
         >>> import photostereo as ps
-        >>> ps.solve(ps.render_scene("sphere", size=32), "ls").relight([1, 1, 1]).shape
+        >>> from photostereo_lab.scenes import render_scene
+        >>> ps.solve(render_scene("sphere", size=32), "ls").relight([1, 1, 1]).shape
         (32, 32, 3)
         """
         light = np.asarray(direction, dtype=np.float64)

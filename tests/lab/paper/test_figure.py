@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 from photostereo.cli import app
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.diagnosis.metrics import angular_error
-from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver.solve import solve
 from photostereo_lab.commands.figure import parse_light, parse_zoom
 from photostereo_lab.paper.figure import Column, draw_figure, picture_of_normals
 from photostereo_lab.paper.gather import columns_of
+from photostereo_lab.scenes import dome_lights, render_scene
 from photostereo_lab.sweeps.store import Store
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
-from photostereo import render_scene
 from photostereo.batch.options import RunOptions
 from photostereo.capture import write_diligent
 from photostereo.cli import app
 from photostereo.core.errors import ParameterError, PhotostereoError
-from photostereo.scenes import dome_lights
 from photostereo_lab.paper.experiments import NAMED_RUNS, OURS_NOTE, Catalog, uses_of
 from photostereo_lab.paper.reproduce import reproduce
+from photostereo_lab.scenes import dome_lights, render_scene
 from photostereo_lab.sweeps.plan import CaptureSpec, Corruption, Plan
 from photostereo_lab.sweeps.store import Outcome, Store
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from photostereo import render_scene
 from photostereo.batch.options import RunOptions
 from photostereo.capture import write_archive
+from photostereo_lab.scenes import render_scene
 from photostereo_lab.sweeps.plan import CaptureSpec
 
 

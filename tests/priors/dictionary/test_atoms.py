@@ -8,8 +8,8 @@ import scipy.fft
 
 from photostereo.core.errors import ParameterError
 from photostereo.priors.dictionary.atoms import KINDS, check_atom_count, cosines, initial_dictionary
-from photostereo.scenes import render_scene
 from photostereo.solver.solve import solve
+from photostereo_lab.scenes import render_scene
 
 SIZE = (5, 4, 3)
 LENGTH = 60

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from photostereo.diagnosis.noise import Noise
-from photostereo.scenes import dome_lights
+from photostereo_lab.scenes import dome_lights
 
 SIZE = 80
 

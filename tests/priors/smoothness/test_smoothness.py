@@ -17,10 +17,10 @@ from photostereo.priors.smoothness.prior import SmoothnessPrior, neighbors_of
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.registry import registered_models
 from photostereo.runtime.arrays import find_device, to_numpy
-from photostereo.scenes import dome_lights, render_scene
 from photostereo.solver import tiles
 from photostereo.solver.methods import find_method
 from photostereo.solver.problem import Problem
+from photostereo_lab.scenes import dome_lights, render_scene
 
 LIGHTS = np.array([[0, 0.6, 0, -0.6, 0], [0, 0, 0.6, 0, -0.6], [1, 0.8, 0.8, 0.8, 0.8]])
 #: With a hole, a single pixel and a row of one pixel.

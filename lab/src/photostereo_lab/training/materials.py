@@ -4,8 +4,8 @@ The radiance toward the camera, times π over the irradiance of a light that fac
 
     base · diffuse(l) · (1 − F(n·l)) (1 − F(n·v)) · shade(n·l) + specular(l) · max(0, n·l)
 
-with the GGX coat of :class:`photostereo.scenes.Ggx` (here also brushed: α differs along the two tangents), and
-a diffuse part that is Lambert, Oren–Nayar (:class:`photostereo.scenes.OrenNayar`), Disney, or a power of n·l. A
+with the GGX coat of :class:`photostereo_lab.scenes.Ggx` (here also brushed: α differs along the two tangents), and
+a diffuse part that is Lambert, Oren–Nayar (:class:`photostereo_lab.scenes.OrenNayar`), Disney, or a power of n·l. A
 translucent material lets light around the edge: shade = max(0, (n·l + w)/(1 + w)). A clear coat and a sheen lie
 on top. No formula is exact: both parts may deviate from theirs by a smooth factor exp(a sin(k·(n·l, n·h, l·h) + φ)).
 """

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from photostereo.core.errors import require_known
-from photostereo.scenes.jets import Array
+from photostereo_lab.scenes.jets import Array
 
 Rng: TypeAlias = int | np.random.Generator
 Texture: TypeAlias = Callable[[Array, Rng], Array]
@@ -68,7 +68,7 @@ def stone(points: Array, rng: Rng = 0) -> Array:
     return _mix(np.array([0.38, 0.27, 0.18]), np.array([0.82, 0.70, 0.52]), share)
 
 
-#: Textures by name. ``"painted"``, the object's own colors, is handled in :mod:`photostereo.scenes.render`.
+#: Textures by name. ``"painted"``, the object's own colors, is handled in :mod:`photostereo_lab.scenes.render`.
 TEXTURES: dict[str, Texture] = {
     "uniform": uniform,
     "checker": checker,

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from photostereo import scenes
 from photostereo.core.conventions import gray_from_rgb
 from photostereo.core.errors import ParameterError
-from photostereo.scenes.textures import TEXTURES
+from photostereo_lab import scenes
+from photostereo_lab.scenes.textures import TEXTURES
 
 NAMES = scenes.scene_names()
 LIGHTS = scenes.dome_lights(6)

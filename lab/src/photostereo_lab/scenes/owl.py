@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from photostereo.core.conventions import BoolArray
-from photostereo.scenes.jets import Array, Jet, arctangent, smooth_maximum, where
-from photostereo.scenes.shapes import RIM
-from photostereo.scenes.surface import Size, Surface, grid_variables, surface_of
+from photostereo_lab.scenes.jets import Array, Jet, arctangent, smooth_maximum, where
+from photostereo_lab.scenes.shapes import RIM
+from photostereo_lab.scenes.surface import Size, Surface, grid_variables, surface_of
 
 
 @dataclass(frozen=True)

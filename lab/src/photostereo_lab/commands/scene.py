@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import photostereo as ps
 from photostereo.cli.command import REQUIRED, argument, option
 from photostereo.cli.options import FORCE, output
 from photostereo.cli.terminal import Terminal
@@ -29,10 +28,10 @@ def scene(
     from photostereo.capture.layouts.diligent import write_diligent
     from photostereo.cli.state import capture_line
     from photostereo.io.atomic import require_free
-    from photostereo.scenes import place_lights
+    from photostereo_lab.scenes import place_lights, render_scene
 
     require_free(out, force=force)
-    capture = ps.render_scene(
+    capture = render_scene(
         name,
         size=size,
         lights=place_lights(arrangement, lights, rng=seed),

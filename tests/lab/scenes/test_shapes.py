@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from photostereo import scenes
 from photostereo.core.errors import ParameterError
-from photostereo.scenes import owl as owl_module
-from photostereo.scenes import shapes as shapes_module
-from photostereo.scenes.jets import variables
-from photostereo.scenes.surface import grid
+from photostereo_lab import scenes
+from photostereo_lab.scenes import owl as owl_module
+from photostereo_lab.scenes import shapes as shapes_module
+from photostereo_lab.scenes.jets import variables
+from photostereo_lab.scenes.surface import grid
 
 SHAPES = {
     "plane": lambda size: scenes.plane(size, slope=(0.3, -0.7)),

@@ -1,6 +1,6 @@
 """Synthetic captures with exact truth: shapes, albedo textures, reflectances, attached and cast shadows.
 
->>> from photostereo import scenes
+>>> from photostereo_lab import scenes
 >>> capture = scenes.render_scene("vase", size=48, reflectance="ggx", lights=scenes.ring_lights(8))
 >>> capture.name, len(capture)
 ('vase', 8)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from photostereo.core.errors import ParameterError
-from photostereo.scenes import BlinnPhong, Ggx, Lambertian, OrenNayar
+from photostereo_lab.scenes import BlinnPhong, Ggx, Lambertian, OrenNayar
 
 ALL = [
     Lambertian(),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from photostereo.core.errors import ParameterError
-from photostereo.scenes import dome_lights, place_lights, random_lights, ring_lights
+from photostereo_lab.scenes import dome_lights, place_lights, random_lights, ring_lights
 
 
 @pytest.mark.parametrize("lights", [dome_lights(50), ring_lights(50), random_lights(50, rng=3)])

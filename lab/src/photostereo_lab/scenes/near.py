@@ -10,9 +10,9 @@ import numpy as np
 
 from photostereo.capture import Capture
 from photostereo.lights.lights import Lights
-from photostereo.scenes.brdf import Brdf, brdf_named
-from photostereo.scenes.jets import Array
-from photostereo.scenes.render import HEADROOM
+from photostereo_lab.scenes.brdf import Brdf, brdf_named
+from photostereo_lab.scenes.jets import Array
+from photostereo_lab.scenes.render import HEADROOM
 
 #: The mask's radius and the dome's height, in half frames; waves across the dome, and their height in half frames.
 RADIUS, DOME, WAVES, WAVE = 0.9, 0.35, 3.0, 0.02

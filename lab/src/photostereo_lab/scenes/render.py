@@ -4,7 +4,7 @@ A pixel with albedo ρ, normal n, under the light l, seen along v = (0, 0, 1), h
 
     I = exposure · π f(n, l, v; ρ) · max(0, n·l) · visible(l)
 
-with a reflectance f of :mod:`photostereo.scenes.brdf` and visible(l) = 0 in a cast shadow. For a Lambertian
+with a reflectance f of :mod:`photostereo_lab.scenes.brdf` and visible(l) = 0 in a cast shadow. For a Lambertian
 surface without shadows that is exactly I = exposure · ρ · n·l.
 """
 
@@ -19,14 +19,14 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.capture import Capture
 from photostereo.core.conventions import gray_from_rgb
 from photostereo.core.errors import ParameterError, require_known
-from photostereo.scenes.brdf import Brdf, Lambertian, brdf_named
-from photostereo.scenes.jets import Array
-from photostereo.scenes.lights import dome_lights
-from photostereo.scenes.owl import figure
-from photostereo.scenes.shadows import cast_shadow
-from photostereo.scenes.shapes import coin, fabric, plane, relief, sphere, step, vase
-from photostereo.scenes.surface import Size, Surface
-from photostereo.scenes.textures import Rng, Texture, texture_named
+from photostereo_lab.scenes.brdf import Brdf, Lambertian, brdf_named
+from photostereo_lab.scenes.jets import Array
+from photostereo_lab.scenes.lights import dome_lights
+from photostereo_lab.scenes.owl import figure
+from photostereo_lab.scenes.shadows import cast_shadow
+from photostereo_lab.scenes.shapes import coin, fabric, plane, relief, sphere, step, vase
+from photostereo_lab.scenes.surface import Size, Surface
+from photostereo_lab.scenes.textures import Rng, Texture, texture_named
 
 #: The brightest value of a capture whose exposure is chosen automatically.
 HEADROOM = 0.95
@@ -77,11 +77,11 @@ def render_scene(
     size : int or (height, width)
         Size of the frame in pixels.
     lights : (d, 3), optional
-        Directions to the lights; by default ``dome_lights(20)``. See :mod:`photostereo.scenes.lights`.
+        Directions to the lights; by default ``dome_lights(20)``. See :mod:`photostereo_lab.scenes.lights`.
     reflectance : str or Brdf
         ``"lambertian"``, ``"blinn-phong"``, ``"ggx"``, ``"oren-nayar"``, or a reflectance with its parameters.
     texture : str or callable, optional
-        A name of :data:`photostereo.scenes.textures.TEXTURES`, ``"painted"`` for the figure's own colors, or
+        A name of :data:`photostereo_lab.scenes.textures.TEXTURES`, ``"painted"`` for the figure's own colors, or
         a function of points (N, 3) and rng; the default depends on the scene.
     attached : bool
         Whether surfaces that face away from a light are dark. If False, n·l may be negative, an idealization that
@@ -155,7 +155,7 @@ def render_surface(
 ) -> Capture:
     """Render any surface; parameters as in :func:`render_scene`, ``albedo`` (H, W) or (H, W, 3).
 
-    >>> from photostereo.scenes.shapes import plane
+    >>> from photostereo_lab.scenes.shapes import plane
     >>> wall = plane(4)
     >>> capture = render_surface(wall, dome_lights(5), albedo=np.full((4, 4), 0.5), exposure=1.0)
     >>> bool(np.allclose(capture.images[:, 0, 0], 0.5 * capture.lights.directions[:, 2]))

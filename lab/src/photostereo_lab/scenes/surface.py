@@ -14,7 +14,7 @@ import numpy as np
 
 from photostereo.core.conventions import BoolArray
 from photostereo.core.errors import ParameterError
-from photostereo.scenes.jets import Array, Jet, variables
+from photostereo_lab.scenes.jets import Array, Jet, variables
 
 Size: TypeAlias = int | tuple[int, int]
 

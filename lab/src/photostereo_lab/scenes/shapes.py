@@ -1,8 +1,8 @@
 """Shapes with exact depth and normals: plane, step, sphere, vase of revolution, bumpy relief, coin.
 
-Each function samples a formula z(u, v) (see :mod:`photostereo.scenes.surface` for the coordinates) at the pixel centers
+Each function samples a formula z(u, v) (see :mod:`photostereo_lab.scenes.surface` for the coordinates) at the pixel centers
 of a frame; ``size`` is the side of a square, or (height, width), in pixels. The owl is in
-:mod:`photostereo.scenes.owl`.
+:mod:`photostereo_lab.scenes.owl`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from photostereo.core.errors import ParameterError
-from photostereo.scenes.jets import Jet, constant, where
-from photostereo.scenes.surface import Size, Surface, frame_of, grid_variables, surface_of
+from photostereo_lab.scenes.jets import Jet, constant, where
+from photostereo_lab.scenes.surface import Size, Surface, frame_of, grid_variables, surface_of
 
 #: Rounded shapes end where they come this close (object units) to facing away from the camera, to avoid infinite
 #: slopes.

@@ -3,7 +3,7 @@
 In the tests of a package that provides a model::
 
     import pytest
-    from photostereo.testing import CHECKS
+    from photostereo_lab.testing import CHECKS
 
     @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
     def test_contract(check):
@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 
 from photostereo.capture import Capture
 from photostereo.diagnosis.metrics import angle_between
-from photostereo.scenes import dome_lights, lambertian_reference, render_scene
-from photostereo.scenes.near import render_near
 from photostereo.solver.methods import find_method
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.solve import solve
+from photostereo_lab.scenes import dome_lights, lambertian_reference, render_scene
+from photostereo_lab.scenes.near import render_near
 
 #: Enough iterations to exercise every step; convergence is tested elsewhere.
 FEW = 4

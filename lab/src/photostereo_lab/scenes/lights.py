@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from photostereo.core.errors import ParameterError, require_known
-from photostereo.scenes.jets import Array
+from photostereo_lab.scenes.jets import Array
 
 
 def dome_lights(d: int, *, max_angle: float = 60.0) -> Array:

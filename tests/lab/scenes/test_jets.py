@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from photostereo.scenes import jets
-from photostereo.scenes.jets import Jet, variables
+from photostereo_lab.scenes import jets
+from photostereo_lab.scenes.jets import Jet, variables
 
 OPERATIONS = {
     "sum": lambda u, v: 2.0 + u + v - 0.5 - (1.0 - u),

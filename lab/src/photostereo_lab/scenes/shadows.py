@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray
-from photostereo.scenes.jets import Array
+from photostereo_lab.scenes.jets import Array
 
 #: A height so low that no ray passes below it, yet finite: a weight of zero times it is zero.
 NOTHING = -1e9
@@ -34,7 +34,7 @@ def cast_shadow(depth: Array, mask: BoolArray, light: NDArray[Any], *, bias: flo
     >>> shadow[0].astype(int)
     array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
     """
-    from photostereo.scenes.shadow_march import march
+    from photostereo_lab.scenes.shadow_march import march
 
     heights, inside, transposed, sign, drift, rise = oriented(depth, mask, light)
     if rise is None:

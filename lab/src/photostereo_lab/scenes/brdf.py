@@ -22,7 +22,7 @@ from typing import Protocol
 import numpy as np
 
 from photostereo.core.errors import ParameterError, require_known
-from photostereo.scenes.jets import Array
+from photostereo_lab.scenes.jets import Array
 
 
 class Brdf(Protocol):

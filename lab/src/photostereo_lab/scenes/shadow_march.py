@@ -1,4 +1,4 @@
-"""The compiled march of :mod:`photostereo.scenes.shadows`; imported only when a shadow is cast."""
+"""The compiled march of :mod:`photostereo_lab.scenes.shadows`; imported only when a shadow is cast."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 from photostereo.core.conventions import BoolArray
 from photostereo.runtime.loops import njit
-from photostereo.scenes.jets import Array
+from photostereo_lab.scenes.jets import Array
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from photostereo import scenes
-from photostereo.scenes.shadows import cast_shadow, oriented
+from photostereo_lab import scenes
+from photostereo_lab.scenes.shadows import cast_shadow, oriented
 
 
 def cast_shadow_reference(depth, mask, light, *, bias=0.05):

@@ -1,0 +1,46 @@
+"""The capture of ``photostereo demo`` and of the app's example: a synthetic owl under 20 lights, with true normals.
+
+``owl.npz`` holds the colors, the normals, and which lights reach each pixel; ``python -m photostereo_lab.scenes.example``
+makes it again.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import numpy as np
+
+from photostereo.capture import Capture
+from photostereo.capture.corruptions import add_poisson
+
+#: Units of the stored colors and normals.
+COLOR_UNIT, NORMAL_UNIT = 1.2 / 255, 1.0 / 32767
+#: Oren–Nayar reflectance for facets with a standard deviation of 0.4 rad: its constant part and its retroreflection.
+CONSTANT, RETRO = 1.0 - 0.5 * 0.16 / (0.16 + 0.33), 0.45 * 0.16 / (0.16 + 0.09)
+
+
+def owl(snr: float, *, seed: int = 1, step: int = 1) -> Capture:
+    """Return the photographs with Poisson noise (``snr`` in dB); with ``step``, only every n-th pixel of a row or column."""
+    with files(__name__).joinpath("owl.npz").open("rb") as file, np.load(file) as stored:
+        mask, lights = stored["mask"], stored["lights"]
+        color, slanted = COLOR_UNIT * stored["color"], NORMAL_UNIT * stored["normals"]
+        lit = np.unpackbits(stored["lit"], axis=0, count=len(lights))
+    upward = np.sqrt(np.maximum(1.0 - np.sum(slanted**2, axis=1), 0.0))
+    normals = np.column_stack([slanted, upward])
+    images = np.zeros((len(lights), *mask.shape, 3), dtype=np.float32)
+    for image, light, reached in zip(images, lights, lit, strict=True):
+        cosine = np.maximum(normals @ light, 0.0)
+        retro = np.maximum(light[2] - cosine * upward, 0.0) / np.maximum(cosine, upward)
+        image[mask] = color * (reached * cosine * (CONSTANT + RETRO * retro))[:, None]
+    truth, albedo = np.zeros((*mask.shape, 3)), np.zeros((*mask.shape, 3))
+    truth[mask], albedo[mask] = normals, color
+    every = np.s_[::step, ::step]
+    clean = Capture(
+        images[:, *every],
+        lights,
+        mask[every],
+        name="figure",
+        truth=truth[every],
+        truth_albedo=albedo[every],
+    )
+    return add_poisson(clean, snr, rng=seed)
