@@ -27,6 +27,8 @@ ALLOWED = {
     "app/server.py": "questions from the page, limited; our own pages",
     "app/result_pages.py": "pages as they are",
     "app/desk.py": "a picture on its way to the worker, in a temporary folder",
+    "example/__init__.py": "an archive of the package",
+    "lab/scenes/example.py": "into memory",
     "lab/sweeps/worker.py": "maps of a trial and keys, in memory",
     "lab/training/loop.py": "into memory, and checkpoints",
     "batch/database.py": "JSON from our own database",
