@@ -38,7 +38,7 @@ def mesh(
     from photostereo.core.units import PixelSize
     from photostereo.io.atomic import replacing_directory, write_json
     from photostereo.io.safe import exists
-    from photostereo.pipeline.folder import files_to_offer, make_surface
+    from photostereo.pipeline.folder import files_to_offer, integrate_result, make_surface, shown_on_page
     from photostereo.report import renew_surface
     from photostereo.results.choice import SurfaceChoice
     from photostereo.results.formats import SURFACE_FILES
@@ -73,14 +73,15 @@ def mesh(
         summary["conventions"] = {
             name: said for name, said in summary.get("conventions", {}).items() if (folder / name).exists()
         }
-        facts, shown = make_surface(
-            folder, result, choice, normal_map=not in_place, flip_y=flip_y, control=terminal
+        surface = integrate_result(result, choice, terminal)
+        facts = make_surface(
+            folder, result, choice, surface, normal_map=not in_place, flip_y=flip_y, control=terminal
         )
         summary["conventions"] |= facts.pop("conventions")
         summary["surface"] = facts
         write_json(folder / "summary.json", summary)
         page = folder / "report.html"
-        offered = {**shown, **files_to_offer(folder, summary), "pixel_size": choice.pixel_size}
+        offered = {**shown_on_page(surface), **files_to_offer(folder, summary), "pixel_size": choice.pixel_size}
         if page.is_file() and not renew_surface(page, result, **offered):
             terminal.say("report.html was not written by this version and still shows the old surface.")
     facts = summary["surface"]

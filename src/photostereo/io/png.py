@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ from photostereo.runtime.threads import in_turn, processors
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 #: Bytes of the signature and of the header chunk, whose length is fixed.
 _HEAD = len(SIGNATURE) + 25
+#: WebP's options: lossless with little effort, or visually lossless.
+LOSSLESS: dict[str, Any] = {"lossless": True, "quality": 0, "method": 1}
+LOSSY: dict[str, Any] = {"quality": 90}
 
 
 def encode_png(
@@ -42,7 +46,7 @@ def encode_png(
 def encode_picture(
     picture: NDArray[Any], kind: str, *, quality: int = 90, fast: bool = False, full_color: bool = False
 ) -> bytes:
-    """Encode a gray, RGB or RGBA picture as ``png``, ``jpeg`` or ``webp``; WebP is lossless above a quality of 100."""
+    """Encode a gray, RGB or RGBA picture as ``png`` or ``jpeg``."""
     import cv2
 
     order = {3: cv2.COLOR_RGB2BGR, 4: cv2.COLOR_RGBA2BGRA}
@@ -50,7 +54,6 @@ def encode_picture(
     stored = pixels if picture.ndim == 2 else cv2.cvtColor(pixels, order[picture.shape[2]])
     options = {
         "png": [cv2.IMWRITE_PNG_COMPRESSION, 1] if fast else [],
-        "webp": [cv2.IMWRITE_WEBP_QUALITY, quality],
         "jpeg": [cv2.IMWRITE_JPEG_QUALITY, quality]
         + ([cv2.IMWRITE_JPEG_SAMPLING_FACTOR, 0x111111] if full_color else []),
     }
@@ -60,19 +63,30 @@ def encode_picture(
     return bytes(data.tobytes())
 
 
+def encode_webp(picture: NDArray[np.uint8], *, exact: bool = False) -> bytes:
+    """Encode a gray, RGB or RGBA picture as WebP; with ``exact``, lossless.
+
+    Lossless at the usual effort takes four times as long, for 6 % fewer bytes of normals; PNG has 30 % more bytes.
+    """
+    return _encode_with_pillow(picture, "webp", **(LOSSLESS if exact else LOSSY))
+
+
 def encode_indexed_png(index: NDArray[np.uint8], colors: NDArray[np.uint8]) -> bytes:
     """Encode a picture (H, W) of indices into a table of at most 256 RGBA colors: one byte per pixel, then compressed."""
-    height, width = index.shape
-    rows = np.zeros((height, width + 1), dtype=np.uint8)  # each row begins with its filter: none
-    rows[:, 1:] = index
-    parts = (
-        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
-        (b"PLTE", np.ascontiguousarray(colors[:, :3]).tobytes()),
-        (b"tRNS", np.ascontiguousarray(colors[:, 3]).tobytes()),
-        (b"IDAT", zlib.compress(rows.tobytes(), 6)),
-        (b"IEND", b""),
-    )
-    return SIGNATURE + b"".join(_chunk(kind, body) for kind, body in parts)
+    alpha = colors[:, 3].tobytes()
+    return _encode_with_pillow(index, "png", palette=colors[:, :3].tobytes(), transparency=alpha)
+
+
+def _encode_with_pillow(
+    picture: NDArray[np.uint8], kind: str, palette: bytes | None = None, **options: Any
+) -> bytes:
+    from PIL import Image
+
+    image, data = Image.fromarray(np.ascontiguousarray(picture)), BytesIO()
+    if palette is not None:
+        image.putpalette(palette)
+    image.save(data, kind, **options)
+    return data.getvalue()
 
 
 def _chunk(kind: bytes, content: bytes) -> bytes:

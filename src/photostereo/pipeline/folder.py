@@ -26,6 +26,7 @@ from photostereo.solver.opinion import assess
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.surface import Surface
 from photostereo.surface.integration import check_method
+from photostereo.surface.integration import integrate as integrate_normals
 
 
 def fill_results(
@@ -46,7 +47,7 @@ def fill_results(
 
     ``integrate`` returns the surface, if the caller keeps one. ``made`` records how to repeat the result
     (:func:`.provenance.provenance`); ``further`` returns more facts for the summary once everything else is written. With
-    ``overlap`` (needs memory), everything that does not depend on the surface is made in the meantime.
+    ``overlap`` (needs memory), arrays and pictures are made while the surface is integrated, and meshes beside the page.
     """
     surface, output = settings.surface, settings.output
     size = PixelSize() if surface is None else surface.pixel_size
@@ -65,60 +66,74 @@ def fill_results(
 
         return meanings, capture_evidence(result, photographs, frame_around(result.mask), quiet)
 
+    def beside_page(watched: Control) -> dict[str, Any] | None:
+        """Write depth and meshes; return the facts for the summary."""
+        if surface is None:
+            return None
+        return make_surface(
+            folder, result, surface, whole, normal_map=False, flip_y=output.flip_y, control=watched
+        )
+
     control.stage("arrays and pictures")
-    began, facts = time.perf_counter(), None
-    shown: dict[str, Any] = {}
+    began = time.perf_counter()
+    origin = None if capture is None else capture.origin
+    about = {**read_about(None if origin is None else origin.path), **check_about(output.about)}
     with control.meanwhile(beside_surface) as begun:
         if not overlap:
             control.awaited(begun)
+        whole = None
         if surface is not None:
             give_back_memory()
-            facts, shown = make_surface(
-                folder, result, surface, integrate, normal_map=False, flip_y=output.flip_y, control=control
-            )
-        seconds = time.perf_counter() - began
-        conventions, evidence = control.awaited(begun)
+            whole = integrate_result(result, surface, control) if integrate is None else integrate()
+        integrated = time.perf_counter()
+        facts = None if overlap else beside_page(control)
+        if overlap and surface is not None:
+            control.stage("depth and meshes")
+        with control.meanwhile(beside_page if overlap else lambda _: facts) as meshes:
+            conventions, evidence = control.awaited(begun)
+            page, paged = None, time.perf_counter()
+            if output.report:
+                from photostereo.report.page import prepare_report
+
+                give_back_memory()
+                control.stage("report")
+                page = prepare_report(
+                    result,
+                    photographs,
+                    expected=expected,
+                    evidence=evidence,
+                    pixel_size=size,
+                    about=about,
+                    control=control,
+                    **shown_on_page(whole),
+                )
+            paged = time.perf_counter() - paged
+            facts = control.awaited(meshes)
     summary = {
         **result.summary(),
         "expected_error": None if expected is None else expected.as_dict(),
         "conventions": conventions,
     }
-    origin = None if capture is None else capture.origin
     if capture is not None:
         summary["strengths"] = result.strengths_summary(origin.files if origin else ())
         _describe_capture(folder, capture, summary)
     if made is not None:
         summary["provenance"] = dict(made)
-    if about := {**read_about(None if origin is None else origin.path), **check_about(output.about)}:
+    if about:
         summary["about"] = about
     if facts is not None:
         summary["conventions"] |= facts.pop("conventions")
-        summary["surface"], summary["seconds"]["surface"] = facts, seconds
+        facts["seconds"]["integrate"] = integrated - began
+        summary["surface"], summary["seconds"]["surface"] = facts, sum(facts["seconds"].values())
     if output.material is not None:
         from photostereo.results.export import export_result
 
         how: dict[str, Any] = {"tileable": output.material == "tileable", "texels": output.texels}
         how |= {"pixel_size": size, "capture": photographs, "control": control}
         summary["conventions"] |= export_result(folder, result, ["material"], **how)["conventions"]
-    if output.report:
-        from photostereo.report import write_report
-
-        began = time.perf_counter()
-        give_back_memory()
-        control.stage("report")
-        write_report(
-            folder / "report.html",
-            result,
-            photographs,
-            expected=expected,
-            evidence=evidence,
-            pixel_size=size,
-            about=about,
-            control=control,
-            **shown,
-            **files_to_offer(folder, summary),
-        )
-        summary["seconds"]["report"] = time.perf_counter() - began
+    if page is not None:
+        page.write(folder / "report.html", **files_to_offer(folder, summary))
+        summary["seconds"]["report"] = paged
     control.check()
     if further is not None:
         summary |= further()
@@ -148,27 +163,28 @@ def _describe_capture(folder: Path, capture: Capture, summary: dict[str, Any]) -
         summary["lights"] = origin.calibration.facts()
 
 
+def integrate_result(result: Reconstruction, choice: SurfaceChoice, control: Control = SILENT) -> Surface:
+    """Integrate the normals of a result."""
+    return integrate_normals(
+        result.normals, result.mask, method=choice.method, control=control, **choice.options
+    )
+
+
 def make_surface(
     folder: Path,
     result: Reconstruction,
     choice: SurfaceChoice,
-    integrate: Callable[[], Surface] | None = None,
+    surface: Surface | None,
     *,
     normal_map: bool,
     flip_y: bool = False,
     control: Control = SILENT,
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Write depth and meshes of a result, and ``normals.png`` if requested.
-
-    Returns the facts for the summary and the surface data for a page: depth and tears.
-    """
+) -> dict[str, Any]:
+    """Write depth and meshes of a result, and ``normals.png`` if requested; return the facts for the summary."""
     from photostereo.results.surface_files import write_surface
 
-    began = time.perf_counter()
-    integrated = None if integrate is None else integrate()
-    spent = time.perf_counter() - began
     give_back_memory()
-    surface, facts = write_surface(
+    return write_surface(
         folder,
         result.normals,
         result.mask,
@@ -176,16 +192,16 @@ def make_surface(
         choice,
         normal_map=normal_map,
         flip_y=flip_y,
-        surface=integrated,
+        surface=surface,
         name=result.capture,
         control=control,
-    )
-    facts["seconds"]["integrate"] += spent
-    return facts, shown_on_page(surface)
+    )[1]
 
 
-def shown_on_page(surface: Surface) -> dict[str, Any]:
+def shown_on_page(surface: Surface | None) -> dict[str, Any]:
     """Surface data for a page: depth and tears."""
+    if surface is None:
+        return {}
     tears = surface.torn_right | surface.torn_down if surface.tears else None
     return {"depth": surface.depth.astype(np.float32), "tears": tears}
 

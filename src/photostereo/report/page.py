@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,13 @@ from photostereo.diagnosis.metrics import angular_error, summarize_error
 from photostereo.lights.exposure import describe_correction
 from photostereo.report import figures, pictures, wording
 from photostereo.report.about import about_lines
-from photostereo.report.document import render_page, write_page
+from photostereo.report.document import Page, render_page, write_page
 from photostereo.report.learning import atom_pictures, convergence_charts
 from photostereo.report.photographs import contact_sheet
 from photostereo.report.pictures import Frame
 from photostereo.report.plots import color_bar, histogram, light_compass
 from photostereo.report.pyramid import Layers
-from photostereo.report.surface_parts import surface_parts
+from photostereo.report.surface_parts import files_part, replace_parts, surface_parts
 from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, view_data
 from photostereo.solver.reconstruction import Reconstruction
 
@@ -39,6 +40,8 @@ MODES = (
     ("depth", "Depth"),
     ("occlusion", "Sky"),
 )
+#: Characters reserved for the list of files; a usual one has 3,000.
+OF_THE_LINKS = 20_000
 
 
 def write_report(
@@ -103,12 +106,49 @@ def write_report(
     >>> page.read_text(encoding="utf-8").startswith("<!doctype html>")
     True
     """
+    shown: dict[str, Any] = {"depth": depth, "tears": tears, "expected": expected, "evidence": evidence}
+    report = prepare_report(result, capture, **shown, pixel_size=pixel_size, about=about, control=control)
+    report.write(path, files, meanings)
+
+
+@dataclass(frozen=True)
+class Report:
+    """A page that is complete but for the files that it offers."""
+
+    page: Page
+    data: dict[str, Any]
+
+    def write(
+        self,
+        path: str | Path,
+        files: Mapping[str, str] | None = None,
+        meanings: Mapping[str, str] | None = None,
+    ) -> None:
+        links = files_part(files, meanings)
+        before = replace_parts(self.page.before, links)
+        assert before is not None
+        write_page(path, replace(self.page, before=before).text(self.data))
+
+
+def prepare_report(
+    result: Reconstruction,
+    capture: Capture | None = None,
+    *,
+    depth: FloatArray | None = None,
+    tears: BoolArray | None = None,
+    expected: ExpectedError | None = None,
+    evidence: Mapping[str, Any] | None = None,
+    pixel_size: PixelSize = UNKNOWN_SIZE,
+    about: Mapping[str, str] | None = None,
+    control: Control = SILENT,
+) -> Report:
+    """Make all of a page but the list of files, which may still be being written; arguments as in :func:`write_report`."""
     frame = pictures.frame_around(result.mask)
     normals, known = pictures.shrink_normals(result.normals, result.mask, frame)
     control.check()
     albedo, inside = pictures.albedo_picture(result.albedo, result.mask, frame)
     control.check()
-    surface_data, surface = surface_parts(result, frame, depth, tears, files, meanings, pixel_size)
+    surface_data, surface = surface_parts(result, frame, depth, tears, pixel_size)
     data: dict[str, Any] = {"identity": identity_of(result)}
     spread = result.maps.get("spread")
     if surface_data is not None:
@@ -123,7 +163,7 @@ def write_report(
         "expected": expected or expected_error(result),
         "first_problem": "",
         "stills": list(figures.still_pictures(normals, known, albedo)),
-        "surface": surface,
+        "surface": surface | files_part(),
         "normals": figures.shown(pictures.normals_picture(normals, known)),
         "true_normals": None,
         "albedo": figures.shown(pictures.with_alpha(albedo, inside)),
@@ -147,12 +187,12 @@ def write_report(
     shown = Layers(frame, result.mask, result.normals, [(result.albedo, 1.0)], depth)
     control.check()
     page = render_page("report.html", **context)
-    room = page.room(data, PAGE_BYTES)
+    room = page.room(data, PAGE_BYTES - OF_THE_LINKS)
     data["relight"] = view_data(
         {result.method: (shown, {"folder": ""})}, shown, pixel_size=pixel_size, room=room, control=control
     )
     control.check()
-    write_page(path, page.text(data))
+    return Report(page, data)
 
 
 def identity_of(result: Reconstruction) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray, encode_normals, srgb_from_linear
-from photostereo.io.png import encode_indexed_png, encode_picture, encode_png
+from photostereo.io.png import encode_indexed_png, encode_picture, encode_png, encode_webp
 from photostereo.report.colors import Painting
 
 #: Pictures and textures are shrunk to this many pixels, so that a page stays below ten megabytes.
@@ -156,7 +156,7 @@ def webp(picture: NDArray[np.uint8], *, exact: bool = False) -> str:
 
     With ``exact``, lossless, for gray or RGB numbers: at least a quarter smaller than a PNG.
     """
-    return _address("webp", encode_picture(picture, "webp", quality=101 if exact else 90))
+    return _address("webp", encode_webp(picture, exact=exact))
 
 
 def indexed_png(painting: Painting) -> str:

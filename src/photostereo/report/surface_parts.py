@@ -24,7 +24,7 @@ from photostereo.report.pyramid import Layers
 from photostereo.report.view_data import UNKNOWN_SIZE, Channel, pixel_data
 from photostereo.solver.reconstruction import Reconstruction
 
-PARTS = ("surface-entry", "surface-section", "depth-map", "files")
+PARTS = ("surface-entry", "surface-section", "depth-map")
 #: Schema of the data that is read back from a page.
 PAGE_DATA = {"relight?": {"sets": {str: {"channels": dict, "folder?": str}}, "held": int}}
 _DATA = re.compile(r'(?<=<script type="application/json" id="data">).*?(?=</script>)', re.DOTALL)
@@ -35,26 +35,38 @@ def surface_parts(
     frame: Frame,
     depth: FloatArray | None,
     tears: BoolArray | None,
-    files: Mapping[str, str] | None,
-    meanings: Mapping[str, str] | None = None,
     pixel_size: PixelSize = UNKNOWN_SIZE,
 ) -> tuple[dict[str, Any] | None, dict[str, Markup]]:
-    """Return the viewer's data (None without a surface) and the parts of the page by name."""
+    """Return the viewer's data (None without a surface) and the parts of the page by name, but for the files."""
     data = depth_map = None
     step = 1
     if depth is not None and np.isfinite(depth[result.mask]).any():
         grid = pack_heights(depth, result.mask, frame, tears=tears)
         data, step = {"grids": {result.method: grid}}, int(grid["step"])
         depth_map = depth_picture(depth, result.mask, frame, pixel_size)
-    template = templates().get_template("surface.html")
     facts = {
         "has_depth": data is not None,
-        "links": safe_links(files or {}, meanings),
         "grid_step": step,
         "depth_map": depth_map,
         "color_bar": color_bar,
     }
-    return data, {name: _marked(name, template.render(part=name, **facts)) for name in PARTS}
+    return data, {name: _part(name, **facts) for name in PARTS}
+
+
+def files_part(
+    files: Mapping[str, str] | None = None, meanings: Mapping[str, str] | None = None
+) -> dict[str, Markup]:
+    """Return the part of the page that offers files."""
+    return {"files": _part("files", links=safe_links(files or {}, meanings))}
+
+
+def replace_parts(page: str, parts: Mapping[str, Markup]) -> str | None:
+    """Replace parts of a page by name; None if the page does not have each of them once."""
+    for name, part in parts.items():
+        page, count = _marks(name).subn(lambda _, part=part: str(part), page)  # type: ignore[misc]
+        if count != 1:
+            return None
+    return page
 
 
 def renew_surface(
@@ -76,17 +88,16 @@ def renew_surface(
     if result.method not in (data.get("relight") or {"sets": {}})["sets"]:
         return False
     frame = frame_around(result.mask)
-    surface, parts = surface_parts(result, frame, depth, tears, files, meanings, pixel_size)
-    for name, part in parts.items():
-        page, count = _marks(name).subn(lambda _, part=part: str(part), page)  # type: ignore[misc]
-        if count != 1:
-            return False
+    surface, parts = surface_parts(result, frame, depth, tears, pixel_size)
+    renewed = replace_parts(page, parts | files_part(files, meanings))
+    if renewed is None:
+        return False
     data.pop("surface", None)
     if surface is not None:
         data["surface"] = surface
     _renew_heights(data["relight"], result, depth)
     data["relight"]["pixel"] = pixel_data(pixel_size)
-    write_page(path, _DATA.sub(lambda _: str(json_for_script(data)), page))
+    write_page(path, _DATA.sub(lambda _: str(json_for_script(data)), renewed))
     return True
 
 
@@ -111,8 +122,9 @@ def _renew_heights(relight: dict[str, Any], result: Reconstruction, depth: Float
     shown["low"], shown["high"] = layers.heights
 
 
-def _marked(name: str, text: str) -> Markup:
+def _part(name: str, **facts: Any) -> Markup:
     # No name from outside can forge a mark: templates escape "<".
+    text = templates().get_template("surface.html").render(part=name, **facts)
     return Markup(f"<!-- {name} -->\n{text}<!-- end of {name} -->")
 
 

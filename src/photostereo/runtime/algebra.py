@@ -16,6 +16,17 @@ from photostereo.runtime.arrays import Array, is_tensor, namespace, to_numpy
 from photostereo.runtime.cuda_kernels import are_doubles, launch_per_pixel
 
 
+def difference(new: Array, old: Array) -> Array:
+    """Return ``new - old``, by several threads: most of the time goes into memory for the result."""
+    if not _for_loops(new, old):
+        return new - old
+    from photostereo.runtime.algebra_kernels import subtract_each
+
+    out = np.empty_like(new)
+    subtract_each(new, old, out)
+    return out
+
+
 def mean_symmetric_3x3(entries: Array) -> NDArray[Any]:
     """Return the 3 × 3 mean, a NumPy array, of N symmetric matrices given as (N, 6): xx, xy, xz, yy, yz, zz."""
     xx, xy, xz, yy, yz, zz = to_numpy(entries.mean(0))

@@ -20,6 +20,7 @@ from photostereo.core.control import SILENT, Control, Iteration
 from photostereo.diagnosis.metrics import angle_between
 from photostereo.priors.protocol import Lesson, Prior
 from photostereo.reflectance.model import Model, Unknowns
+from photostereo.runtime.algebra import difference
 from photostereo.runtime.arrays import Array, is_tensor, like, namespace, to_numpy
 from photostereo.solver.state import SolveState
 
@@ -73,7 +74,7 @@ def half_steps(
     normals = model.update_normals(state.unknowns, weight, pull)
     control.check()
     state.unknowns = model.update_unknowns(normals, state.unknowns)
-    change = normals - state.normals
+    change = difference(normals, state.normals)
     prior.follow(state.prior, change)
     state.normals = normals
     return change

@@ -27,6 +27,7 @@ from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import tensor_batches
 from photostereo.runtime.arrays import Array, cast, empty, is_tensor, like, namespace, to_numpy
 from photostereo.runtime.illumination import mean_lights, shading, some_lights
+from photostereo.runtime.threads import in_turn, processors
 
 #: Margin around the object, in pixels: more than the reach of a filter of 2 pixels.
 MARGIN = 12
@@ -259,12 +260,18 @@ class Learned(Model):
     def albedo(self, normals: Array, unknowns: Unknowns) -> Array:
         """Return the albedo of a matte pixel with this normal, from the photographs whose light it faces."""
         lights, out = like(self._lights.astype(np.float32), self._pixels), empty((len(normals),), normals)
-        for part in tensor_batches(self._pixels, copies=8):
+        parts = list(tensor_batches(self._pixels, copies=8))
+
+        def fit(number: int) -> None:
+            part = parts[number]
             pixels, n = self._pixels[part], normals[part]
             length = namespace(n).sqrt((n * n).sum(-1))[..., None] + 1e-30
             facing = shading(cast(n / length, "float32"), some_lights(lights, part))
             facing = facing * (facing > 0)
             out[part] = (pixels * facing).sum(-1) / ((facing * facing).sum(-1) + 1e-6)
+
+        for _ in in_turn(fit, len(parts), 1 if is_tensor(out) else processors()):
+            pass
         return out
 
 

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.reflectance.learned.kernels import MULTIPLICATIONS, _multiply
 from photostereo.reflectance.learned.witnesses import Witness
-from photostereo.runtime.loops import njit, prange
+from photostereo.runtime.loops import njit
+from photostereo.runtime.threads import in_turn
 
 Floats = NDArray[np.float32]
 #: A matrix and an offset.
@@ -76,8 +77,10 @@ class Student:
         """Return normals and expected errors of the pixels ``which``, and whether they can be trusted."""
         normals, errors = np.empty((len(which), 3), np.float32), np.empty(len(which), np.float32)
         trusted = np.empty(len(which), np.bool_)
-        for first in range(0, len(which), AT_ONCE):
-            part, some = slice(first, first + AT_ONCE), which[first : first + AT_ONCE]
+
+        def tell(number: int) -> None:
+            part = slice(number * AT_ONCE, (number + 1) * AT_ONCE)
+            some = which[part]
             shown = inputs(pixels[some], None if colors is None else colors[some], matte.some(some))
             one, other = self.tell((shown - self.center) / self.scale)
             found = 0.5 * (one + other)
@@ -86,6 +89,8 @@ class Student:
             errors[part] = np.exp(found[:, 3])
             apart = ((one - other)[:, :3] ** 2).sum(1) / errors[part] ** 2
             trusted[part] = (found[:, 4] < self.limit) & (apart < APART * np.exp(self.limit))
+
+        for _ in in_turn(tell, -(-len(which) // AT_ONCE), get_num_threads(), control):
             control.check()
         return normals, errors, trusted
 
@@ -93,7 +98,7 @@ class Student:
         """Return the outputs (N, 5) of both networks for standardized inputs."""
         found = [np.empty((len(shown), 5), np.float32) for _ in self.networks]
         for layers, miss, out in zip(self.networks, self.misses, found, strict=True):
-            answers(shown, layers, miss, get_num_threads(), out)
+            answers(shown, layers, miss, out)
         return found
 
 
@@ -277,27 +282,23 @@ def steps_down(shown, taught, weight, batches, rates, layers, slopes, vectors): 
             numbers[i] -= rate * mean[i] / (np.sqrt(square[i]) + np.float32(TINY))
 
 
-@njit(parallel=True, fastmath=True, error_model="numpy", cache=True)
-def answers(shown, layers, miss, workers, found):  # type: ignore[no-untyped-def]
+@njit(fastmath=True, error_model="numpy", cache=True)
+def answers(shown, layers, miss, found):  # type: ignore[no-untyped-def]
     """Return normal, log of its expected error, and log of the expected deviation (N, 5) for inputs (N, F)."""
     (w0, b0), (w1, b1), (w2, b2) = layers
     width = w1.shape[0]
     together = max(1, MULTIPLICATIONS // w1.size - 1)
-    for worker in prange(workers):
-        first, second = np.empty((together, width), np.float32), np.empty((together, width), np.float32)
-        last = np.empty((together, 4), np.float32)
-        begin = np.int64(worker) * len(shown) // workers
-        stop = (np.int64(worker) + 1) * len(shown) // workers
-        while begin < stop:
-            n = min(np.int64(together), stop - begin)
-            _through(shown[begin : begin + n], w0, b0, first[:n], True)
-            _through(first[:n], w1, b1, second[:n], True)
-            _through(second[:n], w2, b2, last[:n], False)
-            for q in range(n):
-                far = miss[width]
-                for j in range(width):
-                    far += second[q, j] * miss[j]
-                for j in range(4):
-                    found[begin + q, j] = last[q, j]
-                found[begin + q, 4] = far
-            begin += n
+    first, second = np.empty((together, width), np.float32), np.empty((together, width), np.float32)
+    last = np.empty((together, 4), np.float32)
+    for begin in range(0, len(shown), together):
+        n = min(together, len(shown) - begin)
+        _through(shown[begin : begin + n], w0, b0, first[:n], True)
+        _through(first[:n], w1, b1, second[:n], True)
+        _through(second[:n], w2, b2, last[:n], False)
+        for q in range(n):
+            far = miss[width]
+            for j in range(width):
+                far += second[q, j] * miss[j]
+            for j in range(4):
+                found[begin + q, j] = last[q, j]
+            found[begin + q, 4] = far
