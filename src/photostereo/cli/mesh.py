@@ -81,7 +81,11 @@ def mesh(
         summary["surface"] = facts
         write_json(folder / "summary.json", summary)
         page = folder / "report.html"
-        offered = {**shown_on_page(surface), **files_to_offer(folder, summary), "pixel_size": choice.pixel_size}
+        offered = {
+            **shown_on_page(surface),
+            **files_to_offer(folder, summary),
+            "pixel_size": choice.pixel_size,
+        }
         if page.is_file() and not renew_surface(page, result, **offered):
             terminal.say("report.html was not written by this version and still shows the old surface.")
     facts = summary["surface"]
