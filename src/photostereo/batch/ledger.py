@@ -1,23 +1,31 @@
-"""The ledger of a batch: a row in SQLite and a line of JSON for every capture, written when its job ends."""
+"""The ledger of a batch: a row in SQLite and a line of JSON for every capture, written when its job ends.
+
+Every row is a separate transaction, so a killed run loses only running jobs, and two runs may share a ledger.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from photostereo.batch.database import Database
 from photostereo.batch.find import Item
 from photostereo.core.errors import OutputError
-from photostereo.io.schema import NUMBER
+from photostereo.io.schema import NUMBER, check_facts
 
 _ROW = {
     "name": str, "path": str, "key": str, "status": str, "error?": str, "code?": str, "seconds?": NUMBER,
     "figures": {str: NUMBER}, "warnings": [str], "finished": str,
 }  # fmt: skip
+_COLUMNS = [name.removesuffix("?") for name in _ROW]
+_AS_JSON = ("figures", "warnings")
+#: Seconds that a writer waits for another one; a write takes milliseconds.
+BUSY_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -48,18 +56,50 @@ class Ledger:
         for path in (self.path, self.lines):
             if path.exists() and not path.is_file():  # a pipe would never end
                 raise OutputError(f"{path} is not a file. Remove it.", code="not-a-file", file=path)
-        self._database = Database(self.path, {"captures": _ROW}, "records")
+        with self._open() as database:
+            database.execute(
+                f"CREATE TABLE IF NOT EXISTS captures ({', '.join(_COLUMNS)}, PRIMARY KEY (name))"
+            )
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """Open the database for one transaction; a full disk or a damaged file is an :class:`OutputError`."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as database, database:
+                database.row_factory = sqlite3.Row
+                yield database
+        except (OSError, sqlite3.Error, ValueError, TypeError, LookupError, RecursionError) as problem:
+            raise OutputError(
+                f"The records in {self.path} cannot be read or written ({problem}). Check the free disk space and the "
+                "permissions; if the file is damaged, remove it to start over.",
+                code="database",
+                file=self.path,
+                problem=str(problem),
+            ) from None
 
     def write(self, item: Item, key: str, outcome: Outcome) -> None:
         """Write a row, replacing an older one of that capture, and append a line."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        values: dict[str, Any] = {
-            "name": item.name, "path": item.path_text, "key": key, **asdict(outcome), "finished": now,
-        }  # fmt: skip
-        self._database.put("captures", values)
-        with self._database.explained(), self.lines.open("a", encoding="utf-8", errors="replace") as file:
-            file.write(json.dumps(values, allow_nan=False, ensure_ascii=False) + "\n")
+        values = {"name": item.name, "path": item.path_text, "key": key, **asdict(outcome), "finished": now}
+        line = json.dumps(values, allow_nan=False, ensure_ascii=False) + "\n"
+        stored = values | {name: json.dumps(values[name]) for name in _AS_JSON}
+        with self._open() as database:
+            marks = ", ".join(f":{name}" for name in _COLUMNS)
+            # File names may contain bytes that are not text.
+            texts = {
+                name: value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+                for name, value in stored.items()
+            }
+            database.execute(f"INSERT OR REPLACE INTO captures VALUES ({marks})", texts)
+            with self.lines.open("a", encoding="utf-8", errors="replace") as file:
+                file.write(line)
 
     def rows(self) -> dict[str, dict[str, Any]]:
         """Return the rows by name."""
-        return {row["name"]: row for row in self._database.rows("captures", "ORDER BY name")}
+        with self._open() as database:
+            rows = [dict(row) for row in database.execute("SELECT * FROM captures ORDER BY name")]
+            for row in rows:
+                row |= {name: json.loads(row[name]) for name in _AS_JSON}
+                check_facts(row, _ROW, ValueError)
+        return {row["name"]: row for row in rows}

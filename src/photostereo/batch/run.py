@@ -11,11 +11,10 @@ from typing import Any
 
 from photostereo.batch.deal import Coordinator, Job
 from photostereo.batch.find import Item, Watch, find_captures, name_captures
-from photostereo.batch.fingerprint import fingerprint
 from photostereo.batch.ledger import Ledger, Outcome, failure
 from photostereo.batch.options import HERE, SILENT_RUN, Progress, RunControl, RunOptions, worker_count
 from photostereo.batch.page import write_overview
-from photostereo.batch.settings import check_settings, key_of
+from photostereo.batch.settings import check_settings, fingerprint, key_of
 from photostereo.batch.worker import run_capture, warm_up
 from photostereo.core.errors import CaptureError, PhotostereoError, error_code
 from photostereo.pipeline.settings import Settings

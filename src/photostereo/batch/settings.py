@@ -1,15 +1,18 @@
-"""The settings of a batch: read from a plan, checked before the first capture, and the key derived from them."""
+"""The settings of a batch: read from a plan, checked before the first capture, and the key by which finished work is
+recognized.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from photostereo.batch.fingerprint import canonical_json, fingerprint
 from photostereo.capture.options import NAMED_FILES, ReadOptions
-from photostereo.core.errors import ParameterError
+from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.io.safe import read_toml
 from photostereo.io.schema import NUMBER, check_facts
 from photostereo.pipeline.settings import FLAT, OutputSettings, Settings, SolveSettings
@@ -20,6 +23,8 @@ WORDS = ("full", "auto", "bright", "refined", "directions", "estimate")
 _NOT_IN_A_PLAN = ("reading", "solving", "output", "workers", "checkpoint", "resume")
 #: Settings that do not change a result and are not part of its key.
 _NOT_IN_A_KEY = ("memory", "checkpoint", "resume")
+#: Single-file captures up to this size are identified by their content, larger ones by their size.
+HASHED_BYTES = 256 * 2**20
 #: The type in a plan of each declared type of setting, and of settings that are written as text.
 _KINDS = {
     "bool": bool, "int": int, "float": NUMBER, "str": str, "Sequence[int]": [int], "Sequence[float]": [NUMBER],
@@ -82,3 +87,27 @@ def key_of(settings: Settings, capture: str) -> str:
     solving = {name: value for name, value in vars(settings.solving).items() if name not in _NOT_IN_A_KEY}
     facts = {**asdict(settings), "reading": reading, "solving": solving, "capture": capture}
     return hashlib.blake2b(canonical_json(facts).encode(), digest_size=12).hexdigest()
+
+
+def canonical_json(value: Any) -> str:
+    """Return the same text for equal values: sorted keys, no spaces, no NaN.
+
+    >>> canonical_json({"b": 1.0, "a": (1, 2)})
+    '{"a":[1,2],"b":1.0}'
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def fingerprint(path: Path) -> str:
+    """Return sixteen digits from the names and sizes of the files in a folder, or from the content of a single file."""
+    state = hashlib.blake2b(digest_size=8)
+    try:
+        if path.is_file():
+            size = path.stat().st_size
+            state.update(path.read_bytes() if size <= HASHED_BYTES else os.fsencode(f"{path.name} {size}"))
+        else:
+            for file in sorted(entry for entry in path.rglob("*") if entry.is_file()):
+                state.update(os.fsencode(f"{file.relative_to(path).as_posix()} {file.stat().st_size}\n"))
+    except OSError as problem:
+        raise CaptureError(code="unreadable-capture", file=path, problem=str(problem)) from None
+    return state.hexdigest()

@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from photostereo.batch import database as module
-from photostereo.batch.database import Database
 from photostereo.core.errors import OutputError
+from photostereo_lab.sweeps import database as module
+from photostereo_lab.sweeps.database import Database
 
 SCHEMA = {"t": {"x": int, "y": str}}
 

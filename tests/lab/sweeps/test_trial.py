@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from photostereo.batch.fingerprint import fingerprint
+from photostereo.batch.settings import fingerprint
 from photostereo_lab.sweeps.plan import CaptureSpec, Corruption, Trial
 
 

@@ -20,7 +20,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from photostereo.batch.fingerprint import canonical_json, fingerprint
+from photostereo.batch.settings import canonical_json, fingerprint
 from photostereo.core.errors import plain
 from photostereo.solver.methods import find_method
 

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from photostereo.batch.database import Database
 from photostereo.io.atomic import write_bytes
 from photostereo.io.json_text import json_text
 from photostereo.io.schema import NUMBER
+from photostereo_lab.sweeps.database import Database
 from photostereo_lab.sweeps.plan import Plan, Trial
 
 _ERRORS = (

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from photostereo.batch.fingerprint import canonical_json
+from photostereo.batch.settings import canonical_json
 from photostereo.batch.worker import run_safely, warm_up
 from photostereo.capture import Capture, corruptions
 from photostereo.core.control import SILENT

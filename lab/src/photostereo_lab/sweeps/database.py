@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from photostereo.batch.fingerprint import canonical_json
+from photostereo.batch.settings import canonical_json
 from photostereo.core.errors import OutputError
 from photostereo.io.schema import NUMBER, check_facts
 
