@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import cv2
@@ -18,6 +19,7 @@ import pytest
 
 from photostereo import cli, load
 from photostereo.capture.layouts.diligent import write_diligent
+from photostereo.example import owl
 from photostereo.io.png import write_png
 from photostereo_lab.scenes import dome_lights, render_scene
 
@@ -422,7 +424,7 @@ def test_a_terminated_solve_leaves_nothing_behind(scene_folder, tmp_path) -> Non
 
 def test_demo_shows_where_things_are(call, tmp_path, monkeypatch) -> None:
     out = tmp_path / "demo"
-    monkeypatch.setattr("photostereo.cli.demo.SIZE", 128)
+    monkeypatch.setattr("photostereo.example.owl", partial(owl, step=3))
     code, said, _ = call("demo", "--out", out)
     assert code == 0
     for name in ("report.html", "normals.png", "mesh.glb"):

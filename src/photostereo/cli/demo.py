@@ -20,7 +20,7 @@ def demo(
 ) -> dict[str, Any]:
     """Run the whole pipeline on a synthetic object, in about a minute."""
     from photostereo.capture.layouts.diligent import write_diligent
-    from photostereo.cli.comparison_tables import comparison_table
+    from photostereo.cli.compare import comparison_table
     from photostereo.example import owl
     from photostereo.io.atomic import require_free
     from photostereo.pipeline import comparison
