@@ -11,10 +11,9 @@ from string import Formatter
 
 import pytest
 
-from photostereo.core.error_sentences import ERRORS
 from photostereo.core.errors import CaptureError
-from photostereo.core.findings import Finding, as_finding, by_code, listed, percent
-from photostereo.core.sentences import SENTENCES
+from photostereo.core.findings import Finding, as_finding, by_code, listed
+from photostereo.core.texts import catalog, percent
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "photostereo", ROOT / "lab" / "src" / "photostereo_lab"
@@ -44,7 +43,7 @@ def test_every_finding_has_its_sentence_and_the_values_that_it_names() -> None:
             if code == "-changes":  # of the aperture or the focal length
                 continue
             assert re.fullmatch("[a-z]+(-[a-z]+)*", code), place
-            named = {field for _, field, _, _ in Formatter().parse(SENTENCES[code]) if field}
+            named = {field for _, field, _, _ in Formatter().parse(catalog()["findings"][code]) if field}
             assert None in values or named <= values, (place, named - values)
 
 
@@ -56,10 +55,12 @@ def test_every_error_without_a_message_has_its_sentence_and_the_values_that_it_n
             name = getattr(call, "id", "") or getattr(call, "attr", "")  # ParameterError, ps.ParameterError
             given = {word.arg: word.value for word in node.keywords} if name.endswith("Error") else {}
             if isinstance(code := given.get("code"), ast.Constant) and not node.args:
-                fields = {field for _, field, _, _ in Formatter().parse(ERRORS[code.value]) if field}
+                fields = {
+                    field for _, field, _, _ in Formatter().parse(catalog()["errors"][code.value]) if field
+                }
                 assert fields <= given.keys(), (file.name, node.lineno, fields - given.keys())
                 known.add(code.value)
-    assert known == ERRORS.keys()
+    assert known == catalog()["errors"].keys()
 
 
 def test_an_error_says_the_sentence_of_its_code_unless_it_is_given_another() -> None:
@@ -83,7 +84,7 @@ def test_library_messages_name_no_option_of_the_command_line() -> None:
     option = re.compile(r"(?<![\w`-])--[a-z]{2,}")
     named = []
     for place, file in MODULES:
-        if place.parts[0] in ("cli", "commands", "app") or place.name in ("remedies.py", "cuda_kernels.py"):
+        if place.parts[0] in ("cli", "commands", "app") or place.name in ("texts.py", "cuda_kernels.py"):
             continue
         tree = ast.parse(file.read_text(encoding="utf-8"))
         said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
@@ -91,6 +92,9 @@ def test_library_messages_name_no_option_of_the_command_line() -> None:
             text = node.value if isinstance(node, ast.Constant) and id(node) not in said else ""
             if isinstance(text, str) and option.search(text):
                 named.append(f"{place}:{node.lineno} {text}")
+    named += [
+        text for kind in ("errors", "findings") for text in catalog()[kind].values() if option.search(text)
+    ]
     assert named == []
 
 

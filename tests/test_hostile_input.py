@@ -273,7 +273,7 @@ def test_light_files_in_json(refused, diligent, tmp_path, text, code):
 def test_a_nul_among_the_names(refused, diligent):
     names = (diligent / "filenames.txt").read_text().splitlines()
     (diligent / "filenames.txt").write_text("\n".join(["a\0b.png", *names[1:]]))
-    assert refused(diligent)[0] == "invalid-name"
+    assert refused(diligent)[0] == "missing-file"
 
 
 @pytest.mark.parametrize("text", ['{"notes": 5}', "5", "[]", '{"notes": "'])

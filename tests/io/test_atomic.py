@@ -12,12 +12,11 @@ import subprocess
 import sys
 import textwrap
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from photostereo.core.errors import OutputError
-from photostereo.io import atomic, ownership, staging
+from photostereo.io import atomic, ownership
 from photostereo.io.atomic import replacing_directory, replacing_file, write_bytes, write_json
 from photostereo.io.json_text import json_bytes, json_text
 from photostereo.io.ownership import MARK
@@ -36,7 +35,7 @@ def refused(code, **values):
 def moving(request, monkeypatch):
     """Both ways of replacing a folder: of systems that can exchange two folders in one step, and of all others."""
     if request.param == "two steps":
-        monkeypatch.setattr(staging, "exchange", lambda first, second: False)
+        monkeypatch.setattr(atomic, "exchange", lambda first, second: False)
     elif sys.platform not in ("linux", "darwin"):
         pytest.skip("this system cannot exchange folders")
     return request.param
@@ -122,7 +121,7 @@ def test_a_failed_move_keeps_the_old_result(tmp_path, monkeypatch):
             raise OSError(errno.EACCES, "Permission denied")
         rename(source, target)
 
-    monkeypatch.setattr(staging, "exchange", lambda first, second: False)
+    monkeypatch.setattr(atomic, "exchange", lambda first, second: False)
     monkeypatch.setattr(os, "rename", stubborn)
     with refused("cannot-write", reason="Permission denied"), replacing_directory(out, force=True) as folder:
         (folder / "b.txt").write_text("new")
@@ -132,7 +131,7 @@ def test_a_failed_move_keeps_the_old_result(tmp_path, monkeypatch):
 
 def interrupted_at(step, run):
     """Run it, raising KeyboardInterrupt at the given line of ours; whether the run got that far."""
-    ours, count = {module.__file__ for module in (atomic, ownership, staging)}, 0
+    ours, count = {module.__file__ for module in (atomic, ownership)}, 0
 
     def trace(frame, event, argument):
         nonlocal count
@@ -155,6 +154,13 @@ def interrupted_at(step, run):
     return count >= step
 
 
+def next_run_clears(out):
+    """What the next run does first, when this process is no more."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("psutil.pid_exists", lambda process: False)
+        atomic.clear_leftovers(out)
+
+
 def test_an_interruption_at_any_line_loses_nothing(tmp_path, moving):
     """Ctrl-C between any two lines: the old result or the new one is there, complete, with the user's own file."""
     old = {"a": "old", "mesh": "old", "notes.txt": "mine"}
@@ -172,7 +178,7 @@ def test_an_interruption_at_any_line_loses_nothing(tmp_path, moving):
                 (folder / "mesh").write_text("new")
 
         reached = interrupted_at(step, renew)
-        staging.clear_leftovers(out)  # what the next run does first
+        next_run_clears(out)
         left = content(out)
         assert left in (old, new), f"line {step}: {sorted(left)}"
         seen.add(left["mesh"])
@@ -188,7 +194,7 @@ def test_an_interruption_at_any_line_loses_nothing(tmp_path, moving):
 def test_an_interruption_around_every_system_call_loses_nothing(
     tmp_path, monkeypatch, moving, moment, ending
 ):
-    calls = {(os, "rename"), (staging, "exchange"), (shutil, "rmtree")}
+    calls = {(os, "rename"), (atomic, "exchange"), (shutil, "rmtree")}
 
     def replace(out, at):
         count = 0
@@ -220,7 +226,7 @@ def test_an_interruption_around_every_system_call_loses_nothing(
         out = tmp_path / str(at) / "out"
         write_results(out, a="old", b="old")
         reached = replace(out, at)
-        staging.clear_leftovers(out)
+        next_run_clears(out)
         assert content(out.parent) in ({"out/a": text, "out/b": text} for text in ("old", "new"))
         assert [path.name for path in out.parent.iterdir()] == ["out"]
         if not reached:
@@ -393,14 +399,14 @@ def test_leftovers_of_a_killed_run_are_removed_by_the_next(tmp_path, kind):
         write_results(out, a="old")
     script = """
         import os, shutil, signal, sys
-        from photostereo.io import atomic, staging
+        from photostereo.io import atomic
         rename = os.rename
         def killed(source, target):
             rename(source, target)
             os.kill(os.getpid(), signal.SIGKILL)
         if sys.argv[2] == "replaced":
             os.rename = killed
-            staging.exchange = lambda first, second: False
+            atomic.exchange = lambda first, second: False
         with atomic.replacing_directory(sys.argv[1], force=True) as folder:
             (folder / "half.txt").write_text("half")
             if sys.argv[2] == "partial":
@@ -427,42 +433,8 @@ def test_folders_that_only_look_like_leftovers_stay(tmp_path):
         (tmp_path / name / "thesis.tex").write_text("mine")
         os.utime(tmp_path / name, (0, 0))
     (tmp_path / ".out.partial-89abcdef").symlink_to(tmp_path)
-    staging.clear_leftovers(tmp_path / "out")
+    atomic.clear_leftovers(tmp_path / "out")
     assert len(list(tmp_path.iterdir())) == 4
-
-
-def test_stages_of_runs_killed_before_they_could_lock_them_are_removed(tmp_path):
-    bare, marked, file = (tmp_path / f".out.partial-{number:08x}" for number in range(3))
-    for folder in (bare, marked):
-        folder.mkdir()
-    for path in (marked / MARK, file):
-        path.touch()
-    staging.clear_leftovers(tmp_path / "out")
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("when", ["before the mark", "before the lock"])
-@pytest.mark.parametrize("replacing", [replacing_directory, replacing_file])
-def test_a_stage_that_another_run_takes_for_a_leftover_is_made_again(tmp_path, monkeypatch, replacing, when):
-    """The other run looks at the only moments at which a living run has a stage without a lock."""
-    out, lost = tmp_path / "out", []
-    module, name = (Path, "write_bytes") if when == "before the mark" else (staging.fcntl, "flock")
-    real = getattr(module, name)
-
-    def other_run_first(*arguments):
-        if not lost:
-            lost.extend(tmp_path.iterdir())
-            staging.clear_leftovers(out)
-        return real(*arguments)
-
-    monkeypatch.setattr(module, name, other_run_first)
-    with replacing(out) as stage:
-        if replacing is replacing_directory or when == "before the lock":
-            assert lost and stage not in lost and not lost[0].exists()
-        staging.clear_leftovers(out)  # locked now: it stays
-        (stage / "a" if stage.is_dir() else stage).write_text("new")
-    assert list(content(tmp_path).values()) == ["new"]
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_a_file_that_the_block_removes_is_not_written(tmp_path):

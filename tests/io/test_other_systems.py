@@ -1,4 +1,4 @@
-"""What differs on Windows and macOS, simulated: locks, exchanging folders, signals, processors, names."""
+"""What differs on Windows and macOS, simulated: exchanging folders, signals, processors, names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from photostereo.io import staging
 from photostereo.io.atomic import replacing_directory, replacing_file
 from photostereo.io.names import folder_name
 from photostereo.runtime.signals import deferred_interrupt, orderly_signals
@@ -18,8 +17,7 @@ from photostereo.runtime.threads import processors
 
 @pytest.fixture
 def windows(monkeypatch):
-    """No locks, no library of the system itself, a rename that does not replace."""
-    monkeypatch.setattr(staging, "fcntl", None)
+    """No library of the system itself, a rename that does not replace."""
 
     def no_library(name, **options):
         raise TypeError("bad argument type for built-in operation")

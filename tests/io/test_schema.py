@@ -55,8 +55,7 @@ def test_a_missing_array_is_named():
         check_arrays({"mask": np.ones((4, 5), bool)}, SPECS, ValueError)
 
 
-def test_a_bad_value_is_found_in_any_part(monkeypatch):
-    monkeypatch.setattr("photostereo.io.schema._PART", 10)
+def test_a_bad_value_is_found_in_any_part():
     for at in range(30):
         array = np.zeros((10, 3))
         array.flat[at] = np.inf
@@ -88,3 +87,11 @@ def test_facts_are_checked_by_type(change, problem):
         check_facts({**facts, **change}, FACTS, ValueError)
     with pytest.raises(ValueError, match="the content is not a mapping"):
         check_facts([], FACTS, ValueError)
+
+
+def test_alternatives_and_closed_mappings():
+    check_facts({"a": [1, 2.5]}, {"a": (str, [NUMBER]), "b?": str}, ValueError)
+    with pytest.raises(ValueError, match=r"a\[1\] is not a number"):
+        check_facts({"a": [1, "x"]}, {"a": [NUMBER]}, ValueError)
+    with pytest.raises(ValueError, match="colour is not known here"):
+        check_facts({"colour": 1}, {"color?": int}, ValueError, closed=True)

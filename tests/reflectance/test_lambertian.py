@@ -7,7 +7,7 @@ import pytest
 
 from photostereo.core.control import SILENT
 from photostereo.reflectance.lambertian.model import Lambertian
-from photostereo.runtime.algebra import solve_symmetric_3x3
+from photostereo.runtime.symmetric import solve_symmetric_3x3
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_symmetric_3x3_solver() -> None:
             A[:, 1, 1],
             A[:, 1, 2],
             A[:, 2, 2],
-            (b[:, 0], b[:, 1], b[:, 2]),
+            *b.T,
         ),
         axis=1,
     )

@@ -9,7 +9,7 @@ from photostereo.core.control import SILENT
 from photostereo.reflectance.piecewise.elimination import RIDGE
 from photostereo.reflectance.piecewise.kernels import statistics
 from photostereo.reflectance.piecewise.model import Piecewise
-from photostereo.runtime.algebra import solve_symmetric_3x3
+from photostereo.runtime.symmetric import solve_symmetric_3x3
 
 from .readable import pieces_matrix
 
@@ -133,7 +133,7 @@ def test_compiled_update_is_the_readable_one() -> None:
     h, right = model._reduced.hessian, model._reduced.linear + 0.3 * pull
     shift = 0.3 * count
     expected = solve_symmetric_3x3(
-        h[:, 0] + shift, h[:, 1], h[:, 2], h[:, 3] + shift, h[:, 4], h[:, 5] + shift, tuple(right.T)
+        h[:, 0] + shift, h[:, 1], h[:, 2], h[:, 3] + shift, h[:, 4], h[:, 5] + shift, *right.T
     )
     found = model.update_normals({}, 0.3 * count, 0.3 * pull)
     assert np.abs(found - np.stack(expected, axis=1)).max() < 1e-12

@@ -8,7 +8,7 @@ from photostereo.core.control import SILENT
 from photostereo.reflectance.learned import student as module
 from photostereo.reflectance.learned.student import WIDTH, Student, inputs, learn
 from photostereo.reflectance.learned.witnesses import Witness
-from photostereo.solver.bands import Within, solve_band
+from photostereo.solver.bands import solve_band
 from photostereo_lab.scenes import render_scene
 
 
@@ -95,7 +95,7 @@ def test_a_capture_in_parts_is_as_good(monkeypatch):
     def elsewhere(capture, bands, learned):
         learned = cloudpickle.loads(cloudpickle.dumps(learned))  # as if sent to a worker
         for band in bands:
-            yield band, solve_band(capture, learned, band, Within(SILENT, 1))
+            yield band, solve_band(capture, learned, band)
 
     monkeypatch.setattr(Student, "answer", counted)
     helped = ps.solve(capture, "net", crops=8, deal=elsewhere).angular_error

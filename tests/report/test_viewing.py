@@ -78,7 +78,7 @@ def test_a_pipe_in_place_of_the_page_is_not_waited_for(server, folder):
     assert not holds_finer(folder / "report.html")
     with pytest.raises(PhotostereoError) as caught:
         make_server(folder / "report.html")
-    assert caught.value.code == "not-a-file"
+    assert caught.value.code == "unreadable-file"
 
 
 def test_server_refuses_a_foreign_name(server):

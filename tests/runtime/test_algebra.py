@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from photostereo.runtime.algebra import (
-    inverse_symmetric_3x3,
-    mean_symmetric_3x3,
-    quadratic_form,
-    solve_shifted_3x3,
-    solve_symmetric_3x3,
-    symmetric_entries,
-)
+from photostereo.runtime.algebra import quadratic_form, solve_shifted_3x3
 from photostereo.runtime.algebra_kernels import (
     inverse_3x3,
     inverse_by_cofactors,
@@ -21,6 +14,12 @@ from photostereo.runtime.algebra_kernels import (
     quadratic_3x3,
     solve_3x3,
     times_3x3,
+)
+from photostereo.runtime.symmetric import (
+    inverse_symmetric_3x3,
+    mean_symmetric_3x3,
+    solve_symmetric_3x3,
+    symmetric_entries,
 )
 
 ENTRIES = ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
@@ -77,7 +76,7 @@ def test_entries_of_symmetric_matrices(systems) -> None:
     entries = symmetric_entries(h)
     np.testing.assert_array_equal(entries, h[:, *ENTRIES])
     np.testing.assert_allclose(mean_symmetric_3x3(entries), h.mean(axis=0), rtol=1e-12)
-    inverse = np.stack(inverse_symmetric_3x3(entries, ridge=0.5), axis=-1)
+    inverse = np.stack(inverse_symmetric_3x3(*symmetric_entries(h + 0.5 * np.eye(3)).T), axis=-1)
     np.testing.assert_allclose(inverse, symmetric_entries(np.linalg.inv(h + 0.5 * np.eye(3))), atol=1e-9)
-    solved = np.stack(solve_symmetric_3x3(*entries.T, tuple(b.T)), axis=-1)
+    solved = np.stack(solve_symmetric_3x3(*entries.T, *b.T), axis=-1)
     np.testing.assert_allclose(solved, np.linalg.solve(h, b[..., None])[..., 0], rtol=1e-6)

@@ -19,7 +19,6 @@ from photostereo.diagnosis.noise_fields import noise_fields
 from photostereo.priors.dictionary.patches import PatchGrid
 from photostereo.priors.dictionary.prior import DictionaryPrior
 from photostereo.reflectance.lambertian.model import Lambertian
-from photostereo.solver.descent import half_steps
 from photostereo.solver.share import best_share
 from photostereo.solver.state import SolveState
 from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
@@ -109,7 +108,7 @@ def _descent(scale: float, noise: float, blocky: bool):
     )
     end = SolveState(*start, prior.begin(start[0]))
     for number in range(8):
-        half_steps(end, model, prior, number)
+        end.step(model, prior, number)
     end.history = (None,) * 8
     return model, prior, start, end, start[0] - truth
 
@@ -151,7 +150,7 @@ def test_the_share_knows_a_models_bias(scale: float) -> None:
     )
     end = SolveState(*start, prior.begin(start[0]))
     for number in range(8):
-        half_steps(end, bounded, prior, number)
+        end.step(bounded, prior, number)
     end.history = (None,) * 8
     share = best_share(bounded, prior, start, end, SILENT)
     shift = end.normals - start[0]

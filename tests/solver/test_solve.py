@@ -133,7 +133,7 @@ def test_resuming_by_another_method_is_an_error(saved: str, resumed: str, noisy,
     solve(noisy, saved, max_iter=1, lam=2.0, mu=0.1, checkpoint=tmp_path / "state.npz")
     with pytest.raises(ParameterError) as caught:
         solve(noisy, resumed, max_iter=2, lam=2.0, mu=0.1, resume=tmp_path / "state.npz")
-    assert caught.value.code == "state-of-another-method"
+    assert caught.value.code == "state-does-not-fit"
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_resuming_by_another_method_is_an_error(saved: str, resumed: str, noisy,
         ("prior_atoms", lambda atoms: atoms.astype(str), "damaged-state"),
         ("prior_codes", lambda codes: codes.astype(np.float64), "state-does-not-fit"),
         ("prior_codes", lambda codes: np.full_like(codes, np.nan), "damaged-state"),
-        ("prior_codes", None, "state-of-another-prior"),
+        ("prior_codes", None, "state-does-not-fit"),
         ("normals", lambda normals: normals[:-1], "state-does-not-fit"),
         ("normals", None, "damaged-state"),
         ("history_cost", lambda cost: cost[:-1], "damaged-state"),

@@ -18,7 +18,7 @@ from photostereo.app.places import free_place
 from photostereo.app.process import Event, WorkerProcess
 from photostereo.capture.edits import Edits, read_edits, write_edits
 from photostereo.core.errors import CaptureError, ParameterError, PhotostereoError
-from photostereo.io.staging import clear_leftovers
+from photostereo.io.atomic import clear_leftovers
 from photostereo.results.format_names import FORMAT_NAMES
 from photostereo.solver.methods import find_method
 from photostereo.solver.result_files import read_summary

@@ -17,12 +17,11 @@ import numpy as np
 
 from photostereo.batch.ledger import Outcome, failure
 from photostereo.capture import Capture
-from photostereo.core.control import SILENT
 from photostereo.core.errors import PhotostereoError, error_code
 from photostereo.diagnosis.exposure import typical_residual
+from photostereo.io.atomic import clear_leftovers
 from photostereo.io.memory import available_memory
 from photostereo.io.safe import read_json
-from photostereo.io.staging import clear_leftovers
 from photostereo.pipeline.pipeline import Pipeline
 from photostereo.pipeline.settings import Settings
 from photostereo.solver.methods import find_method
@@ -217,11 +216,11 @@ def _solve_there(path: Path, settings: Settings, band: Band, learned: Learned) -
 
 
 def _solve_band(capture: Capture, settings: Settings, band: Band, learned: Learned) -> SolvedBand:
-    from photostereo.solver.bands import Within, solve_band
+    from photostereo.solver.bands import solve_band
     from photostereo.solver.prepared import device_for
 
     device = device_for(learned.measured.method, settings.solving.device)
-    return solve_band(capture, learned, band, Within(SILENT, 1), device)
+    return solve_band(capture, learned, band, device)
 
 
 def _others() -> int:

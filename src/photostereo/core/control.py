@@ -65,10 +65,10 @@ class Iteration:
 
     def select(self, problem: int) -> Iteration:
         """Return the record of one of several problems solved together, whose figures are arrays."""
-
-        facts = self.as_dict().items()
-        own = {name: float(v[problem]) if hasattr(v, "__len__") else v for name, v in facts}  # type: ignore[index]
-        return Iteration.from_dict(own)
+        facts: dict[str, Any] = self.as_dict()
+        return Iteration.from_dict(
+            {name: float(v[problem]) if hasattr(v, "__len__") else v for name, v in facts.items()}
+        )
 
 
 class Control:
@@ -111,8 +111,6 @@ class Control:
         self._current, self._since = None, time.perf_counter()
         return self
 
-    # Called by the code that waits for the work.
-
     def cancel(self) -> None:
         """Stop the work at its next step; may be called from any thread."""
         self._cancelled.set()
@@ -122,14 +120,9 @@ class Control:
         """Whether :meth:`cancel` was called."""
         return self._cancelled.is_set()
 
-    # Called by the work itself.
-
     def unreported(self) -> Control:
-        """A control for a part of the current stage: canceled with this one, but its progress is not displayed."""
-        part = Control()
-        part._cancelled = self._cancelled
-        part.check = self.check  # type: ignore[method-assign]  # a subclass may have its own
-        return part
+        """A control for a part of the work: canceled with this one, or alone; its progress is not displayed."""
+        return _Part(self)
 
     def check(self) -> None:
         """Raise :class:`Cancelled` if the work should stop; for loops that have no progress to report."""
@@ -160,7 +153,7 @@ class Control:
         Its progress is not displayed. If the block fails or is canceled, the work stops at its next step and leaves
         nothing behind.
         """
-        part, pool = _Beside(self), ThreadPoolExecutor(1)
+        part, pool = self.unreported(), ThreadPoolExecutor(1)
         try:
             yield pool.submit(work, part)
         except BaseException:
@@ -191,8 +184,6 @@ class Control:
         self._count_time()
         self._current = None
 
-    # Overridden by displays.
-
     def on_stage(self, name: str, total: int | None) -> None:
         """A stage has begun."""
 
@@ -209,15 +200,17 @@ class Control:
         self._since = now
 
 
-class _Beside(Control):
-    """Control of work that runs beside that of another control: canceled with it, or alone."""
-
-    def __init__(self, other: Control) -> None:
-        self._other = other
+class _Part(Control):
+    def __init__(self, whole: Control) -> None:
+        self._whole = whole
 
     @property
     def cancelled(self) -> bool:
-        return super().cancelled or self._other.cancelled
+        return super().cancelled or self._whole.cancelled
+
+    def check(self) -> None:
+        self._whole.check()  # a subclass may have its own
+        super().check()
 
 
 class _Silent(Control):

@@ -5,10 +5,10 @@ An error carries facts, and a shell turns them into words for its users::
     raise CaptureError(code="too-few-photographs", file=path, found=found, remedy="add-photographs")
 
 - ``code`` identifies the problem for programs and tests; it never changes, the message may. The message is the text of
-  the code in :mod:`photostereo.core.error_sentences`, unless one is given as the first argument.
+  the code in ``core/texts.toml``, unless one is given as the first argument.
 - ``file`` is the file or folder concerned.
 - further keywords (``found=2``) are the values in the message, in :attr:`PhotostereoError.values`.
-- ``remedy`` names an entry of :mod:`photostereo.core.remedies`: what to do, as a keyword argument in Python, as an
+- ``remedy`` names a remedy in ``core/texts.toml``: what to do, as a keyword argument in Python, as an
   option in the terminal, as a button in the app. Library messages never name a command-line option themselves.
   A remedy that is the same in every shell ("Check the exposure.") is simply the last sentence of the message.
 
@@ -25,8 +25,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
-from photostereo.core.error_sentences import ERRORS
-from photostereo.core.remedies import remedy_text
+from photostereo.core.texts import remedy_text, text_of
 
 
 class PhotostereoError(Exception):
@@ -53,7 +52,7 @@ class PhotostereoError(Exception):
         **values: Any,
     ) -> None:
         self.code = code or self.kind
-        self.message = message or ERRORS.get(self.code, "").format(file=file, **values)
+        self.message = message or text_of("errors", self.code, {"file": file, **values})
         super().__init__(self.message)
         self.file = None if file is None else Path(file)
         self.remedy = remedy
@@ -120,33 +119,18 @@ class ConvergenceWarning(PhotostereoWarning):
 
 
 def error_code(problem: BaseException) -> str:
-    """The code of an error, ``"internal"`` for a bug.
-
-    >>> error_code(CaptureError("No photographs.", code="no-photographs")), error_code(KeyError())
-    ('no-photographs', 'internal')
-    """
+    """The code of an error, ``"internal"`` for a bug."""
     return problem.code if isinstance(problem, PhotostereoError) else "internal"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A hint such as ``' Did you mean "pdlnv"?'`` or an empty string.
-
-    >>> did_you_mean("pdnlv", ["ls", "pls", "pdlnv"])
-    ' Did you mean "pdlnv"?'
-    >>> did_you_mean("zebra", ["ls", "pls"])
-    ''
-    """
+    """A hint such as ``' Did you mean "pdlnv"?'`` or an empty string."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return f' Did you mean "{close[0]}"?' if close else ""
 
 
 def require_known(name: str, known: Iterable[str], what: str, code: str = "") -> None:
-    """Raise a :class:`ParameterError`, ``"unknown-WHAT"``, if a name is none of the known ones.
-
-    >>> require_known("spere", ["plane", "sphere"], "scene")
-    Traceback (most recent call last):
-    photostereo.core.errors.ParameterError: There is no scene "spere". Did you mean "sphere"? Choose from plane, sphere.
-    """
+    """Raise a :class:`ParameterError`, ``"unknown-WHAT"``, if a name is none of the known ones."""
     words = tuple(known)
     if name not in words:
         raise ParameterError(
@@ -167,13 +151,6 @@ def plain(value: Any) -> Any:
 
 
 def require_extra(library: str, extra: str, what: str) -> None:
-    """Raise a :class:`MissingDependencyError` that names the extra if a library is not installed.
-
-    >>> require_extra("json", "nothing", "This")
-    >>> require_extra("no_such_library", "batch", "Many captures at once")
-    Traceback (most recent call last):
-    ...
-    photostereo.core.errors.MissingDependencyError: Many captures at once need no_such_library. Install it with: pip ...
-    """
+    """Raise a :class:`MissingDependencyError` that names the extra if a library is not installed."""
     if find_spec(library) is None:
         raise MissingDependencyError(code="missing-extra", library=library, extra=extra, what=what)

@@ -1,37 +1,27 @@
 """Findings about a capture or a result: the facts, and a sentence or two about them.
 
 As with errors (:mod:`photostereo.core.errors`), the ``code`` identifies a finding for programs and tests, ``values`` are
-the numbers and names in its text (:mod:`photostereo.core.sentences`), and ``remedy`` names an entry of
-:mod:`photostereo.core.remedies`, which is worded for each shell.
+the numbers and names in its text (``core/texts.toml``), and ``remedy`` names a remedy there, which is worded for each shell.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from string import Formatter
 from typing import Any, Literal
 
 from photostereo.core.errors import plain
-from photostereo.core.remedies import remedy_text
-from photostereo.core.sentences import SENTENCES
+from photostereo.core.texts import remedy_text, text_of
 
 Severity = Literal["problem", "notice", "good"]
 
 
 class Finding(str):
-    """A sentence, worded for Python, together with the facts behind it.
-
-    >>> found = Finding("normals-away", share=0.02)
-    >>> found[:33]
-    '2.0 % of the normals point away f'
-    >>> found.code, found.severity, found.values
-    ('normals-away', 'notice', {'share': 0.02})
-    """
+    """A sentence, worded for Python, together with the facts behind it."""
 
     code: str  #: identifies it; never changes, the text may
     severity: Severity  #: how much it matters
-    remedy: str | None  #: a key of :mod:`photostereo.core.remedies`
+    remedy: str | None  #: what to do, a key of the catalog
     effect: float  #: degrees by which it turns a typical normal, as far as known
     is_mistake: bool  #: whether something is wrong with the light file, the mask or the tone curve
     values: dict[str, Any]  #: numbers and names in the text
@@ -71,13 +61,8 @@ class Finding(str):
         return partial(Finding, **own, **self.values), (self.code,)
 
 
-class _Formatter(Formatter):
-    def format_field(self, value: Any, format_spec: str) -> str:
-        return percent(value) if format_spec == "percent" else format(value, format_spec)
-
-
 def _words(code: str, remedy: str | None, shell: str, values: dict[str, Any]) -> str:
-    said = _Formatter().format(SENTENCES[code], **values)
+    said = text_of("findings", code, values)
     return said if remedy is None else f"{said} {remedy_text(remedy, shell, values)}"
 
 
@@ -96,10 +81,3 @@ def listed(names: Iterable[Any], most: int = 4) -> str:
     every = [str(name) for name in names]
     more = f" and {len(every) - most} more" if len(every) > most else ""
     return ", ".join(every[:most]) + more
-
-
-def percent(share: float) -> str:
-    """Format a share as a percentage, rounded to suit its size."""
-    if 0 < share < 0.001:
-        return "under 0.1 %"
-    return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, Literal
 
 from photostereo.core.errors import ParameterError, did_you_mean
@@ -92,10 +93,6 @@ def _integer(value: Any) -> int:
     return int(value)
 
 
-def _number_or_auto(value: Any) -> float | None:
-    return None if value is None or value == "auto" else _number(value)
-
-
 def _flag(value: Any) -> bool:
     if isinstance(value, bool):
         return value
@@ -111,24 +108,19 @@ def custom(default: Any, doc: str, expects: str, kind: Callable[[Any], Any], **m
     return field(default=default, metadata={_KEY: parameter})
 
 
-def number(default: float, doc: str, **more: Any) -> Any:
-    """A field that holds a number."""
-    return custom(default, doc, "a number", _number, **more)
+#: Fields that hold a number, a whole number, or true or false.
+number = partial(custom, expects="a number", kind=_number)
+integer = partial(custom, expects="a whole number", kind=_integer)
+flag = partial(custom, expects="true or false", kind=_flag)
 
 
 def number_or_auto(doc: str, default: float | None = None, **more: Any) -> Any:
     """A field that holds a number, or None for one that is measured."""
-    return custom(default, doc, 'a number or "auto"', _number_or_auto, **more)
 
+    def parse(value: Any) -> float | None:
+        return None if value is None or value == "auto" else _number(value)
 
-def integer(default: int, doc: str, **more: Any) -> Any:
-    """A field that holds a whole number."""
-    return custom(default, doc, "a whole number", _integer, **more)
-
-
-def flag(default: bool, doc: str, **more: Any) -> Any:
-    """A field that is true or false."""
-    return custom(default, doc, "true or false", _flag, **more)
+    return custom(default, doc, 'a number or "auto"', parse, **more)
 
 
 def choice(default: str, choices: Iterable[str], doc: str, **more: Any) -> Any:
@@ -154,14 +146,7 @@ def whole_numbers(default: tuple[int, ...], doc: str, **more: Any) -> Any:
 
 
 def parameters_of(declared: type) -> tuple[Parameter, ...]:
-    """The parameters that a dataclass declares, in its order.
-
-    >>> @dataclass(frozen=True)
-    ... class Curve:
-    ...     pieces: int = integer(2, "how many", minimum=1)
-    >>> [(p.name, p.default) for p in parameters_of(Curve)]
-    [('pieces', 2)]
-    """
+    """The parameters that a dataclass declares, in its order."""
     return tuple(replace(f.metadata[_KEY], name=f.name) for f in fields(declared) if _KEY in f.metadata)
 
 

@@ -1,15 +1,23 @@
 """Results appear complete or not at all: write beside the target, then move into place.
 
 A run that fails or is interrupted (Ctrl-C, SIGTERM) leaves neither half a result nor a temporary folder behind, and an
-older result stays untouched until the new one is complete. The next run removes the leftovers of a killed one.
+older result stays untouched until the new one is complete. An old result and a new one are exchanged in a single step
+of the file system, if it has one; otherwise the old one is renamed first, and renamed back if the second step fails.
+The next run removes the leftovers of a killed one: their names hold the machine and the process.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+import re
+import secrets
+import shutil
+import socket
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,10 +26,13 @@ from numpy.typing import ArrayLike
 
 from photostereo.core.errors import OutputError
 from photostereo.io.json_text import json_bytes
+from photostereo.io.names import shortened
 from photostereo.io.ownership import MARK, foreign_files, is_ours, mark_content
-from photostereo.io.staging import clear_leftovers, move_into_place, staged
 
 Place = str | os.PathLike[str]
+
+_MACHINE = f"{zlib.crc32(socket.gethostname().encode()):08x}"
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
 
 
 @contextmanager
@@ -37,13 +48,16 @@ def replacing_directory(
     target, kept = _followed(_reachable(out)), tuple(keep)
     clear_leftovers(target)
     _check_target(target, force, kept, renew)
-    with _staged(target, folder=True) as folder:
+    with _staged(target, Path.mkdir) as folder:
         yield folder
         _check_target(target, force, kept, renew)  # it may have appeared meanwhile
         with _explained(target):
             foreign = set(foreign_files(target)) - set(renew) if renew is not None and target.is_dir() else ()
             (folder / MARK).write_bytes(mark_content(folder, foreign))
-            move_into_place(folder, target)
+            if not os.path.lexists(target):
+                os.rename(folder, target)
+            elif not exchange(folder, target):
+                _replace_in_two_steps(folder, target)
 
 
 def require_free(out: Place, *, force: bool = False) -> None:
@@ -60,9 +74,9 @@ def replacing_file(out: Place, *, force: bool = False) -> Iterator[Path]:
     if target.is_dir():
         raise OutputError(code="output-is-a-folder", file=target)
     if target.exists() and not force:
-        raise _exists(target)
+        raise OutputError(code="output-exists", file=target, remedy="replace-output")
     clear_leftovers(target)
-    with _staged(target, folder=False) as partial:
+    with _staged(target, Path.touch) as partial:
         yield partial
         if partial.exists():
             with _explained(target):
@@ -104,13 +118,87 @@ def write_arrays(path: Place, **arrays: Any) -> None:
         np.savez(file, **arrays)
 
 
+def clear_leftovers(target: Path) -> None:
+    """Remove what killed runs left beside a target; restore a result that one of them had renamed."""
+    pattern = re.compile(re.escape(_stem(target)) + r"(partial|replaced)-([0-9a-f]{8})-(\d+)-.*")
+    with suppress(OSError):
+        for path in sorted(target.parent.iterdir(), reverse=True):  # replaced before partial
+            found = pattern.fullmatch(path.name)
+            if found is None or found[2] != _MACHINE or path.is_symlink():
+                continue
+            import psutil  # type: ignore[import-untyped]
+
+            if found[1] == "replaced":
+                _recover(path, target)
+            elif not psutil.pid_exists(int(found[3])):
+                _remove(path)
+
+
 @contextmanager
-def _staged(target: Path, *, folder: bool) -> Iterator[Path]:
-    with _parents(target), ExitStack() as stack:
+def _staged(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
+    """A new hidden path beside the target; removed at the end with whatever lies there, as are new, empty parents."""
+    stage, missing = _hidden(target, "partial"), [parent for parent in target.parents if not parent.exists()]
+    try:
         with _explained(target):
-            stage = stack.enter_context(staged(target, folder=folder))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            make(stage)
         with _explained(target, inside=stage):
             yield stage
+    finally:
+        _remove(stage)
+        for parent in missing:
+            with suppress(OSError):  # in use
+                parent.rmdir()
+
+
+def exchange(first: Path, second: Path) -> bool:
+    """Swap two paths in one step; False if the system or the file system cannot."""
+    names = os.fsencode(first), os.fsencode(second)
+    try:
+        library = ctypes.CDLL(None, use_errno=True)
+        if hasattr(library, "renameat2"):  # Linux; -100 is AT_FDCWD, 2 is RENAME_EXCHANGE
+            failed = library.renameat2(-100, names[0], -100, names[1], 2)
+        else:  # macOS; 2 is RENAME_SWAP
+            failed = library.renamex_np(*names, 2)
+    except (AttributeError, OSError, TypeError):
+        return False
+    return not failed
+
+
+def _replace_in_two_steps(stage: Path, target: Path) -> None:
+    aside = _hidden(target, "replaced")
+    try:
+        os.rename(target, aside)
+        os.rename(stage, target)
+    finally:
+        _recover(aside, target)
+
+
+def _recover(aside: Path, target: Path) -> None:
+    """Complete a replacement, wherever it stopped: restore the old result unless the new one is in place."""
+    if os.path.lexists(aside):
+        if os.path.lexists(target):
+            _remove(aside)
+        else:
+            os.rename(aside, target)
+
+
+def _stem(target: Path) -> str:
+    """Beginning of the hidden names of a target; short enough for any target, and not shared by any two targets."""
+    return f".{shortened(target.name)}.{zlib.crc32(os.fsencode(target.name)):08x}."
+
+
+def _hidden(target: Path, kind: str) -> Path:
+    suffix = target.suffix if len(target.suffix) < 16 else ""
+    return target.with_name(f"{_stem(target)}{kind}-{_MACHINE}-{os.getpid()}-{secrets.token_hex(4)}{suffix}")
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
 
 
 def _reachable(out: Place) -> Path:
@@ -142,21 +230,16 @@ def _check_target(target: Path, force: bool, keep: Collection[Place], renew: Col
         return
     if not target.is_dir():
         raise OutputError(code="output-is-a-file", file=target)
-    try:
-        empty = next(target.iterdir(), None) is None
+    with _explained(target):
         in_use = _contains(target, Path.cwd()) or _contains(target, Path.home())
-        if empty and not in_use:
+        if next(target.iterdir(), None) is None and not in_use:
             return
         if not force:
-            raise _exists(target)
+            raise OutputError(code="output-exists", file=target, remedy="replace-output")
         # Replacing deletes the old content: never replace a folder in which people work.
         if in_use or (target / ".git").exists():
             raise OutputError(code="output-in-use", file=target)
         ours, foreign = is_ours(target), foreign_files(target)
-    except OutputError:
-        raise
-    except OSError as error:
-        raise _unwritable(target, error) from error
     if renew is not None:
         foreign = {name: why for name, why in foreign.items() if name in renew}
     name, why = next(iter(foreign.items()), ("", ""))
@@ -173,27 +256,6 @@ def _contains(target: Path, place: Path) -> bool:
 
 
 @contextmanager
-def _parents(target: Path) -> Iterator[None]:
-    """Make missing parents; if the block fails, remove those that are still empty."""
-    made = []
-    step = target.parent
-    while not step.exists() and step != step.parent:
-        made.append(step)
-        step = step.parent
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _unwritable(target.parent, error) from error
-    try:
-        yield
-    except BaseException:
-        for parent in made:
-            with suppress(OSError):  # no longer empty: in use by another program
-                parent.rmdir()
-        raise
-
-
-@contextmanager
 def _explained(target: Path, *, inside: Path | None = None) -> Iterator[None]:
     """Report system errors as errors of the target; ``inside`` a stage, in a caller's block, only those of the disk."""
     try:
@@ -204,13 +266,9 @@ def _explained(target: Path, *, inside: Path | None = None) -> Iterator[None]:
             raise _unwritable(target, error.values["reason"]) from error
         raise
     except OSError as error:
-        if inside is None or error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG):
+        if inside is None or error.errno in _NO_SPACE:
             raise _unwritable(target, error) from error
         raise
-
-
-def _exists(target: Path) -> OutputError:
-    return OutputError(code="output-exists", file=target, remedy="replace-output")
 
 
 def _unwritable(target: Path, error: Exception | str) -> OutputError:

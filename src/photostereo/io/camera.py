@@ -14,18 +14,8 @@ from typing import Any
 
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
+from photostereo.io import headers
 from photostereo.io.exr_and_raw import HEIC_SUFFIXES, RAW_SUFFIXES
-from photostereo.io.headers import (
-    JPEG_SIGNATURE,
-    PNG_SIGNATURE,
-    TIFF_SIGNATURES,
-    Content,
-    HeaderError,
-    Tiff,
-    declared_size,
-    jpeg_segments,
-    png_chunks,
-)
 from photostereo.io.safe import opened
 
 #: Exposures that differ by less than this count as equal: cameras round the values that they write, and their next step,
@@ -36,13 +26,12 @@ _EXIF_POINTER, _ICC = 0x8769, 0x8773
 #: Tags that are read; if several give the same field, the first one counts. The second and third sensitivity (recommended
 #: index, ISO speed) are for values that do not fit into the first, which is then 65535, or occur alone.
 _TAGS = {
-    0x0112: "orientation", 0x829A: "seconds", 0x9201: "seconds", 0x829D: "aperture", 0x9202: "aperture",
+    0x0112: "orientation", 0x829A: "seconds", 0x829D: "aperture",
     0x8827: "iso", 0x8832: "iso", 0x8833: "iso", 0x920A: "focal", 0xA405: "focal_35mm", 0xA403: "white_balance",
     0xA20E: "plane_resolution", 0xA210: "plane_unit", 0xA002: "width", 0xA003: "height",
 }  # fmt: skip
+_PNG_TAGS = (b"eXIf", b"cICP", b"iCCP", b"sRGB")
 _ISO_FULL = 65535
-#: Exposure time and f-number in APEX units: logarithms to base 2, times this factor.
-_APEX = {0x9201: -1.0, 0x9202: 0.5}
 #: The diagonal of the film to which "35 mm equivalent" refers, in millimeters.
 _FILM = 43.27
 
@@ -86,7 +75,7 @@ def read_shot(path: Path) -> Shot:
             opened(path, "image") as file,
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
         ):
-            declared = declared_size(content)
+            declared = headers.declared_size(content)
             frame = (declared.height, declared.width) if declared is not None and declared.size else None
             shot = replace(shot_of(content), frame=frame)
     except (CaptureError, OSError, ValueError):  # reported when it is decoded
@@ -97,22 +86,34 @@ def read_shot(path: Path) -> Shot:
     return replace(shot, srgb=False) if path.suffix.lower() in RAW_SUFFIXES else shot
 
 
-def shot_of(head: Content) -> Shot:
+def shot_of(head: headers.Content) -> Shot:
     """Like :func:`read_shot`, from the bytes of a file."""
-    is_jpeg = head[:2] == JPEG_SIGNATURE
-    exif: Content
+    is_jpeg = head[:2] == headers.JPEG_SIGNATURE
+    exif: headers.Content = b""
     try:
         if is_jpeg:
-            exif, srgb = _jpeg_exif(head), True
-        elif head[: len(PNG_SIGNATURE)] == PNG_SIGNATURE:
-            chunks = _png_tags(head)
+            srgb = True
+            for part in headers.jpeg_segments(head):
+                if part.kind == b"\xda":  # the pixels
+                    break
+                if part.kind == b"\xe1" and (body := part.body(head)).startswith(b"Exif\0"):
+                    exif = body[6:]
+                    break
+        elif (
+            head[: len(headers.PNG_SIGNATURE)] == headers.PNG_SIGNATURE
+        ):  # EXIF may come before or after the pixels
+            chunks = {
+                part.kind: part.body(head) for part in headers.png_chunks(head) if part.kind in _PNG_TAGS
+            }
             exif, srgb = chunks.get(b"eXIf", b""), _png_is_srgb(chunks)
-        elif head[:4] in TIFF_SIGNATURES:
-            exif, srgb = head, _tiff_is_srgb(head)
+        elif head[:4] in headers.TIFF_SIGNATURES:
+            entry = headers.tiff_entries(head).get(_ICC)
+            profile = b"" if entry is None else entry.body(head)
+            exif, srgb = head, b"sRGB" in profile or "sRGB".encode("utf-16-be") in profile
         else:
             return Shot()
         return replace(Shot(srgb=srgb), **_exif(exif))
-    except HeaderError:  # the pixels do not depend on it
+    except headers.HeaderError:  # the pixels do not depend on it
         return Shot(srgb=is_jpeg, damaged=True)
 
 
@@ -121,21 +122,18 @@ def focal_in_pixels(shots: Sequence[Shot], frame: tuple[int, int]) -> float | No
 
     None if EXIF does not record it, if the photographs were cropped later, or if the focal length changes.
     """
-    found = [_focal_of(shot, frame) for shot in shots]
-    certain = [focal for focal in found if focal is not None]
-    if not certain or len(certain) < len(found) or max(certain) > (1 + SAME) * min(certain):
+    certain = [focal for shot in shots if (focal := _focal_of(shot, frame)) is not None]
+    if not certain or len(certain) < len(shots) or max(certain) > (1 + SAME) * min(certain):
         return None
     return certain[0]
 
 
 def _focal_of(shot: Shot, frame: tuple[int, int]) -> float | None:
     long, short = max(frame), min(frame)
-    scale = 1.0
-    if shot.width and shot.height:
-        written = (max(shot.width, shot.height), min(shot.width, shot.height))
-        scale = long / written[0]
-        if abs(scale * written[1] - short) > 0.01 * short + 1:
-            return None
+    written = (shot.width, shot.height) if shot.width and shot.height else frame
+    scale = long / max(written)
+    if abs(scale * min(written) - short) > 0.01 * short + 1:
+        return None
     if shot.focal_35mm:
         return float(shot.focal_35mm * (long**2 + short**2) ** 0.5 / _FILM)
     unit = {2: 25.4, 3: 10.0, 4: 1.0}.get(int(shot.plane_unit or 2))  # by default an inch
@@ -202,9 +200,8 @@ def common_orientation(shots: Sequence[Shot]) -> int:
 
     A phone that points straight down may record any orientation although nothing was turned.
     """
-    turns = {int(shot.orientation or 1) for shot in shots}
-    turn = turns.pop() if len(turns) == 1 else 1
-    return turn if turn in _TURNS else 1
+    first, *others = {int(shot.orientation or 1) for shot in shots} or {1}
+    return first if not others and first in _TURNS else 1
 
 
 def orientation_notes(shots: Sequence[Shot]) -> tuple[Finding, ...]:
@@ -212,24 +209,7 @@ def orientation_notes(shots: Sequence[Shot]) -> tuple[Finding, ...]:
     if len({int(shot.orientation or 1) for shot in shots}) > 1:
         return (Finding("orientation-differs"),)
     turn = common_orientation(shots)
-    if turn == 1:
-        return ()
-    return (Finding("orientation-undone", turned=_TURNS[turn], orientation=turn),)
-
-
-def _jpeg_exif(head: Content) -> bytes:
-    for part in jpeg_segments(head):
-        if part.kind == b"\xda":  # the pixels
-            break
-        if part.kind == b"\xe1" and (body := part.body(head)).startswith(b"Exif\0"):
-            return body[6:]
-    return b""
-
-
-def _png_tags(head: Content) -> dict[bytes, bytes]:
-    """The chunks that are used; EXIF may come before or after the pixels."""
-    wanted = (b"eXIf", b"cICP", b"iCCP", b"sRGB")
-    return {part.kind: part.body(head) for part in png_chunks(head) if part.kind in wanted}
+    return (Finding("orientation-undone", turned=_TURNS[turn], orientation=turn),) if turn in _TURNS else ()
 
 
 def _png_is_srgb(chunks: dict[bytes, bytes]) -> bool:
@@ -241,19 +221,18 @@ def _png_is_srgb(chunks: dict[bytes, bytes]) -> bool:
     return b"sRGB" in chunks
 
 
-def _exif(data: Content) -> dict[str, Any]:
+def _exif(data: headers.Content) -> dict[str, Any]:
     """The entries of an EXIF block that are used, by the names of :class:`Shot`."""
     if not data:
         return {}
     if data[:2] not in (b"II", b"MM"):
-        raise HeaderError("no TIFF header")
-    tiff = Tiff.of(data)
-    entries = tiff.entries(data)
+        raise headers.HeaderError("no TIFF header")
+    entries = headers.tiff_entries(data)
     if _EXIF_POINTER in entries:
         pointer = entries[_EXIF_POINTER].number(data)
         try:
-            entries = {**tiff.entries(data, -1 if pointer is None else int(pointer)), **entries}
-        except HeaderError:  # cut off: the first directory may have everything
+            entries = {**headers.tiff_entries(data, 0 if pointer is None else int(pointer)), **entries}
+        except headers.HeaderError:  # cut off: the first directory may have everything
             if not entries.keys() & _TAGS.keys():
                 raise
     found: dict[str, Any] = {}
@@ -261,14 +240,6 @@ def _exif(data: Content) -> dict[str, Any]:
         value = entries[tag].number(data) if tag in entries else None
         if value is None or (label in found and found[label] != _ISO_FULL):
             continue
-        if tag in _APEX and abs(value) < 40:
-            found[label] = 2.0 ** (_APEX[tag] * value)
-        elif tag not in _APEX and (value > 0 or (label == "white_balance" and value == 0)):
+        if value > 0 or (label == "white_balance" and value == 0):
             found[label] = value
     return found
-
-
-def _tiff_is_srgb(data: Content) -> bool:
-    entry = Tiff.of(data).entries(data).get(_ICC)
-    profile = b"" if entry is None else entry.body(data)
-    return b"sRGB" in profile or "sRGB".encode("utf-16-be") in profile

@@ -17,10 +17,7 @@ from numpy.typing import NDArray
 from photostereo.core.errors import CaptureError, MissingDependencyError
 from photostereo.io.headers import Declared, require_plausible
 from photostereo.io.memory import require_memory
-from photostereo.io.safe import DEFLATE_RATIO, explained
-
-#: Maximum number of decoded bytes per byte of an EXR file: the ratio of zlib, and one channel that becomes four.
-_EXR_RATIO = 4 * DEFLATE_RATIO
+from photostereo.io.safe import explained
 
 EXR_SUFFIXES = frozenset({".exr"})
 HEIC_SUFFIXES = frozenset({".heic", ".heif"})
@@ -56,7 +53,7 @@ def read_heic(path: Path) -> NDArray[Any]:
     with _library("pillow_heif", path, "an HEIC", "heic") as pillow_heif:
         file = pillow_heif.open_heif(path, convert_hdr_to_8bit=False)
         width, height = file.size
-        require_plausible(Declared(width, height, 6, DEFLATE_RATIO), path.stat().st_size, path)
+        require_plausible(Declared(width, height, 6), path.stat().st_size, path)
         return np.asarray(file)[..., :3]
 
 
@@ -84,7 +81,7 @@ def _require_plausible_exr(path: Path) -> None:
     if found:
         left, top, right, bottom = struct.unpack("<4i", found.group(1))
         channels = 4 * 4  # red, green, blue, alpha
-        require_plausible(Declared(right - left + 1, bottom - top + 1, channels, _EXR_RATIO), stored, path)
+        require_plausible(Declared(right - left + 1, bottom - top + 1, channels), stored, path)
 
 
 def read_raw(path: Path) -> NDArray[Any]:

@@ -11,6 +11,7 @@ import mmap
 import re
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,11 +29,11 @@ TIFF_SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 MOST_ENTRIES = 4096
 #: Maximum number of bytes copied of a value. Color profiles, the largest values that are used, have up to a megabyte.
 LARGEST = 1 << 20
-#: Bytes per value of each TIFF type.
-TYPE_SIZES = {
-    1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8,
+#: Formats of the TIFF types; text and bytes, as ``s``, are not numbers.
+_TYPES = {
+    1: "s", 2: "s", 3: "H", 4: "I", 5: "II", 6: "s", 7: "s", 8: "h", 9: "i", 10: "ii", 11: "f", 12: "d", 13: "I",
+    16: "Q", 17: "q", 18: "Q",
 }  # fmt: skip
-_FORMATS = {3: "H", 4: "I", 8: "h", 9: "i", 11: "f", 12: "d", 13: "I", 16: "Q", 18: "Q"}
 #: A marker: in entropy-coded data 0xFF is followed by 0 (a data byte), a restart marker, or 0xFF (padding).
 _MARKER = re.compile(rb"\xff([^\x00\xff\xd0-\xd7])")
 _END_OF_IMAGE = 0xD9
@@ -96,13 +97,10 @@ def png_chunks(data: Content) -> Iterator[Part]:
 class Entry:
     """A value of a TIFF directory."""
 
-    #: its number and type
-    tag: int
-    kind: int
-    #: its position in the file, and its size in bytes; only bytes within the file are ever copied
+    kind: str  #: format of its type, with the byte order
+    #: position in the file, and size in bytes; only bytes within the file are ever copied
     start: int
     size: int
-    order: str  #: ``"<"`` or ``">"``
 
     def body(self, data: Content) -> bytes:
         """The value, at most :data:`LARGEST` bytes of it."""
@@ -111,55 +109,41 @@ class Entry:
     def number(self, data: Content) -> float | None:
         """Its first number; None if it is truncated, not a number, or implausible."""
         try:
-            if self.kind in (5, 10):
-                above, below = struct.unpack_from(
-                    self.order + ("II" if self.kind == 5 else "ii"), data, self.start
-                )
-                value = above / below if below else 0.0
-            else:
-                value = float(struct.unpack_from(self.order + _FORMATS[self.kind], data, self.start)[0])
-        except (struct.error, KeyError):
+            value, *below = struct.unpack_from(self.kind, data, self.start)
+        except struct.error:
             return None
-        return value if 0 <= value < 1e9 or (self.kind in (10, 11, 12) and -1e3 < value < 0) else None
+        if below:
+            value = value / below[0] if below[0] else 0.0
+        signed = self.kind[1] in "ifd"
+        return float(value) if self.kind[1] != "s" and (-1e3 if signed else 0) <= value < 1e9 else None
 
 
-@dataclass(frozen=True)
-class Tiff:
-    """The frame of a TIFF or BigTIFF block."""
+def tiff_entries(data: Content, start: int | None = None) -> dict[int, Entry]:
+    """The entries of a directory of a TIFF or BigTIFF block by tag, by default of the first directory.
 
-    order: str  #: ``"<"`` or ``">"``
-    big: bool  #: 64-bit offsets
-    first: int  #: position of its first directory
-
-    @classmethod
-    def of(cls, data: Content) -> Tiff:
-        """The frame of a block that begins with one of :data:`TIFF_SIGNATURES`."""
-        order = "<" if data[:2] == b"II" else ">"
-        try:
-            big = struct.unpack_from(order + "H", data, 2)[0] == 43
-            (first,) = struct.unpack_from(order + ("Q" if big else "I"), data, 8 if big else 4)
-        except struct.error as error:
-            raise HeaderError("its directory is missing or cut") from error
-        return cls(order, big, first)
-
-    def entries(self, data: Content, place: int | None = None) -> dict[int, Entry]:
-        """The entries of a directory, by default of the first one; if a tag is repeated, its first entry."""
-        start = self.first if place is None else place
-        head, wide = (8, 8) if self.big else (2, 4)
-        width = 4 + 2 * wide
-        count = int.from_bytes(data[start : start + head], "little" if self.order == "<" else "big")
-        if start < 8 or start + head + count * width > len(data):
-            raise HeaderError("its directory is missing or cut")
-        found: dict[int, Entry] = {}
-        for position in range(start + head, start + head + min(count, MOST_ENTRIES) * width, width):
-            tag, kind, number = struct.unpack_from(
-                self.order + ("HHQ" if self.big else "HHI"), data, position
-            )
-            size, where = TYPE_SIZES.get(kind, 1) * number, position + 4 + wide
-            if size > wide:
-                (where,) = struct.unpack_from(self.order + ("Q" if self.big else "I"), data, where)
-            found.setdefault(tag, Entry(tag, kind, where, size, self.order))
-        return found
+    If a tag is repeated, its first entry counts.
+    """
+    order = "<" if data[:2] == b"II" else ">"
+    try:
+        big = struct.unpack_from(order + "H", data, 2)[0] == 43
+        offset, head = (order + "Q", 8) if big else (order + "I", 2)
+        wide, width = struct.calcsize(offset), 4 + 2 * struct.calcsize(offset)
+        if start is None:
+            (start,) = struct.unpack_from(offset, data, 8 if big else 4)
+        (count,) = struct.unpack_from(order + ("Q" if big else "H"), data, start)
+    except (struct.error, OverflowError) as error:
+        raise HeaderError("its directory is missing or cut") from error
+    if start < 8 or start + head + count * width > len(data):
+        raise HeaderError("its directory is missing or cut")
+    found: dict[int, Entry] = {}
+    for position in range(start + head, start + head + min(count, MOST_ENTRIES) * width, width):
+        tag, kind = struct.unpack_from(order + "HH", data, position)
+        (number,), form = struct.unpack_from(offset, data, position + 4), order + _TYPES.get(kind, "s")
+        size, where = struct.calcsize(form) * number, position + 4 + wide
+        if size > wide:
+            (where,) = struct.unpack_from(offset, data, where)
+        found.setdefault(tag, Entry(form, where, size))
+    return found
 
 
 def require_complete(data: Content) -> None:
@@ -179,7 +163,7 @@ def require_complete(data: Content) -> None:
         for _ in jpeg_segments(data):
             pass
     elif data[:4] in TIFF_SIGNATURES:
-        entries = Tiff.of(data).entries(data).values()
+        entries = tiff_entries(data).values()
         if not entries:
             raise HeaderError("its directory is missing or cut")
         total = 0
@@ -192,12 +176,9 @@ def require_complete(data: Content) -> None:
             raise HeaderError("the values of its directory overlap")
 
 
-# No format packs more than a certain number of decoded bytes into one stored byte, so most damaged or hostile headers
-# are recognized by the length of the file alone; the others are compared with the available memory.
-#: A JPEG block of 64 values takes at least one bit, that is 512 values per byte, in up to four channels.
-_JPEG_RATIO = 2048
-#: Run lengths of Windows bitmaps: 255 values in two bytes.
-_BMP_RATIO = 128
+#: No format packs more decoded bytes into one stored byte: Deflate, with one bit per pixel that becomes eight. Most damaged
+#: or hostile headers are recognized by the length of the file alone; the others are compared with the available memory.
+_MOST_RATIO = 8 * DEFLATE_RATIO
 #: Every format may have a frame of fewer bytes than its header.
 _SLACK = 1 << 16
 #: Decoding needs about three copies of the picture: decoded, in RGB order, as intensities.
@@ -210,12 +191,11 @@ _PNM_HEADER = re.compile(rb"P([1-6])(?:\s|#[^\n]*\n)+(\d{1,9})(?:\s|#[^\n]*\n)+(
 
 @dataclass(frozen=True)
 class Declared:
-    """Width and height in pixels, decoded bytes per pixel, and the maximum of decoded bytes per stored byte."""
+    """Width and height in pixels, and decoded bytes per pixel."""
 
     width: int
     height: int
     depth: float
-    ratio: float
 
     @property
     def size(self) -> int:
@@ -226,42 +206,33 @@ class Declared:
 def require_plausible(declared: Declared, stored: int, path: Path) -> None:
     """Check a declared size against the file and the memory; raises a :class:`CaptureError` ``"damaged-image"``."""
     measures = f"{declared.width} × {declared.height} pixels"
-    if declared.size > declared.ratio * stored + _SLACK:
+    if declared.size > _MOST_RATIO * stored + _SLACK:
         problem = f"it declares {measures}, far more than its {stored} bytes can hold"
         raise CaptureError(code="damaged-image", file=path, problem=problem)
     require_memory(_COPIES * declared.size, f"The image {path} of {measures}", "Scale the photographs down.")
 
 
 def declared_size(data: Content) -> Declared | None:
-    """The size that the header of a PNG, JPEG, BMP, PGM or PPM file declares; None for other formats."""
+    """The size that the header of a PNG, JPEG, BMP, PGM or PPM file declares; None for other formats.
+
+    It is 0 for a JPEG file without a frame header; the decoder reports the damage.
+    """
     if data[:8] == PNG_SIGNATURE:
         width, height = (int.from_bytes(data[start : start + 4], "big") for start in (16, 20))
         bits, kind = (data[24], data[25]) if len(data) > 25 else (8, 0)
-        return Declared(width, height, _PNG_CHANNELS.get(kind, 4) * max(bits / 8, 1), 8 * DEFLATE_RATIO)
+        return Declared(width, height, _PNG_CHANNELS.get(kind, 4) * max(bits / 8, 1))
     if data[:2] == JPEG_SIGNATURE:
-        return _declared_jpeg(data)
+        with suppress(HeaderError):
+            for part in jpeg_segments(data):
+                if part.kind[0] in _JPEG_FRAMES and part.end - part.start >= 5:
+                    height, width = struct.unpack_from(">HH", data, part.start + 1)
+                    return Declared(width, height, 3)
+        return Declared(0, 0, 3)
     if data[:2] == b"BM":
         signed = (int.from_bytes(data[start : start + 4], "little", signed=True) for start in (18, 22))
         width, height = (abs(side) for side in signed)
-        runs = int.from_bytes(data[30:34], "little") in (1, 2)
-        return Declared(
-            width, height, 3, 3 * _BMP_RATIO if runs else 24
-        )  # one bit a pixel becomes three bytes
-    found = _PNM_HEADER.match(data)
-    if found:
+        return Declared(width, height, 3)
+    if found := _PNM_HEADER.match(data):
         kind, width, height = (int(group) for group in found.groups())
-        depth = 3 if kind in (3, 6) else 2
-        return Declared(width, height, depth, 16 if kind in (1, 4) else 2)
+        return Declared(width, height, 3 if kind in (3, 6) else 2)
     return None
-
-
-def _declared_jpeg(data: Content) -> Declared:
-    """From the first frame header; without one the size is 0 and the decoder reports the damage."""
-    try:
-        for part in jpeg_segments(data):
-            if part.kind[0] in _JPEG_FRAMES and part.end - part.start >= 5:
-                height, width = struct.unpack_from(">HH", data, part.start + 1)
-                return Declared(width, height, 3, _JPEG_RATIO)
-    except HeaderError:
-        pass
-    return Declared(0, 0, 3, _JPEG_RATIO)

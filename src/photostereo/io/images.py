@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import re
 import struct
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,33 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.errors import CaptureError
-from photostereo.io.exr_and_raw import (
-    EXR_SUFFIXES,
-    HEIC_SUFFIXES,
-    RAW_SUFFIXES,
-    read_exr,
-    read_heic,
-    read_raw,
-)
-from photostereo.io.headers import (
-    TIFF_SIGNATURES,
-    Declared,
-    HeaderError,
-    declared_size,
-    require_complete,
-    require_plausible,
-)
-from photostereo.io.safe import DEFLATE_RATIO, explained, opened, read_bytes
+from photostereo.io import exr_and_raw, headers
+from photostereo.io.safe import explained, opened, read_bytes
 
 PLAIN_SUFFIXES = frozenset({".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm"})
-IMAGE_SUFFIXES = PLAIN_SUFFIXES | EXR_SUFFIXES | HEIC_SUFFIXES | RAW_SUFFIXES
+#: Formats that are read by optional libraries.
+READERS = {
+    **dict.fromkeys(exr_and_raw.EXR_SUFFIXES, exr_and_raw.read_exr),
+    **dict.fromkeys(exr_and_raw.RAW_SUFFIXES, exr_and_raw.read_raw),
+    **dict.fromkeys(exr_and_raw.HEIC_SUFFIXES, exr_and_raw.read_heic),
+}
+IMAGE_SUFFIXES = PLAIN_SUFFIXES | READERS.keys()
 
 _ORIENTATION = 0x0112
-_DEFLATED = (8, 32946, 50013)  # TIFF's numbers for zlib
-#: Maximum number of decoded bytes per stored byte with LZW, PackBits, zlib, LZMA and Zstandard, roughly.
-_TIFF_RATIO = 20_000
-#: A compressed strip that could expand to more bytes than this is expanded once to find out how many there are.
-_STRIP_BYTES = 1 << 28
 _MISSING = "Check the name in the list of photographs, or restore it."
 
 
@@ -55,11 +40,7 @@ def is_image(path: Path) -> bool:
 
 
 def natural_key(name: str) -> list[tuple[int, int, str]]:
-    """Sort key in which ``cat.2.png`` comes before ``cat.10.png``.
-
-    >>> sorted(["cat.10.png", "cat.2.png"], key=natural_key)
-    ['cat.2.png', 'cat.10.png']
-    """
+    """Sort key in which ``cat.2.png`` comes before ``cat.10.png``."""
     parts = re.findall(r"\d+|\D+", name.casefold())
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
 
@@ -84,25 +65,24 @@ def decode_image(
     Orientation tags and color profiles are ignored: all photographs are treated alike. ``seen`` is called with the bytes
     of the file, for its digest (not for EXR and RAW, which are read by their libraries).
     """
-    for suffixes, read in ((EXR_SUFFIXES, read_exr), (RAW_SUFFIXES, read_raw), (HEIC_SUFFIXES, read_heic)):
-        if path.suffix.lower() in suffixes:
-            with opened(path, "image", remedy=_MISSING):
-                pass  # their libraries need a path; check here that the file can be read
-            return read(path)
+    if read := READERS.get(path.suffix.lower()):
+        with opened(path, "image", remedy=_MISSING):
+            pass  # their libraries need a path; check here that the file can be read
+        return read(path)
     # Reading the bytes ourselves makes file names in any script work on every platform.
     data = read_bytes(path, "image", remedy=_MISSING)
     if seen is not None:
         seen(data)
     try:
-        require_complete(data)
-    except HeaderError as fault:
+        headers.require_complete(data)
+    except headers.HeaderError as fault:
         raise _damaged(str(fault), path) from fault
-    if data.startswith(TIFF_SIGNATURES):
+    if data.startswith(headers.TIFF_SIGNATURES):
         return _decode_tiff(data, path, alpha)
-    declared = declared_size(data)
+    declared = headers.declared_size(data)
     if declared is None:
         raise _damaged("it is not an image in a supported format (PNG, TIFF, JPEG, BMP, PGM, PPM)", path)
-    require_plausible(declared, len(data), path)
+    headers.require_plausible(declared, len(data), path)
     return _decode_with_opencv(data, path, alpha)
 
 
@@ -135,7 +115,9 @@ def _decode_tiff(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
         ends = [start + size for start, size in zip(page.dataoffsets, page.databytecounts, strict=True)]
         if not ends or max(ends) > len(data):
             raise _damaged("its pixels end too early", path)
-        _require_plausible_tiff(page, data, path)
+        width, height = page.imagewidth, page.imagelength
+        depth = int(page.size) * page.dtype.itemsize / max(width * height, 1)
+        headers.require_plausible(headers.Declared(width, height, depth), len(data), path)
         try:
             image = np.asarray(page.asarray())
         except ValueError as error:
@@ -163,21 +145,6 @@ def _unturned(data: bytes, page: Any) -> bytes:
     upright = bytearray(data)
     struct.pack_into(page.parent.byteorder + "H", upright, tag.valueoffset, 1)
     return bytes(upright)
-
-
-def _require_plausible_tiff(page: Any, data: bytes, path: Path) -> None:
-    """Check that the declared size is plausible and that no compressed strip holds more than the whole picture."""
-    packed = page.compression != 1
-    size, width, height = int(page.size) * page.dtype.itemsize, page.imagewidth, page.imagelength
-    declared = Declared(width, height, size / max(width * height, 1), _TIFF_RATIO if packed else 1)
-    require_plausible(declared, len(data), path)
-    if page.compression not in _DEFLATED:
-        return
-    for start, count in zip(page.dataoffsets, page.databytecounts, strict=True):
-        if count * DEFLATE_RATIO > _STRIP_BYTES:  # smaller ones are harmless
-            unpacked = zlib.decompressobj().decompress(data[start : start + count], size + _STRIP_BYTES)
-            if len(unpacked) > size + (1 << 16):
-                raise _damaged("a strip contains more than the whole picture", path)
 
 
 def _checked(image: NDArray[Any], path: Path, alpha: bool) -> NDArray[Any]:

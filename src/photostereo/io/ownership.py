@@ -7,10 +7,10 @@ deleted. Modification times are ignored, so a copied result can be replaced like
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any
 
 from photostereo._version import __version__
 from photostereo.core.errors import PhotostereoError
@@ -25,11 +25,8 @@ _SYSTEM_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 
 def mark_content(folder: Path, foreign: Collection[str] = ()) -> bytes:
     """The marker of a folder: every file that is in it now, except foreign ones."""
-    files = {
-        name: [path.stat().st_size, _checksum(path)]
-        for name, path in _files_in(folder)
-        if name != MARK and name not in foreign and path.is_file() and not path.is_symlink()
-    }
+    paths = ((name, path) for name, path in _files_in(folder) if name not in foreign)
+    files = {name: _content_of(path) for name, path in paths if path.is_file() and not path.is_symlink()}
     return json_bytes({"format": _FORMAT, "version": __version__, "files": files})
 
 
@@ -43,43 +40,37 @@ def foreign_files(folder: Path) -> dict[str, str]:
     listed = _read_mark(folder) or {}
     foreign = {}
     for name, path in _files_in(folder):
-        if name == MARK or path.name in _SYSTEM_FILES:
-            continue
         if path.is_symlink() or not path.is_file() or name not in listed:
             foreign[name] = "was not written by photostereo"
-        else:
-            size, checksum = listed[name]
-            if path.stat().st_size != size or _checksum(path) != checksum:
-                foreign[name] = "has changed since photostereo wrote it"
+        elif _content_of(path) != listed[name]:
+            foreign[name] = "has changed since photostereo wrote it"
     return foreign
 
 
-def _checksum(path: Path) -> str:
-    """CRC-32 of a file: it must detect a retouched picture, not an attack."""
+def _content_of(path: Path) -> list[int | str]:
+    """Size and CRC-32 of a file: they must detect a retouched picture, not an attack."""
     value = 0
     with path.open("rb") as file:
         while part := file.read(1 << 20):
             value = zlib.crc32(part, value)
-    return f"{value:08x}"
+    return [path.stat().st_size, f"{value:08x}"]
 
 
-def _read_mark(folder: Path) -> dict[str, tuple[float, Any]] | None:
-    if (folder / MARK).is_symlink():
-        return None
+def _read_mark(folder: Path) -> dict[str, list[int | str]] | None:
     try:
         content = read_json(folder / MARK, "marker", remedy="")
-        if content["format"] != _FORMAT:
-            return None
-        return {str(name): (float(size), checksum) for name, (size, checksum) in content["files"].items()}
-    except (KeyError, TypeError, AttributeError, ValueError, PhotostereoError):
+        return dict(content["files"]) if content["format"] == _FORMAT else None
+    except (KeyError, TypeError, ValueError, PhotostereoError):
         return None
 
 
-def _files_in(folder: Path, above: str = "") -> Iterator[tuple[str, Path]]:
-    """Every file, link and empty folder below a folder, with its relative name; links are not followed."""
-    for path in sorted(folder.iterdir()):
-        name = above + path.name
-        if path.is_dir() and not path.is_symlink() and next(path.iterdir(), None) is not None:
-            yield from _files_in(path, f"{name}/")
-        else:
-            yield name, path
+def _files_in(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Every file, link and empty folder below a folder but our marker, with its relative name; links are not followed."""
+    for place, folders, files in os.walk(folder):
+        inside = Path(place)
+        links = [name for name in folders if (inside / name).is_symlink()]
+        for path in (inside / name for name in sorted([*files, *links]) if name not in _SYSTEM_FILES):
+            if path != folder / MARK:
+                yield path.relative_to(folder).as_posix(), path
+        if not files and not folders and inside != folder:
+            yield inside.relative_to(folder).as_posix(), inside

@@ -4,7 +4,7 @@ A prior adds its knowledge of normal maps to a model's data cost, with its own u
 
     minimize  Σ_pixels data(n, u)  +  prior(n, s)
 
-Block coordinate descent (:mod:`photostereo.solver.descent`) needs a bound of the prior that treats each pixel alone and
+Block coordinate descent (:mod:`photostereo.solver.problem`) needs a bound of the prior that treats each pixel alone and
 touches the prior at the current normals:
 
     prior(n, s)  ≤  Σ_pixels ( w |n|² − 2 n·q )  +  constant,

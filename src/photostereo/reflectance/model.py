@@ -59,7 +59,7 @@ class Model(ABC):
     #: Whether the model keeps only sums over each pixel's photographs: see :meth:`join`.
     joins: ClassVar[bool] = False
     #: Whether its normals respond to noise in a way specific to the model, which must be measured: see
-    #: :mod:`photostereo.solver.tried_noise`.
+    #: :mod:`photostereo.solver.within_noise`.
     bends: ClassVar[bool] = False
     #: Whether each pixel has its own curve, which scales its intensities and their noise differently from its neighbors'.
     scales_noise: ClassVar[bool] = False

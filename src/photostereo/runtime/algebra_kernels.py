@@ -1,18 +1,24 @@
 """Small algebra for the compiled kernels, one pixel at a time; 3 × 3 functions are inlined to avoid calls.
 
-A symmetric matrix is given by its six entries xx, xy, xz, yy, yz, zz, as in :mod:`.algebra`. The functions there are the
-readable versions of these for whole arrays, and call the two loops at the end.
+A symmetric matrix is given by its six entries xx, xy, xz, yy, yz, zz, as in :mod:`.symmetric`. The two loops at the end are
+called by :mod:`.algebra`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from photostereo.runtime import symmetric
 from photostereo.runtime.loops import njit, shared
 
 #: The compiler may re-associate and contract sums, to use vector instructions. Infinities and NaN keep their meaning,
 #: and the result is the same on every run on one machine.
 SUMS = {"reassoc", "contract", "nsz"}
+
+_inlined = njit(cache=True, inline="always")
+solve_3x3 = _inlined(symmetric.solve_symmetric_3x3)
+inverse_by_cofactors = _inlined(symmetric.inverse_symmetric_3x3)
+quadratic_3x3 = _inlined(symmetric.quadratic_3x3)
 
 
 @njit(cache=True, fastmath=SUMS)
@@ -24,7 +30,7 @@ def dot(a, b):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, inline="always")
+@_inlined
 def inverse_3x3(xx, xy, xz, yy, yz, zz):  # type: ignore[no-untyped-def]
     """Invert a positive definite matrix by its Cholesky factor."""
     g00 = 1.0 / np.sqrt(xx)
@@ -47,45 +53,10 @@ def inverse_3x3(xx, xy, xz, yy, yz, zz):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True, inline="always")
-def inverse_by_cofactors(xx, xy, xz, yy, yz, zz):  # type: ignore[no-untyped-def]
-    """Do the same with one division instead of three divisions and three roots that depend on each other."""
-    c00, c01, c02 = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
-    g = 1.0 / (xx * c00 + xy * c01 + xz * c02)
-    return (
-        g * c00,
-        g * c01,
-        g * c02,
-        g * (xx * zz - xz * xz),
-        g * (xy * xz - xx * yz),
-        g * (xx * yy - xy * xy),
-    )
-
-
-@njit(cache=True, inline="always")
+@_inlined
 def times_3x3(xx, xy, xz, yy, yz, zz, x, y, z):  # type: ignore[no-untyped-def]
     """Return the matrix times a vector."""
     return xx * x + xy * y + xz * z, xy * x + yy * y + yz * z, xz * x + yz * y + zz * z
-
-
-@njit(cache=True, inline="always")
-def quadratic_3x3(xx, xy, xz, yy, yz, zz, x, y, z):  # type: ignore[no-untyped-def]
-    """Return vᵀH v; readable version: ``runtime.algebra.quadratic_form``."""
-    return xx * x * x + yy * y * y + zz * z * z + 2.0 * (xy * x * y + xz * x * z + yz * y * z)
-
-
-@njit(cache=True, inline="always")
-def solve_3x3(xx, xy, xz, yy, yz, zz, b0, b1, b2):  # type: ignore[no-untyped-def]
-    """Solve a positive definite system by LDLᵀ; readable version: ``runtime.algebra.solve_symmetric_3x3``."""
-    l10 = xy / xx
-    l20 = xz / xx
-    d1 = yy - l10 * xy
-    e21 = yz - l20 * xy
-    l21 = e21 / d1
-    z1 = b1 - l10 * b0
-    x2 = (b2 - l20 * b0 - l21 * z1) / (zz - l20 * xz - l21 * e21)
-    x1 = z1 / d1 - l21 * x2
-    return b0 / xx - l10 * x1 - l20 * x2, x1, x2
 
 
 @njit(cache=True, fastmath={*SUMS, "nnan"})

@@ -116,9 +116,12 @@ class Device:
             return array
         import torch
 
-        # Copy a read-only array, which torch cannot represent.
+        # Copy a read-only array, which torch cannot represent; what is uploaded may only share its memory.
         source = array if array.flags.writeable or self.torch_name != "cpu" else array.copy()
-        return _upload(_quiet_tensor(torch, source), torch.device(self.torch_name))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            tensor = torch.from_numpy(np.ascontiguousarray(source))
+        return _upload(tensor, torch.device(self.torch_name))
 
     def staging(self, shape: tuple[int, ...]) -> tuple[NDArray[np.float32], Callable[[], Array]]:
         """Return an uninitialized array in main memory, and a function that moves it to this device once it is filled.
@@ -154,17 +157,11 @@ def find_device(name: str) -> Device:
 
     if kind == "torch-cpu":
         return Device(name, "cpu")
-    if not torch.cuda.is_available() or torch.version.cuda is None:
-        built = (
-            "this PyTorch is built without CUDA" if torch.version.cuda is None else "the driver finds none"
-        )
-        raise ParameterError(code="no-gpu", name=name, built=built)
-    if number and int(number) >= torch.cuda.device_count():
-        raise ParameterError(
-            f"There is no GPU number {number}: this computer has {torch.cuda.device_count()}, counted from 0.",
-            code="no-gpu",
-            name=name,
-        )
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if torch.version.cuda is None or int(number or 0) >= count:
+        without = torch.version.cuda is None
+        reason = "this PyTorch is built without CUDA" if without else f"the driver finds {count}"
+        raise ParameterError(code="no-gpu", name=name, reason=reason)
     major, minor = torch.cuda.get_device_capability(int(number or 0))
     if major < OLDEST_CAPABILITY:
         raise ParameterError(code="old-gpu", name=name, major=major, minor=minor, oldest=OLDEST_CAPABILITY)
@@ -228,10 +225,3 @@ def _upload(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
     if device.type != "cuda" or not 0 < tensor.nbytes <= SMALL_UPLOAD:
         return tensor.to(device)
     return tensor.pin_memory().to(device, non_blocking=True)
-
-
-def _quiet_tensor(torch: Any, array: NDArray[Any]) -> Any:
-    """Return a tensor that shares the array's memory, without torch's warning about read-only arrays."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return torch.from_numpy(np.ascontiguousarray(array))

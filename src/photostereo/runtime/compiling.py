@@ -16,13 +16,7 @@ _say: Callable[[str], None] | None = None
 
 @contextmanager
 def announcing(say: Callable[[str], None]) -> Iterator[None]:
-    """Within the block, call ``say`` with a message when something is compiled for the first time.
-
-    >>> with announcing(print):
-    ...     begun()
-    ...     begun()
-    Compiling for this machine; this happens once and takes up to half a minute.
-    """
+    """Within the block, call ``say`` with a message when something is compiled for the first time."""
     global _say
     before, _say = _say, say
     try:

@@ -11,12 +11,7 @@ Float32 = NDArray[np.float32]
 
 
 def convolve(w: Mapping[str, Float32], name: str, x: Float32, stride: int = 1) -> Float32:
-    """Compute a zero-padded 3 × 3 convolution as one matrix product; ``w`` holds torch's weight and bias.
-
-    >>> w = {"c.weight": np.ones((1, 1, 3, 3), np.float32), "c.bias": np.zeros(1, np.float32)}
-    >>> convolve(w, "c", np.ones((1, 3, 3, 1), np.float32))[0, :, :, 0].tolist()
-    [[4.0, 6.0, 4.0], [6.0, 9.0, 6.0], [4.0, 6.0, 4.0]]
-    """
+    """Compute a zero-padded 3 × 3 convolution as one matrix product; ``w`` holds torch's weight and bias."""
     kernel = w[f"{name}.weight"]
     outputs, inputs = kernel.shape[:2]
     count, height, width, _ = x.shape

@@ -20,44 +20,8 @@ from photostereo.core.errors import MissingDependencyError
 from photostereo.runtime.arrays import is_tensor
 
 _THREADS_PER_BLOCK = 256
+_SHARED_BY_DEFAULT = 48 * 1024  # bytes available to every kernel
 _MAX_DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-
-
-class CudaKernel:
-    """A compiled kernel, ready to launch on torch tensors; made by :func:`compile_kernel`."""
-
-    def __init__(self, function: ctypes.c_void_p) -> None:
-        self._function = function
-        self._shared_allowed = 48 * 1024  # available to every kernel by default
-
-    def launch(
-        self,
-        blocks: int,
-        threads: int,
-        arguments: tuple[Any, ...],
-        *,
-        shared: int = 0,
-        cooperative: bool = False,
-    ) -> None:
-        """Queue the kernel on torch's current stream.
-
-        Arguments are tensors (passed as pointers), int (as C int) and float (as C double); ``shared`` is bytes of dynamic
-        shared memory per block. The blocks of a ``cooperative`` kernel wait for each other: all must run at once.
-        """
-        import torch
-
-        driver = _driver()
-        if shared > self._shared_allowed:
-            _check(driver.cuFuncSetAttribute(self._function, _MAX_DYNAMIC_SHARED_MEMORY, shared), driver)
-            self._shared_allowed = shared
-        values = [_as_c(argument) for argument in arguments]
-        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
-        shape = (blocks, 1, 1, threads, 1, 1)
-        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        if cooperative:
-            _check(driver.cuLaunchCooperativeKernel(self._function, *shape, shared, stream, pointers), driver)
-        else:
-            _check(driver.cuLaunchKernel(self._function, *shape, shared, stream, pointers, None), driver)
 
 
 def are_doubles(first: Any, *others: Any) -> bool:
@@ -89,10 +53,29 @@ def launch(
     shared: int = 0,
     cooperative: bool = False,
 ) -> None:
-    """Queue a kernel on the GPU of its first argument: :func:`compile_kernel`, then :meth:`CudaKernel.launch`."""
+    """Compile a kernel (``extern "C" __global__``) of a package's ``.cu`` file once, and queue it on torch's current stream.
+
+    Definitions are preprocessor macros. Arguments are tensors (passed as pointers; the first one selects the GPU), int (as
+    C int) and float (as C double); ``shared`` is bytes of dynamic shared memory per block. The blocks of a
+    ``cooperative`` kernel wait for each other: all must run at once.
+    """
+    import torch
+
     with device_of(arguments[0]):
-        kernel = compile_kernel(package, file, name, **definitions)
-        kernel.launch(blocks, threads, arguments, shared=shared, cooperative=cooperative)
+        driver = _driver()
+        function = _compile(
+            package, file, name, tuple(sorted(definitions.items())), torch.cuda.current_device()
+        )
+        if shared > _SHARED_BY_DEFAULT:
+            _check(driver.cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED_MEMORY, shared), driver)
+        values = [_as_c(argument) for argument in arguments]
+        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
+        shape = (blocks, 1, 1, threads, 1, 1)
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        if cooperative:
+            _check(driver.cuLaunchCooperativeKernel(function, *shape, shared, stream, pointers), driver)
+        else:
+            _check(driver.cuLaunchKernel(function, *shape, shared, stream, pointers, None), driver)
 
 
 def device_of(tensor: Any) -> AbstractContextManager[Any]:
@@ -106,28 +89,14 @@ def device_of(tensor: Any) -> AbstractContextManager[Any]:
 
 
 def c_name(dtype: Any) -> str:
-    """Return the CUDA C++ name of a torch floating-point type.
-
-    >>> import torch
-    >>> c_name(torch.float32)
-    'float'
-    """
+    """Return the CUDA C++ name of a torch floating-point type."""
     return {"torch.float32": "float", "torch.float64": "double"}[str(dtype)]
-
-
-def compile_kernel(package: str, file: str, name: str, **definitions: object) -> CudaKernel:
-    """Compile the kernel ``name`` (declared ``extern "C" __global__``) of a ``.cu`` file in a package for torch's
-    current GPU; the definitions are preprocessor macros.
-    """
-    import torch
-
-    return _compile(package, file, name, tuple(sorted(definitions.items())), torch.cuda.current_device())
 
 
 @lru_cache(maxsize=64)
 def _compile(
     package: str, file: str, name: str, definitions: tuple[tuple[str, object], ...], gpu: int
-) -> CudaKernel:
+) -> ctypes.c_void_p:
     import torch
 
     torch.cuda.current_stream().synchronize()  # makes torch's context the current one
@@ -138,7 +107,7 @@ def _compile(
     driver, module, function = _driver(), ctypes.c_void_p(), ctypes.c_void_p()
     _check(driver.cuModuleLoadData(ctypes.byref(module), image), driver)
     _check(driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode()), driver)
-    return CudaKernel(function)
+    return function
 
 
 def _cubin(source: str, file: str, options: list[str]) -> bytes:

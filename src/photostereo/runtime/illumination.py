@@ -16,12 +16,7 @@ from photostereo.runtime.arrays import Array, cast, contiguous, is_tensor, like
 
 
 def shading(normals: Array, lights: Array) -> Array:
-    """Return n·l of every pixel and light, (N, d), for vectors (N, 3) or several sets of them (..., N, 3).
-
-    >>> L = np.array([[0.0, 0.6], [0.0, 0.0], [1.0, 0.8]])
-    >>> shading(np.array([[0.0, 0.0, 2.0]]), L), shading(np.array([[0.0, 0.0, 2.0]]), L[None])
-    (array([[2. , 1.6]]), array([[2. , 1.6]]))
-    """
+    """Return n·l of every pixel and light, (N, d), for vectors (N, 3) or several sets of them (..., N, 3)."""
     normals, lights = _alike(normals, lights)
     if lights.ndim == 2:
         return normals @ lights

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.runtime.algebra import inverse_symmetric_3x3
 from photostereo.runtime.arrays import Array, cast, like, namespace
 from photostereo.runtime.illumination import gram_of, projected, pseudo_inverse, shading
+from photostereo.runtime.symmetric import inverse_symmetric_3x3
 
 #: A pixel is lit if it is brighter than this many standard deviations of the noise plus this share of its brightest
 #: photograph: above the noise, and above the light that bounces into a shadow.
@@ -67,7 +67,10 @@ def fit_lit(pixels: Array, lights: NDArray[Any], noise: Array) -> MatteFit:
     first, second = np.triu_indices(3)
     products = like((lights[..., first, :] * lights[..., second, :]).astype(np.float32), pixels)
     directions = like(lights.astype(np.float32), pixels)
-    xx, xy, xz, yy, yz, zz = inverse_symmetric_3x3(cast(projected(lit, products), "float64"), ridge=LIT_RIDGE)
+    gram = cast(projected(lit, products), "float64")
+    xx, xy, xz, yy, yz, zz = inverse_symmetric_3x3(
+        *(gram[:, k] + LIT_RIDGE * (first[k] == second[k]) for k in range(6))
+    )
     right = cast(projected(lit * pixels, directions), "float64")
     bx, by, bz = right[:, 0], right[:, 1], right[:, 2]
     rows = (xx * bx + xy * by + xz * bz, xy * bx + yy * by + yz * bz, xz * bx + yz * by + zz * bz)

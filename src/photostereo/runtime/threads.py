@@ -49,9 +49,6 @@ def in_turn(
     """Yield ``work`` of 0, 1, ... in order, and compute the next ``ahead`` of them meanwhile, by default one per thread.
 
     On a cancellation, an error or an early stop, work in progress is not awaited.
-
-    >>> list(in_turn(lambda number: number**2, 4, 2))
-    [0, 1, 4, 9]
     """
     pool = ThreadPoolExecutor(max_workers=workers)
     try:

@@ -12,21 +12,20 @@ from numpy.typing import NDArray
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import gray_from_rgb
-from photostereo.io.memory import give_back_memory
 from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain
 from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import CPU, Array, Device, empty
 from photostereo.runtime.threads import in_turn, processors
 from photostereo.solver.finish import Pictures, pictures_of
-from photostereo.solver.prepared import Learned
+from photostereo.solver.prepared import Learned, Measured
 from photostereo.solver.problem import Problem
 from photostereo.solver.sample import Part
 from photostereo.solver.tiles import READ_AT_A_TIME, SUMMED_AT_A_TIME, Band
 from photostereo.solver.within_noise import WithinNoise
 
-#: Progress steps per band; the share of them completed after reading, and after the model's own answer.
-STEPS_OF_A_BAND, READING, STARTING = 100, 0.04, 0.45
+#: Progress steps per band: its model, the model's own answer, the rest.
+STEPS_OF_A_BAND = 3
 #: Maps with more values per pixel are omitted if per-photograph maps would not fit into memory.
 MAP_VALUES = 8
 #: Pixels transposed at a time, and the multiple of them that each thread processes.
@@ -41,72 +40,28 @@ class SolvedBand(NamedTuple):
     status: str = "closed form"
 
 
-class Within(Control):
-    """Report the stages of a band as ``steps`` steps of the whole; each stage has its share of the time."""
-
-    def __init__(self, whole: Control, steps: int) -> None:
-        self.whole, self.steps, self.reported = whole, steps, 0
-        self.part(0.0, 1.0)
-
-    def part(self, begin: float, end: float, total: int = 1) -> None:
-        """Map the steps reported from now on to these shares of the band; ``total`` steps are expected."""
-        self.begin, self.share, self.total, self.done = begin, end - begin, total, 0
-
-    def check(self) -> None:
-        self.whole.check()
-
-    def on_stage(self, name: str, total: int | None) -> None:
-        self.total, self.done = total or 1, 0
-
-    def on_advance(self, steps: int) -> None:
-        self.done += steps
-        self._report(self.begin + self.share * min(1.0, self.done / self.total))
-
-    def end(self) -> None:
-        """Report all remaining steps as done."""
-        self._report(1.0)
-
-    def _report(self, share: float) -> None:
-        steps = int(self.steps * share)
-        if steps > self.reported:
-            self.whole.advance(steps - self.reported)
-            self.reported = steps
-
-
-def some_at_a_time(count: int, together: int = READ_AT_A_TIME) -> Iterator[slice]:
+def _some_at_a_time(count: int, together: int = READ_AT_A_TIME) -> Iterator[slice]:
     """Yield slices of photographs to read together."""
     for first in range(0, count, together):
         yield slice(first, min(first + together, count))
 
 
-def frames_of_band(capture: Capture, band: Band) -> Iterator[NDArray[np.float32]]:
-    """Yield the rows of a band, one photograph at a time."""
-    for some in some_at_a_time(len(capture)):
-        yield from capture.photographs.rows(band.first, band.last, some)
-
-
-def pixels_of_rows(
-    capture: Capture,
-    first: int,
-    last: int,
-    scale: float,
-    *,
-    colors: bool,
-    device: Device = CPU,
-    control: Control = SILENT,
+def _pixels_of_rows(
+    capture: Capture, first: int, last: int, measured: Measured, device: Device, control: Control
 ) -> tuple[Array, Array | None]:
-    """Return gray intensities (N, d) of the mask pixels of some rows, divided by ``scale``; optionally color (N, d, 3) too.
+    """Return scaled gray intensities (N, d) of the mask pixels of some rows, and (N, d, 3) for a model that sees colors.
 
     Reads a few photographs at a time, so that there is never a second copy of them all.
     """
-    index = np.flatnonzero(capture.mask[first:last])
+    index, scale = np.flatnonzero(capture.mask[first:last]), measured.scale
     if device.uses_torch and not capture.is_color:
         return _gray_on_device(capture, first, last, scale, index, device), None
+    colors = capture.is_color and measured.method.sees_colors
     d = len(capture)
     gray = np.empty((index.size, d), dtype=np.float32)
     tinted = np.empty((index.size, d, 3), dtype=np.float32) if colors else None
     divisor = np.float32(scale)
-    for some in some_at_a_time(d, d if capture.in_memory else READ_AT_A_TIME):
+    for some in _some_at_a_time(d, d if capture.in_memory else READ_AT_A_TIME):
         control.check()
         frames = capture.photographs.rows(first, last, some)
         flat = frames.reshape(len(frames), -1, *frames.shape[3:])
@@ -133,7 +88,7 @@ def _gray_on_device(
     whole = index.size == (last - first) * capture.frame[1]
     chosen = device.put(index[:0] if whole else index)
     gray = empty((index.size, len(capture)), chosen, "float32")
-    for some in some_at_a_time(len(capture)):
+    for some in _some_at_a_time(len(capture)):
         frames = device.put(capture.photographs.rows(first, last, some))
         flat = frames.reshape(len(frames), -1)
         gray[:, some] = (flat if whole else flat[:, chosen]).T
@@ -141,21 +96,16 @@ def _gray_on_device(
     return gray
 
 
-def model_of_band(
-    capture: Capture, learned: Learned, band: Band, device: Device, control: Control = SILENT
-) -> Model:
+def _model_of_band(capture: Capture, learned: Learned, band: Band, device: Device, control: Control) -> Model:
     """Build the model of a band from the measurements on the sample.
 
     A model that keeps only sums for each pixel is built from a few rows at a time, so that the photographs can be freed.
     """
     measured, entry = learned.measured, learned.measured.method.model
-    looks = capture.is_color and measured.method.sees_colors
 
     def built(first: int, last: int) -> Model:
         part = Part.rows(capture.mask, first, last)
-        pixels, colors = pixels_of_rows(
-            capture, first, last, measured.scale, colors=looks, device=device, control=control
-        )
+        pixels, colors = _pixels_of_rows(capture, first, last, measured, device, control)
         lights = capture.lights_at(part.index)
         lights.even(pixels)
         control.check()
@@ -172,44 +122,51 @@ def model_of_band(
 
 
 def solve_band(
-    capture: Capture, learned: Learned, band: Band, control: Within, device: Device = CPU
+    capture: Capture, learned: Learned, band: Band, device: Device = CPU, control: Control = SILENT
 ) -> SolvedBand:
-    """Solve a band on a device and return its own rows."""
-    part, prior_entry = Part.rows(capture.mask, band.first, band.last), learned.measured.method.prior
+    """Solve a band on a device and return its own rows; advances ``control`` by :data:`STEPS_OF_A_BAND` steps."""
+    part, entry, inside = (
+        Part.rows(capture.mask, band.first, band.last),
+        learned.measured.method.prior,
+        control.unreported(),
+    )
     if not part.index.size:
+        control.advance(STEPS_OF_A_BAND)
         shape = (band.own_last - band.own_first, *capture.photographs.shape[2:])
         return SolvedBand(Pictures(np.zeros((*shape[:2], 3), np.float32), np.zeros(shape, np.float32), {}))
-    model = model_of_band(capture, learned, band, device, control)
-    control.check()
-    control.part(READING, 1.0)
-    if prior_entry is None:
-        solution = Problem(model, device=device).solve(control=control)
+    model = _model_of_band(capture, learned, band, device, inside)
+    control.advance()
+    if entry is None:
+        solution = Problem(model, device=device).solve(control=inside)
+        control.advance()
     else:
-        control.part(READING, STARTING)
-        start = model.start(control)
-        control.part(STARTING, 1.0, learned.iterations)
-        control.check()
-        setting = Setting(Domain(part.mask), device=device, lessons=learned.lessons)
-        prior, _ = prior_entry.build(learned.values, setting)
+        start = model.start(inside)
+        control.advance()
+        prior, _ = entry.build(
+            learned.values, Setting(Domain(part.mask), device=device, lessons=learned.lessons)
+        )
         control.check()
         bounded = model if learned.bound is None else WithinNoise(model, start, *learned.bound)
         problem = Problem(bounded, prior, start, share=learned.share, device=device)
-        solution = problem.follow(learned.iterations, control)
-        del problem, bounded, prior, start
-        give_back_memory()
+        solution = problem.follow(learned.iterations, inside)
     control.check()
-    frames = learned.measured.conditions.correct_frames(frames_of_band(capture, band))
+    frames = (
+        frame
+        for some in _some_at_a_time(len(capture))
+        for frame in capture.photographs.rows(band.first, band.last, some)
+    )
     pictures = pictures_of(
         part.mask,
-        frames if capture.is_color else None,
+        learned.measured.conditions.correct_frames(frames) if capture.is_color else None,
         capture.lights_at(part.index),
         model,
         solution,
         learned.measured.scale,
         map_values=math.inf if band.maps else MAP_VALUES,
-        control=control,
+        control=inside,
     )
     own = slice(band.own_first - band.first, band.own_last - band.first)
     maps = {name: picture[own] for name, picture in pictures.maps.items()}
     kept = Pictures(pictures.normals[own], pictures.albedo[own], maps)
+    control.advance()
     return SolvedBand(kept, solution.iterations, solution.status)

@@ -37,11 +37,6 @@ def choose(word: str, pixels: int | None = None, photographs: int | None = None)
     """Return the method for a word, given the numbers of mask pixels and photographs of a capture.
 
     Any other name is returned as it is. Without a capture, ``auto`` gives the method that it gives for most captures.
-
-    >>> choose("fast").name, choose("ls").name, choose("auto", 45_200, 96).name
-    ('dlsr', 'ls', 'dlnet')
-    >>> choose("auto", 24_000_000, 60).name, choose("auto", 45_200, 3).name
-    ('dlsr', 'dlsr')
     """
     facts: dict[str, Any]
     if word == "fast":

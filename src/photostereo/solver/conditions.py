@@ -47,17 +47,7 @@ class Conditions:
 
 
 def measure_conditions(measured: Noise, *, strengths: str, model_needs_noise: bool) -> Conditions:
-    """Measure the noise and strengths of photographs.
-
-    >>> from photostereo_lab.scenes import render_scene
-    >>> scene = render_scene("sphere", size=48)
-    >>> pixels = scene.pixels()
-    >>> pixels[:, 2] *= 1.5
-    >>> noise = Noise(pixels, scene.lights.matrix, scene.mask)
-    >>> found = measure_conditions(noise, strengths="auto", model_needs_noise=False)
-    >>> found.corrects, round(float(found.factors[2]), 2)
-    (True, 1.5)
-    """
+    """Measure the noise and strengths of photographs."""
     require_known(strengths, STRENGTHS, "way to treat strengths", "unknown-strengths")
     if strengths == "given" and not model_needs_noise:
         return Conditions()

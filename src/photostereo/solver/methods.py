@@ -192,14 +192,7 @@ def find_method(name: str | Method, prior: str | None = None) -> Method:
 
 
 def method_for(capture: Capture, name: str | Method, prior: str | None = None) -> tuple[Method, str]:
-    """Return the method for a capture by name or word, and the reason for the choice if a word was given.
-
-    >>> import photostereo as ps
-    >>> from photostereo_lab.scenes import render_scene
-    >>> method, why = method_for(render_scene("sphere", size=32), "auto")
-    >>> method.name, why
-    ('dlnet', 'chosen as the most accurate on captures with truth')
-    """
+    """Return the method for a capture by name or word, and the reason for the choice if a word was given."""
     if not isinstance(name, str):
         return find_method(name, prior), ""
     choice = choose(name, capture.pixel_count, len(capture))

@@ -30,13 +30,6 @@ def second_opinion(
 
     The learned model gives a normal m and its expected error, the angle s. A normal at the angle d from m is off by
     √(s² + d²) on average.
-
-    >>> import photostereo as ps
-    >>> from photostereo_lab.scenes import render_scene
-    >>> scene = render_scene("sphere", size=48)
-    >>> expected, apart = second_opinion(ps.solve(scene, "ls"), scene)
-    >>> 4 < expected < 5, 3 < apart < expected  # shadows: its true error is 4.4°
-    (True, True)
     """
     some = _blocks(capture.mask)
     step = round(result.mask.shape[0] / capture.frame[0])  # of a capture with every n-th pixel

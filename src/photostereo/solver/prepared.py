@@ -19,9 +19,11 @@ from photostereo.capture import Capture
 from photostereo.capture.capture import SAMPLED_PIXELS, gray_of
 from photostereo.capture.intensities import Intensities, intensities
 from photostereo.core.control import SILENT, Control
+from photostereo.core.conventions import gray_from_rgb
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import summarize_error
 from photostereo.diagnosis.noise import Noise, PixelNoise
+from photostereo.lights.unknown.crops import Crop
 from photostereo.photographs.source import digest_of, hash_of
 from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain, Lesson
@@ -35,11 +37,13 @@ from photostereo.solver.methods import Method, find_method, method_for, method_n
 from photostereo.solver.problem import Problem, Solution
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.sample import Part
-from photostereo.solver.whole import SmallPhotographs
 from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
 
 #: Maximum number of photographs hashed at a time for the digest: a core hashes 1.7 GB per second.
 HASHED = 6
+#: Pixels along a side of the small photographs for a model's view of the whole object: two for each cell of the context
+#: network, as in its training.
+SMALL = 160
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +126,7 @@ class Prepared:
     colors: Array | None  #: (N, d, 3) of a sample, and on a GPU
 
     @cached_property
-    def evidence(self) -> NoiseEvidence:
+    def _evidence(self) -> NoiseEvidence:
         """Noise of the scaled intensities; computed only if a strength is chosen from it."""
         measured, lights = self.measured, self.lights
         if self.noise:
@@ -162,7 +166,7 @@ class Prepared:
         clock = Clock(self.seconds)
         problem, values = self._problem(values, control)
         clock.lap("start")
-        solution = problem.solve(**_limits(values), control=control, truth=self._truth, **state)
+        solution = self._solved(problem, values, control, **state)
         clock.lap("solve")
         return self._finish(solution, values, clock)
 
@@ -176,8 +180,7 @@ class Prepared:
             for name in self.measured.method.prior.strengths
         }
         problem, _ = self._problem({**settings[0], **strengths}, SILENT)
-        together = replace(problem, problems=len(settings))
-        solution = together.solve(max_iter=settings[0]["max_iter"], truth=self._truth)
+        solution = self._solved(replace(problem, problems=len(settings)), settings[0])
         seconds = {**self.seconds, "solve": (time.perf_counter() - began) / len(settings)}
         return [self._finish(solution.select(g), values, Clock(seconds)) for g, values in enumerate(settings)]
 
@@ -186,7 +189,7 @@ class Prepared:
         if self.measured.method.prior is None:
             return Learned(self.measured, dict(values), self.model), {}
         problem, values = self._problem(values, control)
-        solution = problem.solve(**_limits(values), control=control, truth=self._truth, keep_lessons=True)
+        solution = self._solved(problem, values, control, keep_lessons=True)
         learned = Learned(
             self.measured,
             dict(values),
@@ -198,10 +201,14 @@ class Prepared:
         )
         return learned, {"history": solution.history, "arrays": solution.arrays()}
 
-    @property
-    def _truth(self) -> NDArray[Any] | None:
+    def _solved(
+        self, problem: Problem, values: Mapping[str, Any], control: Control = SILENT, **options: Any
+    ) -> Solution:
+        limits = {name: values[name] for name in ("max_iter", "tol") if name in values}
         truth = self.capture.truth
-        return None if truth is None else self.lights.in_view(truth.reshape(-1, 3)[self.part.index])
+        if truth is not None:
+            truth = self.lights.in_view(truth.reshape(-1, 3)[self.part.index])
+        return problem.solve(**limits, control=control, truth=truth, **options)
 
     def _problem(self, values: Mapping[str, Any], control: Control) -> tuple[Problem, Mapping[str, Any]]:
         """Return model and prior; unset strengths are chosen from the noise, and the answer then stays within it."""
@@ -210,7 +217,7 @@ class Prepared:
             return Problem(model, device=device), values
         start = model.start(control)
         control.check()
-        found = self.evidence if entry.is_open(values) else None
+        found = self._evidence if entry.is_open(values) else None
         control.check()
         self.noise.clear()
         hessian = model.mean_hessian(start[1])
@@ -256,11 +263,6 @@ class Prepared:
         return replace(result, seconds=clock.laps)
 
 
-def _limits(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the stopping parameters of the descent, if the method has one."""
-    return {name: values[name] for name in ("max_iter", "tol") if name in values}
-
-
 @in_full_precision
 def prepare(
     capture: Capture,
@@ -289,14 +291,15 @@ def prepare(
         capture.require_light()
         seen = intensities(capture, where, colors=entry.sees_colors)
     else:
-        part, small = sample, SmallPhotographs(capture, entry)
-        seen, digest = _survey(capture, sample, where, control, small, colors=entry.sees_colors)
+        part, small = sample, Crop(capture.mask, SMALL) if "surroundings" in entry.model.sees else None
+        seen, digest, images = _survey(capture, sample, where, control, small, colors=entry.sees_colors)
     lights = capture.lights_at(part.index)
     pixels, colors = lights.even(seen.pixels), seen.colors
     noise = Noise(pixels, lights.matrix, part.mask, lights.amplified)
     conditions = measure_conditions(noise, strengths=strengths, model_needs_noise="noise" in entry.model.sees)
-    whole = None if sample is None else small.look(seen.scale, conditions, values, control)
-    measured = Measured(entry, values, seen.scale, conditions, whole)
+    measured = Measured(entry, values, seen.scale, conditions)
+    if sample is not None and small is not None:
+        measured = replace(measured, whole=_see_whole(measured, capture, small, images, control))
     clock.lap("prepare")
     model = measured.model_of(part, lights, pixels, colors)
     if conditions.corrects:
@@ -315,11 +318,11 @@ def _survey(
     sample: Part,
     device: Device,
     control: Control,
-    small: SmallPhotographs,
+    small: Crop | None,
     *,
     colors: bool,
-) -> tuple[Intensities, Callable[[], str]]:
-    """Read every photograph once; return the intensities of a sample and a function for the digest of the capture.
+) -> tuple[Intensities, Callable[[], str], list[NDArray[np.float32]]]:
+    """Read every photograph once; return the intensities of a sample, a function for the digest, and small photographs.
 
     Photographs that stay in memory are hashed in the background.
     """
@@ -327,7 +330,7 @@ def _survey(
     brightness = np.empty((len(capture), spread.size), dtype=np.float32)
     pixels = np.empty((sample.index.size, len(capture)), dtype=np.float32)
     tinted = np.empty((*pixels.shape, 3), dtype=np.float32) if colors and capture.is_color else None
-    hashes = []
+    hashes, images = [], []
     capture.photographs.keep_decoded()
     control.stage("survey", len(capture))
     ahead, pool = max(1, processors() // 2), ThreadPoolExecutor(min(HASHED, processors()))
@@ -338,7 +341,8 @@ def _survey(
             pixels[:, number] = gray_of(frame, sample.index)
             if tinted is not None:
                 tinted[:, number] = frame.reshape(-1, 3)[sample.index]
-            small.add(frame)
+            if small is not None:
+                images.append(small.shrink(frame)[small.mask])
             if number >= ahead and not capture.in_memory:
                 hashes[number - ahead].result()  # limits the photographs waiting
             control.advance()
@@ -361,7 +365,35 @@ def _survey(
             capture.photographs.shape, found, capture.lights.directions, np.asarray(capture.mask)
         )
 
-    return seen, digest
+    return seen, digest, images
+
+
+def _see_whole(
+    measured: Measured,
+    capture: Capture,
+    small: Crop,
+    images: Sequence[NDArray[np.float32]],
+    control: Control,
+) -> Whole | None:
+    """Return what the model computes from small photographs of the whole object."""
+    colors = np.stack(images, 1) / np.float32(measured.scale)
+    frame, lights = capture.frame, PixelLights(capture.lights.matrix)
+    if capture.lights.is_near:  # at the centers of the small pixels
+        rows, columns = np.indices(frame, dtype=np.float32)
+        down, right = (small.shrink(part)[small.mask, 0] for part in (rows, columns))
+        lights = capture.lights.over(down, right, frame)
+    measured.conditions.correct(lights.even(colors))
+    kind: Any = measured.method.model.kind
+    whole: Whole | None = kind.see_whole(
+        gray_from_rgb(colors),
+        lights.matrix,
+        small.mask,
+        capture.mask,
+        colors=colors if capture.is_color else None,
+        control=control.unreported(),
+        **measured.values,
+    )
+    return whole
 
 
 def device_for(entry: Method, name: str) -> Device:

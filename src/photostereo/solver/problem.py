@@ -2,30 +2,40 @@
 
     minimize  Σ_pixels data(n, u)  +  prior(n, s)
 
-Without a prior the model is solved on its own. With one, block coordinate descent runs: the same loop for a single
-solve, a grid of strengths and the trials of a sweep.
+Without a prior the model is solved on its own. With one, block coordinate descent runs: one iteration updates the prior's
+own unknowns s at fixed n, and then, by the model's exact step, n and u at fixed s (:meth:`SolveState.step`). Neither
+step can raise the cost. Arrays are NumPy or torch; with a leading axis, several problems descend at once.
 """
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control, Iteration
 from photostereo.core.errors import ConvergenceWarning, ParameterError
 from photostereo.core.findings import Finding
+from photostereo.diagnosis.metrics import angle_between
 from photostereo.priors.protocol import Lesson, Prior, PriorState
 from photostereo.reflectance.model import Model, Unknowns
-from photostereo.runtime.arrays import CPU, Array, Device, namespace
-from photostereo.solver.descent import STILL, descend, half_steps
+from photostereo.runtime.arrays import CPU, Array, Device, is_tensor, like, namespace, to_numpy
 from photostereo.solver.share import best_share
 from photostereo.solver.state import SolveState, resumed
 from photostereo.solver.within_noise import WithinNoise
+
+#: Iterations between fetches of the figures from a GPU: each transfer makes it wait.
+FETCH_EVERY = 10
+#: With a prior strength chosen from the noise, stop when an iteration changes the normals by less than this share of
+#: their length (0.09°). On five objects from clean to 5 dB, errors are then 0.90 to 1.003 times those after all
+#: iterations; with 0.003 up to 1.03 times, with 0.0007 half of the time is saved.
+STILL = 1.5e-3
 
 
 @dataclass(frozen=True)
@@ -66,7 +76,6 @@ class Problem:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from photostereo.reflectance.lambertian.model import Lambertian
     >>> L = np.array([[0, 0.6, 0], [0, 0, 0.6], [1, 0.8, 0.8]])
     >>> Problem(Lambertian(np.array([[0.1, 0.2, 0.9]]) @ L, L)).solve().status
@@ -75,9 +84,8 @@ class Problem:
 
     model: Model
     prior: Prior | None = None
-    start: tuple[Array, Unknowns] | None = (
-        None  #: normals and unknowns to begin with; by default the model's own
-    )
+    #: normals and unknowns to begin with; by default the model's own
+    start: tuple[Array, Unknowns] | None = None
     problems: int = 0  #: if not 0, this many problems with different strengths descend together, on a GPU
     #: share of the prior's shift to keep if the model stays within the noise; by default the best by Stein's estimate
     share: float | None = None
@@ -95,55 +103,61 @@ class Problem:
         checkpoint_every: int = 10,
         keep_lessons: bool = False,
     ) -> Solution:
-        """Return the minimizer; see :func:`photostereo.solve` for the options."""
+        """Return the minimizer; see :func:`photostereo.solve` for the options. Several problems require ``tol=0``.
+
+        On a GPU the figures are fetched every :data:`FETCH_EVERY` iterations, at each checkpoint and at the end; if the
+        cost or the change can end the descent, in every iteration.
+        """
         if self.prior is None:
             if resume is not None or checkpoint is not None:
                 raise ParameterError(code="nothing-to-resume")
             return self._alone(control)
-        state = first = self._first(control)
+        state = self._first(control)
         start = state.normals, state.unknowns
         if resume is not None:
-            state = resumed(resume, first, self.device)
-        del first
-        lessons: list[Lesson] | None = [] if keep_lessons else None
-        status = descend(
-            state,
-            self.model,
-            self.prior,
-            limit=max_iter,
-            tolerance=tol,
-            still=STILL if isinstance(self.model, WithinNoise) and not self.problems else 0.0,
-            control=control,
-            truth=truth,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
-            lessons=lessons,
-        )
+            state = resumed(resume, state, self.device)
+        still = STILL if isinstance(self.model, WithinNoise) and not self.problems else 0.0
+        control.stage("iterations", max_iter)
+        control.advance(len(state.history))
+        goal = None if truth is None else like(truth, state.normals)
+        fetch_every = FETCH_EVERY if is_tensor(state.normals) and tol == still == 0 else 1
+        lessons: list[Lesson] = []
+        waiting: list[dict[str, Array]] = []
+        status, began = "iterations", time.perf_counter()
+        for number in range(len(state.history) + 1, max_iter + 1):
+            waiting.append(self._iterate(state, number - 1, goal, control))
+            if keep_lessons:
+                lessons.append(self.prior.lesson(state.prior))
+            saves = checkpoint is not None and (number % checkpoint_every == 0 or number == max_iter)
+            if not (saves or len(waiting) == fetch_every or number == max_iter):
+                continue
+            before = state.history[-1].cost if state.history else np.inf
+            records = _as_records(waiting, number, (time.perf_counter() - began) / len(waiting))
+            state.history = (*state.history, *records)
+            for record in records:
+                control.iteration(record)
+                control.advance()
+            done = tol > 0 and np.isfinite(before) and before - records[-1].cost <= tol * abs(before)
+            done = done or (still > 0 and records[-1].change <= still)
+            if checkpoint is not None and (saves or done):
+                state.save(checkpoint)
+            if done:
+                status = "converged"
+                break
+            waiting, began = [], time.perf_counter()
         share = self.share
         if share is None and isinstance(self.model, WithinNoise):
             share = best_share(self.model, self.prior, start, state, control)
-        normals, unknowns, share = self._tempered(state, share)
-        return Solution(
-            normals,
-            unknowns,
-            status,
-            len(state.history),
-            state.history,
-            self.prior,
-            state.prior,
-            share,
-            lessons or (),
-        )
+        ended = self._ended(state, status, len(state.history), share)
+        return replace(ended, history=state.history, prior=self.prior, state=state.prior, lessons=lessons)
 
     def follow(self, passes: int, control: Control = SILENT) -> Solution:
         """Run ``passes`` iterations with a prior that follows the lessons of another; no figures are recorded."""
         assert self.prior is not None
         state = self._first(control)
         for number in range(passes):
-            half_steps(state, self.model, self.prior, number, control)
-            control.advance()
-        normals, unknowns, share = self._tempered(state, self.share)
-        return Solution(normals, unknowns, "iterations", passes, share=share)
+            state.step(self.model, self.prior, number, control)
+        return self._ended(state, "iterations", passes, self.share)
 
     def _first(self, control: Control) -> SolveState:
         assert self.prior is not None
@@ -153,19 +167,62 @@ class Problem:
             normals = namespace(normals).stack([normals] * self.problems)
         return SolveState(normals, unknowns, self.prior.begin(normals))
 
-    def _tempered(self, state: SolveState, share: float | None) -> tuple[Array, Unknowns, float]:
-        """Return normals and unknowns at the end of a descent, and the share of the prior's shift worth keeping."""
+    def _iterate(
+        self, state: SolveState, iteration: int, truth: Array | None, control: Control
+    ) -> dict[str, Array]:
+        """Run one iteration in place and return its figures by name; nothing is fetched from a GPU.
+
+        ``cost`` is the sum of ``data`` and the terms of the prior; ``change`` is the change of the normals relative to
+        their length; ``error`` is the mean angle to the ``truth`` (N, 3), NaN without it.
+        """
+        assert self.prior is not None
+        before = state.normals
+        change = state.step(self.model, self.prior, iteration, control)
+        moved = _squared_norm(change) / (_squared_norm(before) + 1e-300)
+        data = self.model.cost(state.normals, state.unknowns)
+        terms = self.prior.cost(state.prior, state.normals)
+        return {
+            "cost": sum(terms.values(), start=data),
+            "data": data,
+            "change": moved**0.5,
+            "error": data * np.nan if truth is None else angle_between(state.normals, truth).mean(-1),
+            **terms,
+            **self.prior.record(state.prior),
+        }
+
+    def _ended(self, state: SolveState, status: str, iterations: int, share: float | None) -> Solution:
+        """Return the end of a descent, with the share of the prior's shift that is worth keeping."""
         if share is None or not isinstance(self.model, WithinNoise):
-            return state.normals, state.unknowns, 1.0
+            return Solution(state.normals, state.unknowns, status, iterations)
         normals = self.model.tempered(state.normals, share)
-        return normals, self.model.update_unknowns(normals, state.unknowns), share
+        unknowns = self.model.update_unknowns(normals, state.unknowns)
+        return Solution(normals, unknowns, status, iterations, share=share)
 
     def _alone(self, control: Control) -> Solution:
         fit = self.model.alone(control)
         if not fit.converged:
-            warnings.warn(
-                ConvergenceWarning(Finding("model-not-converged", iterations=fit.iterations)),
-                stacklevel=4,
-            )
+            finding = Finding("model-not-converged", iterations=fit.iterations)
+            warnings.warn(ConvergenceWarning(finding), stacklevel=4)
         status = "closed form" if fit.iterations == 0 else "converged" if fit.converged else "iterations"
         return Solution(fit.normals, fit.unknowns, status, fit.iterations)
+
+
+def _as_records(figures: Sequence[dict[str, Array]], last: int, seconds: float) -> list[Iteration]:
+    """Fetch the figures of consecutive iterations together; for several problems, each figure is an array."""
+    names = list(figures[0])
+    stack = namespace(figures[0]["data"]).stack
+    table = to_numpy(stack([stack([row[name] for name in names]) for row in figures]))
+    first = last - len(table) + 1
+    records = []
+    for number, row in enumerate(table.tolist() if table.ndim == 2 else table, start=first):
+        facts = dict(zip(names, row, strict=True))
+        if np.isnan(facts["error"]).all():
+            facts["error"] = None
+        records.append(Iteration.from_dict({"number": number, "seconds": seconds, **facts}))
+    return records
+
+
+def _squared_norm(n: Array) -> Array:
+    """Return ``‖n‖²`` of (..., N, 3) for each problem."""
+    # On a GPU, two plain steps are faster than one einsum.
+    return (n * n).sum((-2, -1)) if is_tensor(n) else np.einsum("...ij,...ij->...", n, n)

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control, Iteration
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.display import Displayed
-from photostereo.core.errors import CaptureError, ParameterError
+from photostereo.core.errors import ParameterError
 from photostereo.core.shading import relight
 from photostereo.diagnosis.metrics import ErrorSummary
 from photostereo.io.atomic import write_array, write_arrays, write_json
 from photostereo.io.safe import explained
-from photostereo.solver.result_files import read_arrays, read_summary
+from photostereo.solver.result_files import damaged_result, read_arrays, read_summary
 
 #: Fields stored unchanged in ``summary.json``.
 _SAME = ("method", "parameters", "capture", "digest", "status", "iterations", "seconds", "versions")
@@ -146,11 +146,7 @@ class Reconstruction(Displayed):
         """
         folder = Path(folder)
         facts, found = read_summary(folder), read_arrays(folder)
-
-        def complaint(problem: str) -> CaptureError:
-            return CaptureError(code="damaged-result", file=folder, problem=problem)
-
-        with explained(complaint):
+        with explained(damaged_result(folder)):
             error = facts.get("angular_error")
             return cls(
                 normals=found["normals"].astype(np.float32, copy=False),

@@ -6,6 +6,7 @@ calling code may rely on the schema.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from photostereo.core.errors import CaptureError
 from photostereo.io.safe import read_json, read_npy, read_npz
 from photostereo.io.schema import NUMBER, ArraySpec, check_arrays, check_facts
 
-_AGAIN = "Solve again."
 #: Larger values overflow when they are squared in single precision.
 _LARGEST = 1e18
 
@@ -53,7 +53,7 @@ SUMMARY: dict[str, Any] = {
 def read_summary(folder: Path) -> dict[str, Any]:
     """Return the content of ``summary.json``."""
     facts = read_json(folder / "summary.json", "summary", remedy=_not_a_result(folder))
-    check_facts(facts, SUMMARY, lambda problem: _damaged(folder / "summary.json", problem))
+    check_facts(facts, SUMMARY, damaged_result(folder / "summary.json"))
     return dict(facts)
 
 
@@ -61,7 +61,7 @@ def read_arrays(folder: Path) -> dict[str, NDArray[Any]]:
     """Return normals, albedo and mask, and the arrays of ``extras.npz`` as ``map_...`` and ``array_...``."""
     remedy = _not_a_result(folder)
     arrays = {name: read_npy(folder / f"{name}.npy", name, remedy=remedy) for name in ARRAYS}
-    sizes = check_arrays(arrays, ARRAYS, lambda problem: _damaged(folder, problem))
+    sizes = check_arrays(arrays, ARRAYS, damaged_result(folder))
     extras = folder / "extras.npz"
     if extras.exists():
         found = read_npz(extras, "extras", remedy=remedy)
@@ -69,8 +69,8 @@ def read_arrays(folder: Path) -> dict[str, NDArray[Any]]:
         specs |= {name: ArraySpec("*", kinds="fuib") for name in found if name.startswith("array_")}
         if "map_spread" in found:
             specs["map_spread"] = ArraySpec("H W", low=-_LARGEST, high=_LARGEST)
-        check_arrays(found, specs, lambda problem: _damaged(extras, problem), sizes)
-        arrays |= {name: array for name, array in found.items() if name.startswith(("map_", "array_"))}
+        check_arrays(found, specs, damaged_result(extras), sizes)
+        arrays |= {name: found[name] for name in specs}
     return arrays
 
 
@@ -79,26 +79,27 @@ def read_depth(folder: Path, frame: tuple[int, ...]) -> FloatArray | None:
     path = folder / "depth.npy"
     if not path.is_file():
         return None
-    depth = _checked("depth", read_npy(path, "depth", remedy=_AGAIN), path, frame).astype(
-        np.float32, copy=False
-    )
+    depth = map_array(path, "depth", frame, mapped=False).astype(np.float32, copy=False)
     mask = np.asarray(map_array(folder / "mask.npy", "mask", frame), dtype=bool)
     if not np.isfinite(depth[mask]).all():
-        raise _damaged(path, "depth has values inside the mask that are not finite")
+        raise damaged_result(path)("depth has values inside the mask that are not finite")
     return depth
 
 
 def read_truth(path: Path, frame: tuple[int, ...] | None = None) -> FloatArray:
     """Read true normals from an ``.npy`` file."""
     remedy = "Save the true normals as an H × W × 3 array of numbers."
-    truth = _checked("truth", read_npy(path, "truth", remedy=remedy), path, frame, remedy)
-    return truth.astype(np.float32, copy=False)
+    return map_array(path, "truth", frame, mapped=False, remedy=remedy).astype(np.float32, copy=False)
 
 
-def map_array(path: Path, name: str, frame: tuple[int, ...] | None = None) -> NDArray[Any]:
-    """Memory-map one array of a result, for a server that needs a part at a time."""
-    array = read_npy(path, name, remedy=_not_a_result(path.parent), mapped=True)
-    return _checked(name, array, path, frame)
+def map_array(
+    path: Path, name: str, frame: tuple[int, ...] | None = None, *, mapped: bool = True, remedy: str = ""
+) -> NDArray[Any]:
+    """Memory-map or read one array of a result, and check it."""
+    array = read_npy(path, name, remedy=remedy or _not_a_result(path.parent), mapped=mapped)
+    sizes = {} if frame is None else {"H": frame[0], "W": frame[1]}
+    check_arrays({name: array}, {name: FILES[name]}, damaged_result(path, remedy), sizes)
+    return array
 
 
 def is_result(folder: Path) -> bool:
@@ -106,19 +107,13 @@ def is_result(folder: Path) -> bool:
     return (folder / "summary.json").is_file() and (folder / "normals.npy").is_file()
 
 
-def _checked(
-    name: str, array: NDArray[Any], path: Path, frame: tuple[int, ...] | None, remedy: str = _AGAIN
-) -> NDArray[Any]:
-    sizes = {} if frame is None else {"H": frame[0], "W": frame[1]}
-    check_arrays({name: array}, {name: FILES[name]}, lambda problem: _damaged(path, problem, remedy), sizes)
-    return array
-
-
 def _not_a_result(folder: Path) -> str:
     return f"{folder} is not a result folder: give the output folder of a solve."
 
 
-def _damaged(path: Path, problem: str, remedy: str = _AGAIN) -> CaptureError:
-    return CaptureError(
-        f"{path} is damaged: {problem}. {remedy}", code="damaged-result", file=path, problem=problem
-    )
+def damaged_result(path: Path, remedy: str = "") -> Callable[[str], CaptureError]:
+    def complaint(problem: str) -> CaptureError:
+        advice = remedy or "Solve again."
+        return CaptureError(code="damaged-result", file=path, problem=problem, advice=advice)
+
+    return complaint

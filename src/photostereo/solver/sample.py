@@ -45,12 +45,7 @@ class Part:
 
 
 def choose_sample(mask: NDArray[np.bool_], *, side: int = SIDE, crops: int = CROPS) -> Part:
-    """Choose evenly spread crops on the object; all of them if there are no more than ``crops``.
-
-    >>> sample = choose_sample(np.ones((1000, 800), bool), crops=50)
-    >>> sample.mask.shape, len(sample.index)
-    ((1600, 32), 51200)
-    """
+    """Choose evenly spread crops on the object; all of them if there are no more than ``crops``."""
     side = min(side, *mask.shape)
     height, width = mask.shape[0] // side, mask.shape[1] // side
     cells = mask[: height * side, : width * side].reshape(height, side, width, side)

@@ -15,7 +15,7 @@ keeps whatever noise lifts above it, and a dictionary of 192 atoms learned on a 
 (On the small objects of the harm suite, only a fifth to a third of the noise that counting codes predicts to be removed
 was removed.) z comes from :func:`photostereo.diagnosis.noise_fields.noise_fields`, with its true spatial correlation:
 JPEG artifacts survive a patch prior, white noise does not. Models that distort noise, or have errors larger than it, use
-another R: :mod:`photostereo.solver.tried_noise`.
+another R: :mod:`photostereo.solver.within_noise`.
 
 References
 ----------
@@ -30,25 +30,14 @@ from photostereo.core.control import Control
 from photostereo.priors.protocol import Prior
 from photostereo.reflectance.model import Model, Unknowns
 from photostereo.runtime.arrays import Array
-from photostereo.solver.descent import half_steps
 from photostereo.solver.state import SolveState
-from photostereo.solver.tried_noise import STEP
-from photostereo.solver.within_noise import WithinNoise
+from photostereo.solver.within_noise import STEP, WithinNoise
 
 
 class Moved:
     """Steps of a model whose data term is that of another model, moved by t: data(n − t).
 
     Its minimizer with a prior, over x = n − t, is that of the other model with the pull q − w t.
-
-    >>> import numpy as np
-    >>> from photostereo.reflectance.lambertian.model import Lambertian
-    >>> L = np.array([[0, 0.6, 0], [0, 0, 0.6], [1, 0.8, 0.8]])
-    >>> n, t = np.array([[0.1, 0.2, 0.9]]), np.array([[0.0, 0.1, 0.0]])
-    >>> moved, direct = Moved(Lambertian(n @ L, L), t), Lambertian((n + t) @ L, L)
-    >>> weight, pull = np.array([2.0]), np.array([[0.5, 0.0, 1.0]])
-    >>> bool(np.allclose(moved.update_normals({}, weight, pull), direct.update_normals({}, weight, pull)))
-    True
     """
 
     def __init__(self, model: Model, by: Array) -> None:
@@ -76,7 +65,7 @@ def best_share(
     moved = Moved(model, STEP * noise)
     control.stage("noise", len(end.history))
     for number in range(len(end.history)):
-        half_steps(state, moved, prior, number, control)
+        state.step(moved, prior, number, control)
         control.advance()
     change = (state.normals - normals - STEP * noise) - shift
     return min(1.0, max(model.removed(shift, change / STEP), 0.0) / size)

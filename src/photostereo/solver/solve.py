@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ParameterError
 from photostereo.io.memory import give_back_memory
 from photostereo.runtime.arrays import Device, in_full_precision, memory_in_words
-from photostereo.solver.bands import STEPS_OF_A_BAND, SolvedBand, Within, solve_band
+from photostereo.solver.bands import STEPS_OF_A_BAND, SolvedBand, solve_band
 from photostereo.solver.choice import DEFAULT_METHOD
 from photostereo.solver.finish import Pictures
 from photostereo.solver.methods import Method, find_method, method_for
@@ -193,7 +193,8 @@ def _solve_tiles(
     maps: dict[str, NDArray[np.float32]] = {}
     control.stage("bands", len(bands) * STEPS_OF_A_BAND)
     iterations, ends = 0, {"closed form"}
-    here = _one_by_one(prepared, learned, bands, control)
+    here = ((band, solve_band(capture, learned, band, prepared.device, control)) for band in bands)
+    give_back_memory()
     for band, found in here if deal is None else deal(capture, bands, learned):
         own = slice(band.own_first, band.own_last)
         normals[own], albedo[own] = found.pictures.normals, found.pictures.albedo
@@ -205,21 +206,11 @@ def _solve_tiles(
         ends.add(found.status)
         if deal is not None:
             control.advance(STEPS_OF_A_BAND)
+        give_back_memory()
     clock.lap("solve")
-    give_back_memory()
     status = max(ends, key=("closed form", "converged", "iterations").index)
     pictures = Pictures(normals, albedo, maps)
     return prepared.result(pictures, learned.values, clock, **facts, status=status, iterations=iterations)
-
-
-def _one_by_one(
-    prepared: Prepared, learned: Learned, bands: Sequence[Band], control: Control
-) -> Iterator[tuple[Band, SolvedBand]]:
-    for band in bands:
-        give_back_memory()
-        inside = Within(control, STEPS_OF_A_BAND)
-        yield band, solve_band(prepared.capture, learned, band, inside, prepared.device)
-        inside.end()
 
 
 @memory_in_words

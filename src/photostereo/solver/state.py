@@ -1,29 +1,35 @@
-"""The state of a descent and its file, from which a solve can be resumed."""
+"""The state of a descent, its step, and its file, from which a solve can be resumed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from photostereo.core.control import Iteration
+from photostereo.core.control import SILENT, Control, Iteration
 from photostereo.core.errors import CaptureError, OutputError, ParameterError
 from photostereo.io.atomic import write_arrays
-from photostereo.io.safe import exists, names_in_npz, read_npz
-from photostereo.priors.protocol import PriorState
+from photostereo.io.safe import exists, explained, names_in_npz, read_npz
+from photostereo.priors.protocol import Prior, PriorState
 from photostereo.reflectance.model import Unknowns
-from photostereo.runtime.arrays import CPU, Array, Device, to_numpy
+from photostereo.runtime.algebra import difference
+from photostereo.runtime.arrays import Array, Device, to_numpy
 
 #: Arrays of a file: the normals, and with these prefixes the unknowns, the prior's state and the history columns.
 NORMALS, UNKNOWN, PRIOR, HISTORY = "normals", "unknown_", "prior_", "history_"
-#: The only array that may contain NaN, for an unknown error.
-ERROR = f"{HISTORY}error"
 #: Content of every file.
 REQUIRED = frozenset({NORMALS, f"{HISTORY}number", f"{HISTORY}cost"})
 _REMEDY = "Resume from the file that `checkpoint` wrote, or start again without `resume`."
+
+
+class Steps(Protocol):
+    """The two steps of a model."""
+
+    def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array: ...
+
+    def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns: ...
 
 
 @dataclass
@@ -35,18 +41,18 @@ class SolveState:
     prior: PriorState  #: Of the prior, by name.
     history: tuple[Iteration, ...] = ()  #: A record of every iteration so far.
 
-    def copy_to(self, device: Device) -> SolveState:
-        """Return a copy of the state on a device that shares no array with this one."""
-
-        def moved(array: Array) -> Array:
-            return device.put(np.array(to_numpy(array)))
-
-        return SolveState(
-            moved(self.normals),
-            {name: moved(value) for name, value in self.unknowns.items()},
-            {name: moved(value) for name, value in self.prior.items()},
-            self.history,
-        )
+    def step(self, model: Steps, prior: Prior, iteration: int, control: Control = SILENT) -> Array:
+        """Update the prior's unknowns, then the normals, in place; return the change of the normals."""
+        prior.update(self.prior, self.normals, iteration, control)
+        weight, pull = prior.pull(self.prior, self.normals)
+        control.check()
+        normals = model.update_normals(self.unknowns, weight, pull)
+        control.check()
+        self.unknowns = model.update_unknowns(normals, self.unknowns)
+        change = difference(normals, self.normals)
+        prior.follow(self.prior, change)
+        self.normals = normals
+        return change
 
     def arrays(self) -> dict[str, Array]:
         """Return all arrays by their names in the file."""
@@ -70,31 +76,29 @@ class SolveState:
             HISTORY + name: np.array([np.nan if row[name] is None else row[name] for row in rows])
             for name in (rows[0] if rows else ("number", "cost"))
         }
-        write_arrays(path, **self.copy_to(CPU).arrays(), **columns)
+        write_arrays(path, **{name: to_numpy(array) for name, array in self.arrays().items()}, **columns)
 
     @classmethod
     def load(cls, path: str | Path) -> SolveState:
         """Read what :meth:`save` wrote."""
         arrays = read_npz(Path(path), "saved state", remedy=_REMEDY)
-        missing = REQUIRED - arrays.keys()
-        if missing:
-            raise _damaged(path, f"it has no {', '.join(sorted(missing))}")
-        parts: dict[str, dict[str, NDArray[Any]]] = {UNKNOWN: {}, PRIOR: {}, HISTORY: {}}
-        for name, array in arrays.items():
-            if array.dtype.kind not in "fiu" or not (name == ERROR or np.isfinite(array).all()):
-                raise _damaged(path, f"{name} holds values that are not finite numbers")
-            for prefix, part in parts.items():
-                if name.startswith(prefix):
-                    part[name.removeprefix(prefix)] = array
-        columns = parts[HISTORY]
-        lengths = {column.shape for column in columns.values()}
-        if len(lengths) != 1 or len(lengths.pop()) != 1:
-            raise _damaged(path, "the columns of its history have different lengths")
-        needed = {"number", "cost", "data", "change", "seconds", "error"}
-        if len(columns["number"]) and not columns.keys() >= needed:
-            raise _damaged(path, f"its history has no {', '.join(sorted(needed - columns.keys()))}")
-        history = tuple(_record(columns, row) for row in range(len(columns["number"])))
-        return cls(arrays[NORMALS], parts[UNKNOWN], parts[PRIOR], history)
+
+        def complaint(problem: str) -> CaptureError:
+            return CaptureError(code="damaged-state", file=path, problem=problem, advice=_REMEDY)
+
+        if missing := REQUIRED - arrays.keys():
+            raise complaint(f"it has no {', '.join(sorted(missing))}")
+        for name, array in arrays.items():  # NaN is an unknown error
+            if array.dtype.kind not in "fiu" or not (name == f"{HISTORY}error" or np.isfinite(array).all()):
+                raise complaint(f"{name} holds values that are not finite numbers")
+        unknowns, prior, columns = (
+            {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+            for prefix in (UNKNOWN, PRIOR, HISTORY)
+        )
+        with explained(complaint):
+            rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+            history = tuple(_record(dict(zip(columns, row, strict=True))) for row in rows)
+        return cls(arrays[NORMALS], unknowns, prior, history)
 
 
 def require_checkpoint(path: str | Path) -> None:
@@ -106,48 +110,30 @@ def require_checkpoint(path: str | Path) -> None:
 def resumed(saved: SolveState | str | Path, first: SolveState, device: Device) -> SolveState:
     """Return a copy of a saved state on a device if it fits the solve that would start with ``first``."""
     state = saved if isinstance(saved, SolveState) else SolveState.load(saved)
-    file = None if isinstance(saved, SolveState) else saved
-    for kind, ours, theirs in (
-        ("method", first.unknowns, state.unknowns),
-        ("prior", first.prior, state.prior),
-    ):
-        if ours.keys() != theirs.keys():
+    found, needed = ({name: _kind_of(a) for name, a in s.arrays().items()} for s in (state, first))
+    for name in [*found, *needed]:
+        if found.get(name) != needed.get(name):
             raise ParameterError(
-                f"The saved state belongs to another {kind}: it holds {', '.join(theirs) or 'nothing'}, but this "
-                f"{kind} needs {', '.join(ours) or 'nothing'}. {_REMEDY}",
-                code=f"state-of-another-{kind}",
-                file=file,
-                found=list(theirs),
-                expected=list(ours),
-            )
-    needed = first.arrays()
-    for name, array in state.arrays().items():
-        found, expected = _kind_of(array), _kind_of(needed[name])
-        if found != expected:
-            raise ParameterError(
-                f"The saved state does not fit this capture and these parameters: its {name} has the shape {found[0]} and "
-                f"type {found[1]}, but {expected[0]} and {expected[1]} are needed. Resume with the same capture and "
-                "parameters, or start again without `resume`.",
+                f"The saved state does not fit this solve: its {name} is {found.get(name, 'missing')}, but this method "
+                f"with this capture and these parameters needs {needed.get(name, 'none')}. {_REMEDY}",
                 code="state-does-not-fit",
-                file=file,
+                file=None if isinstance(saved, SolveState) else saved,
                 array=name,
-                found=list(found),
-                expected=list(expected),
             )
-    return state.copy_to(device)  # a resumed solve must not change the caller's state
+
+    def moved(arrays: dict[str, Array]) -> dict[str, Array]:  # copied: the caller's state must not change
+        return {name: device.put(np.array(to_numpy(array))) for name, array in arrays.items()}
+
+    normals = moved({NORMALS: state.normals})[NORMALS]
+    return SolveState(normals, moved(state.unknowns), moved(state.prior), state.history)
 
 
-def _kind_of(array: Array) -> tuple[tuple[int, ...], str]:
-    return tuple(array.shape), str(array.dtype).split(".")[-1]
+def _kind_of(array: Array) -> str:
+    return f"{' × '.join(map(str, array.shape))} of type {str(array.dtype).split('.')[-1]}"
 
 
-def _record(columns: dict[str, NDArray[Any]], row: int) -> Iteration:
-    facts: dict[str, Any] = {name: float(column[row]) for name, column in columns.items()}
-    error = facts["error"]
+def _record(facts: dict[str, Any]) -> Iteration:
+    unknown = np.isnan(facts["error"])
     return Iteration.from_dict(
-        {**facts, "number": int(facts["number"]), "error": None if np.isnan(error) else error}
+        {**facts, "number": int(facts["number"]), "error": None if unknown else facts["error"]}
     )
-
-
-def _damaged(path: str | Path, problem: str) -> CaptureError:
-    return CaptureError(code="damaged-state", file=path, problem=problem, advice=_REMEDY)

@@ -108,11 +108,6 @@ def plan_bands(
 
     They have about the same height and start at multiples of ``step``; ``small`` bands need less memory but more
     work.
-
-    >>> row = bytes_of_row(6000, 60, 1, prior=True)
-    >>> bands = plan_bands((4000, 6000), 60, row, 4_000_000_000, halo=True)
-    >>> len(bands), bands[1].own_first - bands[1].first
-    (13, 24)
     """
     height, width = frame
     top, bottom = (0, height) if inside is None else inside
@@ -151,7 +146,13 @@ def bands_of(
     """Return the bands for solving a capture within ``memory`` bytes; by default half of the free memory."""
     if not method.model.divisible:
         raise ParameterError(code="method-not-divisible", remedy="more-memory", method=method.name)
-    budget = free_memory(device) // 2 if memory is None else memory
+    budget = memory
+    if budget is None and device.torch_name.startswith("cuda"):
+        import torch
+
+        budget = int(torch.cuda.mem_get_info(device.torch_name)[0]) // 2
+    elif budget is None:
+        budget = available_memory() // 2
     present = np.flatnonzero(capture.mask.any(axis=1))
     return plan_bands(
         capture.frame,
@@ -164,12 +165,3 @@ def bands_of(
         most_pixels=math.inf if device.uses_torch or capture.pixel_count <= MOST_PIXELS else MOST_PIXELS,
         small=capture.pixel_count > PIXELS and not device.uses_torch,
     )
-
-
-def free_memory(device: Device) -> int:
-    """Return the free memory of the GPU or the computer, in bytes."""
-    if not device.torch_name.startswith("cuda"):
-        return available_memory()
-    import torch
-
-    return int(torch.cuda.mem_get_info(device.torch_name)[0])

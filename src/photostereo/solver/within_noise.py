@@ -31,6 +31,19 @@ of the model. Where a pixel's misfit s² is larger than noise σ² explains (mor
 the model is wrong about the pixel, by more than its residuals show, and the prior gets more weight:
 
     α_px = α + (1 − α) e / (e + σ²),     e = max(s² − t σ², 0).
+
+**Models whose error is larger than noise.** A model that bends a curve, or removes whatever is not of low rank, responds to
+noise in its own way, and it is biased: the noise alone does not determine how much of a shift s to keep. With m the model's
+normals and t the truth, the shift removes −(m − t)·s of the error. Least squares u is an unbiased estimate of t wherever
+the surface is matte, so
+
+    −(m − t)·s  =  −(m − u)·s − (u − t)·s.
+
+The first term is known, and Stein's lemma gives the mean of the second: add a little noise, like that of the photographs
+(:func:`photostereo.diagnosis.noise_fields.more_noise`), and measure how u and s move together. Where least squares does not
+explain the photographs, at a pixel or around it, it gives no information on t (as in
+:mod:`photostereo.reflectance.learned.matte`, where it is a witness). There the bias of m counts as unknown, and the effect
+of noise on m itself replaces both terms.
 """
 
 from __future__ import annotations
@@ -45,16 +58,66 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.diagnosis.noise import Noise, chi_square_quantile
-from photostereo.diagnosis.noise_fields import noise_fields
+from photostereo.diagnosis.noise_fields import more_noise, noise_fields
 from photostereo.reflectance.lambertian.model import Lambertian
+from photostereo.reflectance.learned.matte import HIDDEN_MISFIT, misfit_around
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.runtime.arrays import Array, cast, contiguous, is_tensor, like, namespace, to_numpy
-from photostereo.solver.tried_noise import NormalNoise, try_noise
+from photostereo.runtime.illumination import least_squares
+from photostereo.runtime.matte_fits import fit_all
 
 #: The 99.9 % point of χ² with three degrees of freedom.
 CONFIDENCE = 16.266
 #: Maximum number of secant steps, and the relative error of the radius at which they stop.
 STEPS, RADIUS_TOLERANCE = 12, 1e-7
+#: ε of a trial with more noise, in standard deviations of the noise.
+STEP = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class NormalNoise:
+    """Noise of a model's normals and, if measured by trial, their comparison with least squares."""
+
+    noise: Array  #: (N, 3) of the model's own normals, in full
+    bias: Array | None = None  #: (N, 3) the model's normals less those of least squares, of the same lengths
+    matte_noise: Array | None = None  #: (N, 3) of the latter
+    matte: Array | None = None  #: (N,) from 1, where noise explains the least-squares residual, to 0
+
+    def removed(self, shift: Array, change: Array) -> Array:
+        """Return the part (N,) of a model's error that a shift removes; ``change`` is that of the shift with full noise."""
+        by_noise = -(self.noise * change).sum(-1)
+        if self.matte is None:
+            return by_noise
+        by_matte = -(self.bias * shift).sum(-1) - (self.matte_noise * change).sum(-1)
+        return self.matte * by_matte + (1.0 - self.matte) * by_noise
+
+
+def try_noise(
+    build: Callable[[Array], Model], measured: Noise, disturbing: float, normals: Array
+) -> NormalNoise:
+    """Rebuild the model from photographs with more noise."""
+    pixels, lights = measured.pixels, measured.lights
+    more = more_noise(pixels, lights, disturbing)
+    again = cast(build(pixels + STEP * more).start(SILENT)[0], "float64")
+    normals = cast(normals, "float64")
+    fit = fit_all(cast(pixels, "float32"), lights)
+    longer = _length(normals) / (_length(cast(fit.scaled, "float64")) + 1e-12)
+    noise = measured.over_blocks**2
+    excess = fit.misfit / (noise + 1e-30) - (1.0 + fit.scatter)
+    if not measured.has_blocks:  # pixels in the same JPEG block share their noise
+        xp = namespace(excess)
+        excess = xp.maximum(excess, misfit_around(fit, xp.full_like(excess, noise), measured.mask))
+    return NormalNoise(
+        noise=(again - normals) / STEP,
+        bias=normals - longer * cast(fit.scaled, "float64"),
+        matte_noise=longer * least_squares(cast(more, "float64"), lights),
+        # the share of noise in the variance that the matte witness would have
+        matte=cast(1.0 / (1.0 + HIDDEN_MISFIT * fit.photographs * excess.clip(0.0)), "float64"),
+    )
+
+
+def _length(vectors: Array) -> Array:
+    return namespace(vectors).sqrt((vectors * vectors).sum(-1))[..., None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,14 +141,16 @@ class NoiseEvidence:
     def of(cls, model: Model, noise: Noise, build: Callable[[Array], Model]) -> NoiseEvidence:
         """Measure the evidence for a model of pixels with this noise; ``build`` builds the model of other pixels."""
         count, disturbing = noise.lights.shape[-1], noise.sigma if model.noise is None else model.noise
+        freedom = count - 3
+        scales = model.scales_noise and freedom > 0
         return cls(
             sigma=noise_to(model, count, noise.sigma),
             disturbing=disturbing,
             common=noise.over_blocks,
-            doubtful=1.0 + 2.0 * float(np.sqrt(2.0 / max(count - 3, 1))),
+            doubtful=1.0 + 2.0 * float(np.sqrt(2.0 / max(freedom, 1))),
             fields=noise_fields(noise.pixels, noise.lights, noise.sigma),
-            most=_most_noise(count - 3) if model.scales_noise else float("inf"),
-            tried=partial(try_noise, build, noise, disturbing) if model.bends and count > 3 else None,
+            most=freedom / chi_square_quantile(freedom, 0.001) if scales else float("inf"),
+            tried=partial(try_noise, build, noise, disturbing) if model.bends and freedom > 0 else None,
         )
 
 
@@ -109,26 +174,10 @@ def noise_to(model: Model, photographs: int, measured: float) -> float:
     return min(measured, float(np.sqrt(middle * freedom / chi_square_quantile(freedom, 0.5))))
 
 
-def _most_noise(freedom: int) -> float:
-    """Return the ratio of noise variance to a pixel's misfit that only a thousandth of the pixels exceeds."""
-    return freedom / chi_square_quantile(freedom, 0.001) if freedom > 0 else float("inf")
-
-
 class WithinNoise(Model):
     """A model whose normals stay within the noise around its own answer.
 
     ``start`` holds the model's own normals (the center of each pixel's ball) and unknowns.
-
-    >>> from photostereo.reflectance.lambertian.model import Lambertian
-    >>> L = np.array([[0, 0.6, 0, -0.6, 0], [0, 0, 0.6, 0, -0.6], [1, 0.8, 0.8, 0.8, 0.8]])
-    >>> own = np.array([[0.1, 0.2, 0.9]])
-    >>> model = Lambertian(own @ L, L)
-    >>> bounded = WithinNoise(model, model.start(Control()), NoiseEvidence(0.01, 0.01, 0.01, 2.0, own))
-    >>> weight, pull = np.array([50.0]), np.array([[50.0, 0.0, 0.0]])
-    >>> far = np.linalg.norm(model.update_normals({}, weight, pull) - own)
-    >>> near = np.linalg.norm(bounded.update_normals({}, weight, pull) - own)
-    >>> bool(far > 1.0), round(float(near), 3)
-    (True, 0.041)
     """
 
     def __init__(

@@ -178,7 +178,7 @@ def test_resumed_equals_uninterrupted_and_a_dictionarys_state_is_refused(noisy, 
     ps.solve(noisy, "dlnv", max_iter=1, lam=1.0, mu=0.1, checkpoint=file)
     with pytest.raises(ps.ParameterError) as caught:
         ps.solve(noisy, "ls", resume=file, **options)
-    assert caught.value.code == "state-of-another-prior"
+    assert caught.value.code == "state-does-not-fit"
 
 
 def test_in_bands_as_in_one_go() -> None:

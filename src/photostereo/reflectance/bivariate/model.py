@@ -14,9 +14,10 @@ from photostereo.core.errors import ParameterError
 from photostereo.reflectance.batches import pixel_batches
 from photostereo.reflectance.bivariate import kernels
 from photostereo.reflectance.model import Fit, Model, Unknowns
-from photostereo.runtime.algebra import mean_symmetric_3x3, quadratic_form, solve_shifted_3x3
+from photostereo.runtime.algebra import quadratic_form, solve_shifted_3x3
 from photostereo.runtime.arrays import Array
 from photostereo.runtime.illumination import for_loops, least_squares, some_lights
+from photostereo.runtime.symmetric import mean_symmetric_3x3
 
 Slope = Literal["rising", "falling", "free"]
 Total = Literal["sum", "top"]

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from photostereo.core.control import Control
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project, squared_lengths
-from photostereo.runtime.algebra import symmetric_entries
 from photostereo.runtime.arrays import Array, like, namespace, to_numpy
 from photostereo.runtime.illumination import gram_of, shading
+from photostereo.runtime.symmetric import symmetric_entries
 
 
 class Lambertian(Model):

@@ -19,9 +19,9 @@ from torch.nn import functional
 from photostereo.core.control import SILENT, Control
 from photostereo.reflectance.learned import constants as c
 from photostereo.reflectance.learned.weights import Weights, stages_of
-from photostereo.runtime.algebra import inverse_symmetric_3x3
 from photostereo.runtime.cuda_kernels import launch
 from photostereo.runtime.illumination import some_lights
+from photostereo.runtime.symmetric import inverse_symmetric_3x3
 
 #: Tokens processed at once: about 2 GB on the GPU.
 CHUNK = 1_500_000
@@ -111,7 +111,7 @@ def first_guess(gray: Tensor, lights: Tensor) -> Tensor:
     if lights.ndim == 2:
         # One system for all pixels, so small that calling a GPU library would take longer.
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = gram
-        xx, xy, xz, yy, yz, zz = inverse_symmetric_3x3(torch.stack([xx, xy, xz, yy, yz, zz]))
+        xx, xy, xz, yy, yz, zz = inverse_symmetric_3x3(xx, xy, xz, yy, yz, zz)
         normal = v @ (lights @ torch.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz]).view(3, 3))
     else:
         normal = torch.linalg.solve(gram, (lights * v[..., None]).sum(1))

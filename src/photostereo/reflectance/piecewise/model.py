@@ -15,9 +15,10 @@ from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.piecewise.elimination import Reduced, constrained_fit, eliminate_slopes
 from photostereo.reflectance.piecewise.kernels import statistics
 from photostereo.reflectance.projection import project
-from photostereo.runtime.algebra import mean_symmetric_3x3, quadratic_cost, solve_shifted_3x3
+from photostereo.runtime.algebra import quadratic_cost, solve_shifted_3x3
 from photostereo.runtime.arrays import Array, like, to_numpy
 from photostereo.runtime.illumination import gram_of, shading
+from photostereo.runtime.symmetric import mean_symmetric_3x3
 
 Knots = Literal["max", "range"]
 #: Number of pixels from which the uncertainty of the normals is estimated.

@@ -20,9 +20,10 @@ from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project, tensor_batches
 from photostereo.reflectance.sparse import loops
 from photostereo.reflectance.sparse.inlier_noise import noise_of_residuals, residual_step
-from photostereo.runtime.algebra import mean_symmetric_3x3, quadratic_cost, solve_shifted_3x3
+from photostereo.runtime.algebra import quadratic_cost, solve_shifted_3x3
 from photostereo.runtime.arrays import Array, cast, contiguous, empty, is_tensor, like, namespace, to_numpy
 from photostereo.runtime.illumination import for_loops, pseudo_inverse, shading, some_lights
+from photostereo.runtime.symmetric import mean_symmetric_3x3
 
 #: The weakest prior on n that keeps its covariance finite: variance 1e6 at intensities of order one.
 PRIOR_VARIANCE = 1e6
