@@ -11,6 +11,7 @@ from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.runtime.illumination import PixelLights, least_squares
+from photostereo.runtime.threads import in_turn, processors
 
 #: A photograph counts as dark at a pixel below this share of the pixel's mean over all photographs ...
 DARK_SHARE_OF_MEAN = 0.1
@@ -25,6 +26,8 @@ DIM_SHARE = 0.1
 AT_TOP, JUST_BELOW, FEWEST, PEAK = 0.999, 0.975, 8, 0.5
 #: Number of pixels for measuring the brightness of a photograph, up to twice as many.
 SAMPLED = 5_000
+#: Pixels whose photographs fit in the cache together, and pixels per thread and turn.
+BLOCK, TOGETHER = 1024, 1 << 16
 
 
 def dark_counts(images: FloatArray, mask: BoolArray, scale: float) -> NDArray[np.int32]:
@@ -59,16 +62,19 @@ def saturation_share(images: FloatArray, mask: BoolArray) -> tuple[float, NDArra
     The ceiling of the sensor is unknown (photographs are divided by strengths), but saturation leaves a mark: many pixels
     at the photograph's maximum, and few just below. A completely uniform photograph (a plane) is not counted.
     """
-    shares, index = np.zeros(len(images)), np.flatnonzero(mask)
-    for j, image in enumerate(images):
-        inside = np.take(image, index)
+    index = None if mask.all() else np.flatnonzero(mask)
+
+    def share(number: int) -> float:
+        inside = images[number].ravel() if index is None else np.take(images[number], index)
         top = float(inside.max())
         if top <= 0:
-            continue
+            return 0.0
         at_top = np.count_nonzero(inside >= AT_TOP * top)
         below = np.count_nonzero(inside >= JUST_BELOW * top) - at_top
-        if at_top >= FEWEST and at_top > PEAK * below and at_top < 0.5 * inside.size:
-            shares[j] = at_top / inside.size
+        counts = at_top >= FEWEST and at_top > PEAK * below and at_top < 0.5 * inside.size
+        return at_top / inside.size if counts else 0.0
+
+    shares = np.array(list(in_turn(share, len(images), processors())))
     return float(shares.mean()), shares
 
 
@@ -93,10 +99,8 @@ def matte_fit(
     channels = images.shape[1 + mask.ndim :]
     flat, facing = images.reshape(len(images), mask.size, *channels), normals.reshape(-1, 3)
     amplitude, brightness, residual = (np.empty(len(index), np.float32) for _ in range(3))
-    block = 1024  # pixels: all their photographs fit in the cache
-    for first in range(0, len(index), block):
-        control.check()
-        part = slice(first, first + block)
+
+    def fit(part: slice) -> None:
         # np.take gives the same memory order as the shading; indexing would not.
         values = flat[:, part] if len(index) == mask.size else np.take(flat, index[part], axis=1)
         values = gray_from_rgb(values) if values.ndim == 3 else values
@@ -111,6 +115,13 @@ def matte_fit(
         share = 1.0 - np.divide(found * products, squares, out=np.ones_like(squares), where=seen)
         amplitude[part], brightness[part] = found, np.sqrt(squares / len(images))
         residual[part] = np.sqrt(np.clip(share, 0, 1))
+
+    def fit_blocks(number: int) -> None:
+        for first in range(number * TOGETHER, min((number + 1) * TOGETHER, len(index)), BLOCK):
+            fit(slice(first, first + BLOCK))
+
+    for _ in in_turn(fit_blocks, -(-len(index) // TOGETHER), processors(), control):
+        control.check()
     return MatteFit(amplitude, brightness, residual)
 
 

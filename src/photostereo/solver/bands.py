@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import gray_from_rgb
+from photostereo.io.memory import give_back_memory
 from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain
 from photostereo.reflectance.model import Model
@@ -149,6 +150,8 @@ def solve_band(
         bounded = model if learned.bound is None else WithinNoise(model, start, *learned.bound)
         problem = Problem(bounded, prior, start, share=learned.share, device=device)
         solution = problem.follow(learned.iterations, inside)
+        del problem, bounded, prior, start
+        give_back_memory()
     control.check()
     frames = (
         frame

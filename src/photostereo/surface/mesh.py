@@ -144,7 +144,8 @@ def build_mesh(
     faces, origin = split_pinched(faces, suspect)
     pixels = pixels[origin]
     control.check()
-    vertices = vertex_positions(surface, pixels) * pixel_size
+    vertices = vertex_positions(surface, pixels)
+    vertices *= pixel_size
     vertex_normals = None
     if normals is not None:
         given = np.asarray(normals).reshape(-1, 3)[pixels].astype(np.float64)
@@ -209,11 +210,12 @@ def geometric_normals(vertices: Float64, faces: NDArray[np.integer]) -> Float64:
 
 
 def complete_normals(given: Float64, vertices: Float64, faces: Faces) -> Float64:
-    """Return unit normals: the given ones, or those of the mesh where they are zero or not finite."""
-    length = np.linalg.norm(given, axis=1)
+    """Return unit normals: the given ones, made unit in place, or those of the mesh where they are zero or not finite."""
+    length = np.sqrt(np.einsum("ij,ij->i", given, given))
     known = np.isfinite(length) & (length > 1e-6)
     if known.all():
-        return np.asarray(given / length[:, None])
+        given /= length[:, None]
+        return given
     result = geometric_normals(vertices, faces)
     result[known] = given[known] / length[known, None]
     return result

@@ -247,8 +247,10 @@ class Learned(Model):
         """
         spread = to_numpy(self._answer().spread)
         before, after = to_numpy(self._answer().normals), to_numpy(normals)
-        length = np.linalg.norm(after, axis=1, keepdims=True)
-        moved = ((after / np.maximum(length, 1e-30) - before) ** 2).sum(axis=1)
+        moved = np.empty(len(after))
+        for part in tensor_batches(after, copies=8):
+            length = np.linalg.norm(after[part], axis=1, keepdims=True)
+            moved[part] = ((after[part] / np.maximum(length, 1e-30) - before[part]) ** 2).sum(axis=1)
         if not len(spread) or not moved.any():
             return {"spread": self._answer().spread * (180.0 / np.pi)}
         left = np.empty_like(spread)
