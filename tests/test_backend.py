@@ -68,6 +68,7 @@ def test_a_solve_on_the_cpu_does_not_import_torch() -> None:
     program = (
         "import sys; sys.modules['torch'] = None\n"
         "import photostereo as ps\n"
+        "from photostereo_lab.scenes import render_scene\n"
         "capture = render_scene('sphere', size=40)\n"
         "assert ps.solve(capture, method='dlnv', max_iter=1).normals.any()\n"
     )

@@ -45,7 +45,6 @@ def test_the_example_is_a_method_a_reader_and_keeps_the_contract(installed, tmp_
         installed,
         f"""
 import photostereo as ps
-from photostereo_lab.scenes import render_scene
 from photostereo_lab.sweeps.outputs import look_of
 from photostereo_lab.testing import CHECKS
 assert "halflambert" in ps.method_names()
@@ -82,6 +81,7 @@ from photostereo.capture import write_archive
 from photostereo_lab.sweeps.plan_file import read_plan
 from photostereo_lab.sweeps.worker import run_trial
 place = Path({str(tmp_path)!r})
+from photostereo_lab.scenes import render_scene
 write_archive(render_scene("sphere", size=24), place / "sphere.npz")
 (place / "plan.toml").write_text('''
 captures = ["sphere.npz"]
@@ -106,6 +106,7 @@ def test_the_examples_prior_works_with_every_size_and_file(installed, tmp_path) 
 import numpy as np
 import photostereo as ps
 from photostereo.solver.tiles import OF_THE_PROGRAM, bytes_of_row
+from photostereo_lab.scenes import render_scene
 scene = render_scene("sphere", size=160)
 flat = ps.solve(scene, "ls", prior="mean", lam=5.0, max_iter=4)
 costs = [record.cost for record in flat.history]
@@ -135,6 +136,7 @@ import photostereo as ps
 from photostereo.capture import write_archive
 from photostereo.cli import app
 from typer.testing import CliRunner
+from photostereo_lab.scenes import render_scene
 scene = render_scene("sphere", size=24)
 capture = {str(tmp_path / "sphere.npz")!r}
 write_archive(scene, capture)
