@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -16,7 +17,7 @@ import photostereo as ps
 from photostereo.app.desk import solve_settings
 from photostereo.app.findings import differences
 from photostereo.app.process import end_error
-from photostereo.app.small_copies import Scale
+from photostereo.app.small_copies import SmallCopies
 from photostereo.app.tasks import Tasks
 from photostereo.app.worker import Reporter
 from photostereo.capture.capture import Origin
@@ -255,7 +256,8 @@ def test_parameters_are_those_of_the_command_line():
 
 
 def test_circles_follow_the_scale_of_the_copies():
-    assert Scale((400, 600), (100, 150)).circle((300, 100, 40), up=False) == (74.625, 24.625, 10.0)
+    copies = SmallCopies(Path(), "coin", (400, 600), (100, 150))
+    assert copies.scaled((300, 100, 40)) == (74.625, 24.625, 10.0)
 
 
 def test_why_a_process_ended():

@@ -30,9 +30,7 @@ RESULTS = "results"
 
 
 class Desk:
-    """An open capture: the board of its pages, a temporary folder ``work`` for pictures and previews, and the result
-    folders by the random ``keys`` under which their pages are served.
-    """
+    """An open capture; ``keys`` are the random names under which its result folders are served."""
 
     def __init__(self, folder: Path, worker: WorkerProcess | None = None) -> None:
         self.folder, self.id = folder, secrets.token_hex(6)

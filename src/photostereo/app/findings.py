@@ -43,16 +43,16 @@ def original(name: str) -> str:
 
 def lights_facts(opened: OpenCapture, lights: Lights, calibration: Calibration | None) -> dict[str, Any]:
     """Directions, strengths, expected errors, and the balls with their highlights in pixels of the photographs."""
-    scale = opened.copies.scale
+    copies = opened.copies
     files = [original(file.name) for file in opened.pipeline.opened.found.files]
     balls = []
     for ball in () if calibration is None else calibration.balls:
         marks = ball.highlights
         spots = None
         if marks is not None:
-            spots = [scale.circle((x, y, 1), up=True)[:2] for x, y in zip(marks.x, marks.y, strict=True)]
+            spots = [copies.scaled((x, y, 1), up=True)[:2] for x, y in zip(marks.x, marks.y, strict=True)]
         circle = ball.circle
-        at = scale.circle((circle.x, circle.y, circle.radius), up=True)
+        at = copies.scaled((circle.x, circle.y, circle.radius), up=True)
         balls.append({"circle": at, "kind": ball.kind, "highlights": spots})
     source = lights.source[0] if len(set(lights.source)) == 1 else ", ".join(dict.fromkeys(lights.source))
     kind = "ball" if calibration is not None else "estimated" if "estimated" in lights.source else "file"

@@ -23,9 +23,7 @@ PATIENCE = 4.0
 
 
 class WorkerProcess:
-    """A process that runs tasks one after another. ``on_event`` receives each event of a task, in the server's event
-    loop; the last one is ``done``, ``failed`` or ``cancelled``.
-    """
+    """Runs tasks one after another; the last event of each is ``done``, ``failed`` or ``cancelled``."""
 
     def __init__(self, on_event: Callable[[Event], None] = lambda event: None) -> None:
         self.on_event = on_event

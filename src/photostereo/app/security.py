@@ -25,11 +25,7 @@ _LIGHT_SUFFIXES = (".csv", ".txt", ".json", ".lp")
 
 @dataclass(frozen=True)
 class Address:
-    """Address of the server: the app on one port, the pages of results on another.
-
-    For the browser, another port is another origin: a report from an untrusted source can be shown, but it cannot use
-    the app.
-    """
+    """The app is on one port, results on another, hence of another origin: a foreign report cannot use the app."""
 
     port: int
     results_port: int

@@ -43,37 +43,14 @@ _WHITE, _BRIGHTEN = 0.85, 12.0
 
 
 @dataclass(frozen=True)
-class Scale:
-    """Scale between the photographs and their small copies."""
-
-    full: tuple[int, int]
-    small: tuple[int, int]
-
-    @classmethod
-    def of(cls, full: tuple[int, int], count: int) -> Scale:
-        """Return the scale for ``count`` photographs of this height and width."""
-        pixels = full[0] * full[1]
-        factor = min(1.0, (min(MOST_PIXELS, ALL_PIXELS / max(count, 1)) / pixels) ** 0.5)
-        return cls(full, (max(8, round(full[0] * factor)), max(8, round(full[1] * factor))))
-
-    @property
-    def factor(self) -> float:
-        return self.small[1] / self.full[1]
-
-    def circle(self, circle: Sequence[float], *, up: bool) -> tuple[float, float, float]:
-        """Convert a circle (column, row, radius) to the small copies or, with ``up``, to the photographs."""
-        s = 1 / self.factor if up else self.factor
-        x, y, radius = circle
-        return ((x + 0.5) * s - 0.5, (y + 0.5) * s - 0.5, radius * s)
-
-
-@dataclass(frozen=True)
 class SmallCopies:
     """The small copies of a capture."""
 
     work: Path  #: a temporary folder: ``thumbs/`` and ``views/`` for the page, ``small/`` for the pipeline
     name: str  #: name of the capture
-    scale: Scale  #: between photographs and copies
+    #: full, small: height and width of the photographs and of the copies
+    full: tuple[int, int]
+    small: tuple[int, int]
     focal: float | None = None  #: focal length in pixels of the copies, if it is known
 
     @classmethod
@@ -84,8 +61,22 @@ class SmallCopies:
         frame: Any = frames.most_common(1)[0][0] if frames else decode_image(found.files[0]).shape[:2]
         if common_orientation(shots) > 4:
             frame = frame[::-1]
-        scale, focal = Scale.of(frame, len(shots)), focal_in_pixels(shots, frame)
-        return cls(work, folder_name(found.name), scale, None if focal is None else focal * scale.factor)
+        focal = focal_in_pixels(shots, frame)
+        most = min(MOST_PIXELS, ALL_PIXELS / len(shots))
+        factor = min(1.0, (most / (frame[0] * frame[1])) ** 0.5)
+        small = (max(8, round(frame[0] * factor)), max(8, round(frame[1] * factor)))
+        focal = None if focal is None else focal * small[1] / frame[1]
+        return cls(work, folder_name(found.name), frame, small, focal)
+
+    @property
+    def factor(self) -> float:
+        return self.small[1] / self.full[1]
+
+    def scaled(self, circle: Sequence[float], *, up: bool = False) -> tuple[float, float, float]:
+        """Convert a circle (column, row, radius) to the small copies or, with ``up``, to the photographs."""
+        s = 1 / self.factor if up else self.factor
+        x, y, radius = circle
+        return ((x + 0.5) * s - 0.5, (y + 0.5) * s - 0.5, radius * s)
 
     @property
     def capture(self) -> Path:
@@ -93,32 +84,27 @@ class SmallCopies:
         return self.work / "small" / self.name
 
     def shrink_mask(self, mask: NDArray[Any]) -> NDArray[np.bool_]:
-        small = cv2.resize(mask.astype(np.float32), self.scale.small[::-1], interpolation=cv2.INTER_AREA)
+        small = cv2.resize(mask.astype(np.float32), self.small[::-1], interpolation=cv2.INTER_AREA)
         return np.asarray(small >= 0.5)
 
     def enlarge_mask(self, mask: NDArray[Any]) -> NDArray[np.uint8]:
         """Scale a mask of the copies to the photographs, with smooth outlines."""
-        large = cv2.resize(mask.astype(np.float32), self.scale.full[::-1], interpolation=cv2.INTER_CUBIC)
+        large = cv2.resize(mask.astype(np.float32), self.full[::-1], interpolation=cv2.INTER_CUBIC)
         return np.where(large >= 0.5, 255, 0).astype(np.uint8)
 
     def make(self, found: Found, control: Control) -> Iterator[dict[str, Any]]:
-        """Copy the photographs; yield facts about each.
-
-        The facts are ``number``, ``name``, ``size`` and the share of ``clipped`` values, or an ``error`` if the
-        photograph cannot be decoded.
-        """
+        """Copy the photographs; yield facts about each, or an ``error`` if it cannot be decoded."""
         shots = [found.heads[file] for file in found.files]
-        work, scale = self.work, self.scale
         exposed, _ = exposures(shots)
         turn = common_orientation(shots)
-        usual = scale.full[::-1] if turn > 4 else scale.full
+        usual = self.full[::-1] if turn > 4 else self.full
         weights = np.ones(len(shots)) if exposed is None else min(exposed) / np.asarray(exposed)
-        for folder in (work / "thumbs", work / "views", self.capture):
+        for folder in (self.work / "thumbs", self.work / "views", self.capture):
             folder.mkdir(parents=True, exist_ok=True)
         for label, file in (("ambient", found.ambient), ("flat", found.flat)):
             if file is not None:
-                whole = upright(_decoded(file, found.heads[file], scale), turn)
-                write_bytes(self.capture / f"{label}.ppm", _sixteen_bits(_shrunk(whole, scale.small)))
+                whole = upright(_decoded(file, found.heads[file], self.factor), turn)
+                write_bytes(self.capture / f"{label}.ppm", _sixteen_bits(_shrunk(whole, self.small)))
         gain: list[float] = []
 
         def copy(number: int) -> dict[str, Any]:
@@ -126,21 +112,21 @@ class SmallCopies:
             about: dict[str, Any] = {"number": number, "name": file.name}
             try:
                 control.check()
-                linear = upright(_decoded(file, shot, scale), turn)
+                linear = upright(_decoded(file, shot, self.factor), turn)
                 clipped = float((np.atleast_3d(linear).max(axis=-1) > 0.99).mean())
-                linear = _shrunk(linear, scale.small)
+                linear = _shrunk(linear, self.small)
             except PhotostereoError as problem:
                 return about | {"error": problem.rendered("app")}
             if not gain:
                 bright = float(np.percentile(linear, 99.5))
                 gain.append(1.0 if shot.srgb else min(max(1.0, _WHITE / max(bright, 1e-6)), _BRIGHTEN))
-            _write_pictures(work, number, linear * np.float32(gain[0]))
+            _write_pictures(self.work, number, linear * np.float32(gain[0]))
             if shot.frame in (None, usual):
                 small = _sixteen_bits(linear * np.float32(weights[number]))
                 write_bytes(self.capture / small_name(file.name), small)
             else:
                 about["unfit"] = "another size"
-            size = shot.frame or scale.full
+            size = shot.frame or self.full
             return about | {"size": [size[1], size[0]], "clipped": clipped}
 
         with ThreadPoolExecutor(_THREADS) as pool:
@@ -158,14 +144,14 @@ class SmallCopies:
             names = ["intensity"] if strengths.ndim == 1 else ["r", "g", "b"]
             columns.append((names, strengths.reshape(len(strengths), -1), table.open_strengths))
         if table.positions is not None:
-            unit = 1.0 if table.unit == "widths" else self.scale.factor
+            unit = 1.0 if table.unit == "widths" else self.factor
             kind = {"pixels": "position"}.get(table.unit, table.unit)
             if table.unit == "mm":  # a pixel of the copies covers more
                 kind, unit = (
                     ("mm", 1.0) if table.pixel_size is None else ("position", unit / table.pixel_size)
                 )
             columns.append(([f"{kind}_{axis}" for axis in "xyz"], unit * table.positions, None))
-        lines = [ball_line(Circle(*self.scale.circle(ball, up=False))) for ball in table.balls]
+        lines = [ball_line(Circle(*self.scaled(ball))) for ball in table.balls]
         lines.append(",".join(["file", *(name for names, _, _ in columns for name in names)]))
         for number, name in enumerate(small_name(file.name) for file in found.files):
             if not (self.capture / name).exists():
@@ -183,9 +169,9 @@ def small_name(name: str) -> str:
     return f"{name}.ppm"
 
 
-def _decoded(file: Path, shot: Shot, scale: Scale) -> NDArray[np.float32]:
+def _decoded(file: Path, shot: Shot, share: float) -> NDArray[np.float32]:
     """Decode a photograph to linear values, no larger than needed."""
-    factor = next((n for n in _REDUCED if n * scale.factor <= 1.0), 1)
+    factor = next((n for n in _REDUCED if n * share <= 1.0), 1)
     if file.suffix.lower() in (".jpg", ".jpeg") and factor > 1:
         data = np.frombuffer(read_bytes(file, "image"), np.uint8)
         stored = cv2.imdecode(data, _REDUCED[factor] | cv2.IMREAD_IGNORE_ORIENTATION)

@@ -80,14 +80,11 @@ class OpenCapture:
         return cls(folder, found, problem, copies, pipeline)
 
     def look(self, control: Reporter) -> dict[str, Any]:
-        """Send lights, mask and a quick view of the normals, each as soon as it is known; return the findings.
-
-        Estimating lights takes seconds, so a correction is shown with the known lights first, then with new ones.
-        """
+        """Send lights, mask and a quick view of the normals, each as soon as it is known; return the findings."""
         edits = read_edits(self.folder)
         if (edits.lights, edits.circle) != self.estimated_for:
             self.estimated_for, self.estimated = (edits.lights, edits.circle), {}
-        if self.estimated:
+        if self.estimated:  # estimating takes seconds: show the correction with the known lights first
             self._show(self.corrected(control, guess=True), control)
         pipeline = self.corrected(control)
         self._show(pipeline, control)
@@ -156,7 +153,7 @@ class OpenCapture:
         lights = str(self.copies.capture / _ESTIMATED) if guess else None
         if edits.lights == ESTIMATE and not guess:
             lights = ESTIMATE
-        circle = self.circle if edits.circle is None else self.copies.scale.circle(edits.circle, up=False)
+        circle = self.circle if edits.circle is None else self.copies.scaled(edits.circle)
         self.pipeline.control = control
         return self.pipeline.configure(
             mask=self._mask(edits.mask),
@@ -180,7 +177,7 @@ class OpenCapture:
             return self.masks.get(None, default)
         version = (file, file.stat().st_mtime_ns if file.exists() else 0)
         if version not in self.masks:
-            self.masks[version] = self.copies.shrink_mask(read_mask(file, self.copies.scale.full)[0])
+            self.masks[version] = self.copies.shrink_mask(read_mask(file, self.copies.full)[0])
         return self.masks[version]
 
 
@@ -202,7 +199,7 @@ class Tasks:
         for about in copies.make(found, control):
             control.emit("photograph", photograph=about)
             control.advance()
-        return {"full": copies.scale.full[::-1], "small": copies.scale.small[::-1]}
+        return {"full": copies.full[::-1], "small": copies.small[::-1]}
 
     def _at(self, folder: str, work: str) -> OpenCapture:
         """Return the open capture; another process may have made its copies."""
@@ -216,7 +213,7 @@ class Tasks:
         """Return the lights for a circle while it is being dragged; nothing is stored."""
         opened = self._at(folder, work)
         stack = opened.corrected(control).loaded.gray()
-        at = Circle(*opened.copies.scale.circle(circle, up=False))
+        at = Circle(*opened.copies.scaled(circle))
         names = [] if stack.origin is None else list(stack.origin.files)
         calibration = calibrate_lights(stack.images, files=names, circles=[at], focal=opened.copies.focal)
         return {"lights": lights_facts(opened, calibration.lights, calibration)}
@@ -224,7 +221,7 @@ class Tasks:
     def do_paint(self, folder: str, work: str, picture: str, control: Reporter) -> dict[str, Any]:
         """Store a mask painted on the small copies as a file beside the photographs."""
         copies, edits = self._at(folder, work).copies, read_edits(folder)
-        small, _ = mask_from_values(decode_image(Path(picture)), "The painted mask", copies.scale.small)
+        small, _ = mask_from_values(decode_image(Path(picture)), "The painted mask", copies.small)
         name = edits.mask if edits.mask and edits.mask.startswith(MASK_STEM) else ""
         name = name or free_place(Path(folder), MASK_STEM, ".png").name
         write_bytes(Path(folder) / name, encode_png(copies.enlarge_mask(small)))

@@ -33,11 +33,7 @@ class Item:
 
 
 def find_captures(places: Iterable[Path], *, out: Path) -> list[Path]:
-    """Return the captures at or inside the places, sorted by name.
-
-    A place is a capture itself, or a folder that contains captures: then every folder in it counts, even if it
-    cannot be read, except hidden folders, results, balls of other captures and ``out``.
-    """
+    """Return the places that are captures, and those in other places, except hidden ones, results, balls and ``out``."""
     found: dict[Path, None] = {}
     for place in places:
         found.update(dict.fromkeys(_inside(place.expanduser().absolute(), out.expanduser().absolute())))
@@ -83,10 +79,7 @@ def _balls_of(entries: Sequence[Path]) -> set[Path]:
 
 
 def name_captures(paths: Sequence[Path], taken: Mapping[str, str] | None = None) -> list[Item]:
-    """Return a unique folder name for each capture; captures with the same name get numbers.
-
-    ``taken`` maps the paths of earlier captures, as text, to their names.
-    """
+    """Return a unique folder name for each capture; ``taken`` maps the paths of earlier captures to their names."""
     known = dict(taken or {})
     items = []
     for path in paths:

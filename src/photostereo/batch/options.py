@@ -173,9 +173,7 @@ _LOCAL_CLUSTER: dict[str, Any] = {
 
 
 def worker_count() -> int:
-    """One process per core, or fewer if memory is short: dictionary learning gains more from parallel jobs than from
-    threads within one.
-    """
+    """One process per core, as jobs gain more from it than from threads; fewer if memory is short."""
     import psutil  # type: ignore[import-untyped]
 
     return max(1, min(processors(), int(psutil.virtual_memory().available / BYTES_PER_WORKER)))

@@ -71,11 +71,7 @@ def set_threads() -> None:
 
 @cache
 def warm_up(method: str, device: str = "cpu") -> None:
-    """Compile a method's kernels, or load them from Numba's cache on disk, by running a small solve.
-
-    A run calls this before it starts its workers, which would otherwise all compile the same kernels if the cache is cold.
-    Workers call it before they measure times.
-    """
+    """Compile a method's kernels by a small solve, so that workers do not all compile them, nor measure it."""
     from photostereo.solver.solve import solve
 
     angle = np.linspace(0, 2 * np.pi, 12, endpoint=False)
@@ -96,11 +92,7 @@ def warm_up(method: str, device: str = "cpu") -> None:
 def run_capture(
     path: Path, out: Path, key: str, settings: Settings, command: list[str], share: int = 1
 ) -> Outcome:
-    """Solve one capture; any error becomes an outcome, not an exception.
-
-    A folder ``out`` with this key (of the capture with these settings) is complete and is not computed again. ``share``
-    workers share the memory of a machine; a capture that does not fit is solved in parts.
-    """
+    """Solve one capture, unless ``out`` has its key and is complete; ``share`` workers share the machine's memory."""
     return run_safely(partial(_solve, path, out, key, settings, command, share), failure)
 
 
@@ -184,10 +176,7 @@ _opened: tuple[tuple[Path, Settings], Capture] | None = None
 def share_bands(
     path: Path, settings: Settings, capture: Capture, bands: Sequence[Band], learned: Learned
 ) -> Iterator[tuple[Band, SolvedBand]]:
-    """Solve the bands of a capture on the workers of this process's cluster.
-
-    Outside a cluster, or without a second worker, they are solved here, one after the other.
-    """
+    """Solve the bands of a capture on the workers of this process's cluster, or here if there is no second one."""
     if len(bands) < 2 or _others() < 1:
         for band in bands:
             yield band, _solve_band(capture, settings, band, learned)

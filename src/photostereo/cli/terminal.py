@@ -26,11 +26,7 @@ LONGEST_WORD = 16
 
 
 class Terminal(RunControl):
-    """A context manager that prints messages to standard output, progress and errors to standard error.
-
-    In a terminal, one line shows the current stage with a bar and the time left; it is removed before anything else is
-    printed. Elsewhere, a line is printed every few seconds.
-    """
+    """Prints messages to standard output, and progress to standard error: a bar or, elsewhere, a line now and then."""
 
     def __init__(
         self, *, quiet: bool = False, out: Console | None = None, err: Console | None = None

@@ -173,11 +173,7 @@ def _grids(entries: Sequence[Entry], mask: BoolArray, frame: Frame) -> dict[str,
 
 
 def _align_heights(view: dict[str, Any], entries: Sequence[Entry], mask: BoolArray) -> None:
-    """Bring the heights of all results to one level and scale: integration leaves a constant undetermined.
-
-    The medians are aligned. The page adds ``lift`` to a height above the lowest point of its result; ``heights_top``
-    is the height of the highest point of all results above the lowest.
-    """
+    """Align the medians of all heights by a ``lift`` each, as integration leaves a constant undetermined."""
     ends = {}
     for one in entries:
         if one.depth is not None:

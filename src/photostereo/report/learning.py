@@ -72,10 +72,7 @@ def atom_pictures(result: Reconstruction) -> dict[str, Picture]:
 
 
 def atom_sheet(atoms: NDArray[Any], patch: tuple[int, ...]) -> NDArray[np.uint8]:
-    """Arrange atoms (K, m) as RGBA tiles, each scaled to its own largest value.
-
-    In a row of ``atoms``, the component varies slowest, then y, then x.
-    """
+    """Arrange atoms (K, m: component, y, x) as RGBA tiles, each scaled to its own largest value."""
     width, height, depth = (int(side) for side in patch)
     count = len(atoms)
     across = int(np.ceil(np.sqrt(count * height / width * 1.6)))

@@ -55,11 +55,7 @@ def find_verdicts(
     frame: Frame,
     control: Control = SILENT,
 ) -> Verdicts:
-    """Return the method's own weights or errors or, if it has none, differences from a matte surface with its normals.
-
-    ``photographs`` are the linear photographs with the ``chosen`` indices, cropped to the frame and at least as
-    large as its pictures.
-    """
+    """Return the method's own weights or errors or, if it has none, differences from a matte surface with its normals."""
     for name, facts in OWN_MAPS.items():
         own = result.maps.get(name)
         if own is not None and own.shape[-1] == len(capture):
@@ -120,10 +116,7 @@ def contact_sheet(
     saturation: FloatArray | None,
     control: Control = SILENT,
 ) -> tuple[list[Photograph], Verdicts]:
-    """Return all photographs, small, in the order of the lights, and the method's maps of them.
-
-    If there are more than ``MAX_PHOTOGRAPHS``, an even selection is taken.
-    """
+    """Return at most ``MAX_PHOTOGRAPHS`` photographs, small, and the method's maps of them."""
     count = len(capture)
     chosen = np.unique(np.linspace(0, count - 1, min(count, MAX_PHOTOGRAPHS)).round().astype(int)).tolist()
     frame = pictures.frame_around(result.mask, max_pixels=1 << 30)

@@ -111,10 +111,7 @@ def albedo_picture(albedo: FloatArray, mask: BoolArray, frame: Frame) -> tuple[N
 def spread_beyond(
     values: NDArray[Any], inside: BoolArray, rings: int
 ) -> tuple[NDArray[np.float32], BoolArray]:
-    """Extend values beyond their mask as means of known neighbors; also return where they are known then.
-
-    Filtering at the rim then mixes in no background.
-    """
+    """Extend values beyond their mask, so that filtering mixes in no background; also return where they are known."""
     result, known = values.astype(np.float32), inside.astype(np.float32)
     channels = (...,) + (None,) * (result.ndim - 2)
     for _ in range(rings):

@@ -188,10 +188,8 @@ def is_own(folder: Path, path: Path) -> bool:
 
 
 def with_tiles(page: str) -> str:
-    """Return the page as it is served: it may load pictures from its own server, and from nowhere else.
-
-    Both replaced strings precede any name from outside.
-    """
+    """Return the page as it is served: it may load pictures from its own server, and from nowhere else."""
+    # Both strings precede any name from outside.
     return page.replace("img-src data: blob:", "img-src 'self' data: blob:", 1).replace(
         '<html lang="en">', f'<html lang="en" data-tiles="{TILES}">', 1
     )
@@ -216,9 +214,7 @@ def open_report(out_dir: str | Path) -> Path:
 def serve(
     out_dir: str | Path, port: int = 0, *, tell: Callable[[str], object] | None = None, browse: bool = False
 ) -> None:
-    """Serve an OUT folder on 127.0.0.1 until interrupted, on any free port by default. ``tell`` receives the
-    address as one line of text; with ``browse`` the page is opened in the user's browser.
-    """
+    """Serve an OUT folder on 127.0.0.1 until interrupted; ``tell`` receives the address, ``browse`` opens it."""
     with make_server(find_report(out_dir), port) as server:
         address = f"http://{LOOPBACK}:{server.server_address[1]}/{PAGE}"
         if tell is not None:

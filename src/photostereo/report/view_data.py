@@ -44,10 +44,7 @@ class Channel:
 
 
 def fill(channels: Sequence[Channel], budget: int, control: Control = SILENT) -> int:
-    """Encode levels from the coarsest to the finest that fits the budget of characters; return the finest level held.
-
-    The coarsest is always included. A level is tried only if about four times the size of the previous one would fit.
-    """
+    """Encode levels from the coarsest, always held, to the finest that fits the budget of characters; return that one."""
     coarsest = channels[0].layers.layout.levels - 1
     held, spent, last = coarsest, 0, 0
     for level in range(coarsest, -1, -1):

@@ -23,10 +23,7 @@ def method_words(name: str) -> tuple[str, str]:
 
 
 def status_words(result: Reconstruction) -> str:
-    """Describe how the solve ended.
-
-    Covers the three states of a :class:`~photostereo.solver.reconstruction.Reconstruction`, in words.
-    """
+    """Describe how the solve ended."""
     if result.status == "converged":
         return f"converged after {result.iterations} iteration{'' if result.iterations == 1 else 's'}"
     if result.status == "iterations":

@@ -149,9 +149,7 @@ def write_pictures(
     size: PixelSize | None = None,
     control: Control = SILENT,
 ) -> dict[str, str]:
-    """Write ``normals.png`` (16-bit; OpenGL, or DirectX with ``flip_y``) and ``albedo.png`` (8-bit, sRGB); return the
-    meaning of each file, including the arrays beside them.
-    """
+    """Write ``normals.png`` and ``albedo.png``; return the meaning of each file, including the arrays beside them."""
     write_normal_png(
         folder / "normals.png", result.normals, result.mask, flip_y=flip_y, size=size, control=control
     )

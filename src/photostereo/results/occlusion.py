@@ -25,9 +25,7 @@ DIRECTIONS, REACH = 16, 0.125
 
 
 def ambient_occlusion(height: Float64, normals: Float64, *, wrap: bool = False) -> Float64:
-    """Compute the ambient occlusion (H, W) of a relief: 1 is fully open, 0 fully occluded. ``height`` is in pixels.
-    With ``wrap`` the relief repeats periodically, otherwise nothing lies beyond its edges.
-    """
+    """Ambient occlusion (H, W) of a relief, periodic with ``wrap``: 1 is open, 0 occluded. Heights are in pixels."""
     reach = max(4, int(REACH * min(height.shape)))
     distances = np.unique(np.rint(np.geomspace(1.0, reach, 4 + 4 * int(math.log2(reach)))).astype(np.int64))
     return np.asarray(

@@ -134,10 +134,7 @@ def tangents_of(normals: Float64) -> Float64:
 
 
 def bake_normals(normals: FloatArray, frame: FloatArray, control: Control = SILENT) -> NDArray[np.uint8]:
-    """Encode normals (h, w, 3) in the frames of a mesh (h, w, 5: normal, x and z of the tangent) as an 8-bit map.
-
-    Texels that no triangle covers take the frame of the nearest covered texel.
-    """
+    """Encode normals (h, w, 3) in the frames of a mesh (h, w, 5: normal, x and z of the tangent) as an 8-bit map."""
     frame = _padded(frame, np.isfinite(frame[..., 0]))
     picture = np.empty(normals.shape, dtype=np.uint8)
     for rows in row_bands(*normals.shape[:2]):
@@ -263,11 +260,7 @@ def interpolate(
     shape: tuple[int, int],
     dtype: type[np.floating[Any]] = np.float64,
 ) -> NDArray[Any]:
-    """Interpolate vertex values (V, k) linearly over triangles in the plane: (h, w, k); NaN outside the triangles.
-
-    ``points`` are (V, 2) in texels; the center of the first texel is (0, 0). Texels on a shared edge belong to the
-    last triangle.
-    """
+    """Interpolate vertex values (V, k) over triangles with corners (V, 2) in texels: (h, w, k); NaN outside them."""
     result = np.full((*shape, values.shape[1]), np.nan, dtype=dtype)
     _fill(np.ascontiguousarray(points), np.ascontiguousarray(faces), np.ascontiguousarray(values), result)
     return result

@@ -27,10 +27,7 @@ TEXTURES = {
 
 
 def encode_obj(mesh: TexturedMesh, size: PixelSize, name: str = "surface") -> dict[str, bytes]:
-    """Return ``mesh.obj``, its material and its pictures: name → content.
-
-    Texture coordinates start at the bottom left, as usual in OBJ.
-    """
+    """Return ``mesh.obj``, its material and its pictures; texture coordinates start at the bottom left, as usual."""
     label = folder_name(name)
     text = _begun(size.unit, label, "mtllib mesh.mtl\n")
     np.savetxt(text, mesh.vertices * size.millimeters, fmt="v %.9g %.9g %.9g")
