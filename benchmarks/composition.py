@@ -14,6 +14,7 @@ import numpy as np
 
 import photostereo as ps
 from photostereo.reflectance.registry import registered_models
+from photostereo_lab.corruptions import add_poisson
 
 
 def main() -> None:
@@ -28,7 +29,7 @@ def main() -> None:
     for path in options.captures:
         chosen = ps.load(path).take(options.photographs, rng=options.seed)
         scenes["clean"].append(chosen)
-        scenes["noisy"].append(ps.add_poisson(chosen, options.snr, rng=options.seed))
+        scenes["noisy"].append(add_poisson(chosen, options.snr, rng=options.seed))
     print(f"| model | clean | with the prior | {options.snr:g} dB | with the prior |\n|---|---|---|---|---|")
     for model in registered_models():
         cells = []

@@ -26,7 +26,7 @@ from photostereo.capture import Capture
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.io.png import write_png
 from photostereo.photographs.alignment.alignment import find_alignment
-from photostereo.photographs.survey import reduced
+from photostereo.photographs.faults import reduced
 from photostereo.pipeline.pipeline import Pipeline
 from photostereo.solver.opinion import assess
 from photostereo.solver.solve import solve

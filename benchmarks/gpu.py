@@ -34,11 +34,12 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
 from benchmarks.dictionary_pass import MU, make_state  # noqa: E402
-from photostereo import Capture, add_poisson, load, solve  # noqa: E402
+from photostereo import Capture, load, solve  # noqa: E402
 from photostereo.diagnosis.metrics import angle_between  # noqa: E402
 from photostereo.priors.dictionary import compiled, torch_pass  # noqa: E402
 from photostereo.solver.prepared import prepare  # noqa: E402
 from photostereo.solver.solve import solve_grid  # noqa: E402
+from photostereo_lab.corruptions import add_poisson  # noqa: E402
 from photostereo_lab.scenes import dome_lights, render_scene  # noqa: E402
 
 PATCHES, FRAME, PHOTOGRAPHS = 19304, (612, 512), 96

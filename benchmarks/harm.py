@@ -36,8 +36,8 @@ import cv2
 import numpy as np
 
 import photostereo as ps
-from photostereo.capture.corruptions import add_gaussian
 from photostereo.solver.methods import find_method, method_names
+from photostereo_lab.corruptions import add_gaussian
 from photostereo_lab.scenes import dome_lights, render_scene
 
 SCENES = ("relief", "coin", "fabric", "figure")

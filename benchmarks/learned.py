@@ -23,11 +23,12 @@ import numpy as np
 
 import photostereo as ps
 from benchmarks.captures import ABSENT, diligent_folder
-from photostereo.capture.corruptions import add_poisson, noise_of_seed, photographs_of_seed
+from photostereo.capture.capture import photographs_of_seed
 from photostereo.core.control import SILENT
 from photostereo.diagnosis.metrics import summarize_error
 from photostereo.io.atomic import write_text
 from photostereo.solver.prepared import prepare
+from photostereo_lab.corruptions import add_poisson, noise_of_seed
 
 OBJECTS = ("ball", "cat", "bear", "pot2", "reading", "cow")
 #: Name → photographs, decibels, tint, and the error asked of dlnet where one was.

@@ -12,6 +12,7 @@ import numpy as np
 
 import photostereo as ps
 from benchmarks.captures import ABSENT, diligent_folder
+from photostereo_lab.corruptions import add_poisson
 
 OBJECTS = ("ball", "cat", "bear", "pot2", "reading", "cow")
 #: One choice per ratio for every object: λ, μ of DLNV and of PDLNV (p = 2).
@@ -38,7 +39,7 @@ def main() -> None:
             capture = ps.load(folder / "pmsData" / f"{name}PNG")
             rows = []
             for seed in seeds:
-                noisy = ps.add_poisson(capture.take(20, rng=seed), snr, rng=seed)
+                noisy = add_poisson(capture.take(20, rng=seed), snr, rng=seed)
                 rows.append(
                     [
                         mean_error(noisy, "ls"),

@@ -14,9 +14,10 @@ import numpy as np
 
 from benchmarks.literal import literal_pdlnv
 from benchmarks.peak import peak_memory
-from photostereo import Capture, add_poisson, solve
+from photostereo import Capture, solve
 from photostereo.priors.dictionary.prior import DictionaryPrior
 from photostereo.reflectance.piecewise.model import Piecewise
+from photostereo_lab.corruptions import add_poisson
 from photostereo_lab.scenes import dome_lights, render_scene
 
 LAM, MU, ITERATIONS = 10.0, 0.1, 50

@@ -26,6 +26,7 @@ from photostereo.reflectance.sparse.model import (
     LeastAbsolute,
     SparseBayes,
 )
+from photostereo_lab.corruptions import add_poisson, add_salt_and_pepper
 from photostereo_lab.scenes import dome_lights, render_scene
 from tests.reflectance.readable import l1_reweighted_readable, robust_pca_readable, sbl_readable
 
@@ -182,8 +183,8 @@ def outliers() -> None:
     methods = ("ls", "l1", "sbl", "pls", "dlnv", "pdlnv", "dlsr")
     cases: dict[str, Callable] = {
         "clean": lambda capture: capture,
-        "20 % salt and pepper": lambda capture: ps.add_salt_and_pepper(capture, 0.2, rng=1),
-        "Poisson 5 dB": lambda capture: ps.add_poisson(capture, 5.0, rng=1),
+        "20 % salt and pepper": lambda capture: add_salt_and_pepper(capture, 0.2, rng=1),
+        "Poisson 5 dB": lambda capture: add_poisson(capture, 5.0, rng=1),
     }
     rows = []
     for name in OBJECTS:

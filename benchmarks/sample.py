@@ -17,6 +17,7 @@ from collections.abc import Iterator
 import photostereo as ps
 from benchmarks.captures import diligent_folder
 from photostereo.solver.sample import CROPS, choose_sample
+from photostereo_lab.corruptions import add_poisson
 from photostereo_lab.scenes import render_scene
 
 SCENES = ("figure", "relief", "vase")
@@ -49,7 +50,7 @@ def main() -> None:
         chosen = capture.take(min(20, len(capture)), rng=0)
         seen = choose_sample(chosen.mask, crops=crops).index.size
         for snr in options.snr:
-            noisy = ps.add_poisson(chosen, snr, rng=0)
+            noisy = add_poisson(chosen, snr, rng=0)
             whole = ps.solve(noisy, options.method).angular_error
             part = ps.solve(noisy, options.method, crops=crops).angular_error
             assert whole is not None and part is not None

@@ -20,6 +20,7 @@ import numpy as np
 import photostereo as ps
 from benchmarks.captures import diligent_folder
 from photostereo.diagnosis import diagnose as diagnosis
+from photostereo_lab.corruptions import add_poisson
 from photostereo_lab.scenes import dome_lights, render_scene
 
 GIVEN = {"lam": 10.0, "mu": 0.1, "max_iter": 10}
@@ -34,7 +35,7 @@ def steps() -> dict[str, tuple[Callable[[], object], int]]:
         if place is None
         else ps.load(place)
     )
-    noisy = ps.add_poisson(everything.take(20, rng=0), 5.0, rng=1)
+    noisy = add_poisson(everything.take(20, rng=0), 5.0, rng=1)
     normals = ps.solve(everything, "ls").normals
 
     def looked_at_anew() -> object:

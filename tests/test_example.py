@@ -6,9 +6,9 @@ from importlib.resources import files
 
 import numpy as np
 
-from photostereo.capture.corruptions import SNR_LIMIT
 from photostereo.diagnosis.metrics import angle_between
 from photostereo.example import owl
+from photostereo_lab.corruptions import SNR_LIMIT
 from photostereo_lab.scenes import dome_lights, render_scene
 from photostereo_lab.scenes.example import write_example
 

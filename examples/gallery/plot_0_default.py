@@ -11,10 +11,11 @@ import numpy as np
 
 import photostereo as ps
 from photostereo.core.conventions import encode_normals
+from photostereo_lab.corruptions import add_poisson
 from photostereo_lab.scenes import dome_lights, render_scene
 
 clean = render_scene("figure", size=160, lights=dome_lights(12), reflectance="ggx", color=True)
-capture = ps.add_poisson(clean, 15.0, rng=0)
+capture = add_poisson(clean, 15.0, rng=0)
 plain = ps.solve(capture, "ls")
 default = ps.solve(capture)
 print(default)

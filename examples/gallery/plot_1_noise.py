@@ -9,10 +9,11 @@ import matplotlib.pyplot as plt
 
 import photostereo as ps
 from photostereo.core.conventions import encode_normals
+from photostereo_lab.corruptions import add_poisson
 from photostereo_lab.scenes import dome_lights, render_scene
 
 clean = render_scene("figure", size=160, lights=dome_lights(20))
-noisy = ps.add_poisson(clean, 8.0, rng=0)
+noisy = add_poisson(clean, 8.0, rng=0)
 results = {name: ps.solve(noisy, name) for name in ("ls", "dlnv")}
 
 # %%

@@ -8,9 +8,10 @@ A method is a reflectance model, with or without a prior. Any pair works.
 import matplotlib.pyplot as plt
 
 import photostereo as ps
+from photostereo_lab.corruptions import add_poisson
 from photostereo_lab.scenes import dome_lights, render_scene
 
-capture = ps.add_poisson(render_scene("vase", size=96, lights=dome_lights(20)), 10.0, rng=0)
+capture = add_poisson(render_scene("vase", size=96, lights=dome_lights(20)), 10.0, rng=0)
 names = ("ls", "pls", "l1", "sbl", "cbr")
 alone = [ps.solve(capture, name).angular_error.mean for name in names]
 paired = [ps.solve(capture, name, prior="dictionary").angular_error.mean for name in names]

@@ -8,13 +8,13 @@ model through an entry point (``examples/plugin``); a script can solve the probl
 
 import numpy as np
 
-import photostereo as ps
 from photostereo.diagnosis.metrics import angle_between
 from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain
 from photostereo.priors.registry import find_prior
 from photostereo.reflectance.model import Fit, Model
 from photostereo.solver.problem import Problem
+from photostereo_lab.corruptions import add_poisson
 from photostereo_lab.scenes import dome_lights, render_scene
 
 
@@ -44,7 +44,7 @@ class Trimmed(Model):
         return square - 2 * (normals * self.moment).sum() + self.energy
 
 
-capture = ps.add_poisson(render_scene("relief", size=96, lights=dome_lights(16)), 12.0, rng=0)
+capture = add_poisson(render_scene("relief", size=96, lights=dome_lights(16)), 12.0, rng=0)
 pixels = capture.pixels(capture.intensity_scale()).astype(float)
 model = Trimmed(pixels, capture.lights.matrix)
 dictionary = find_prior("dictionary")

@@ -10,9 +10,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import photostereo as ps
+from photostereo_lab.corruptions import add_poisson
 from photostereo_lab.scenes import dome_lights, render_scene
 
-capture = ps.add_poisson(render_scene("relief", size=72, lights=dome_lights(12)), 10.0, rng=0)
+capture = add_poisson(render_scene("relief", size=72, lights=dome_lights(12)), 10.0, rng=0)
 lams, mus = np.geomspace(0.3, 30, 5), np.geomspace(0.02, 0.5, 5)
 settings = [{"lam": lam, "mu": mu} for lam in lams for mu in mus]
 results = ps.solve_grid(capture, "dlnv", settings, max_iter=10)

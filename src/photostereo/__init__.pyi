@@ -1,8 +1,5 @@
 from ._version import __version__ as __version__
 from .capture import Capture as Capture
-from .capture import add_gaussian as add_gaussian
-from .capture import add_poisson as add_poisson
-from .capture import add_salt_and_pepper as add_salt_and_pepper
 from .capture import calibrate as calibrate
 from .capture import load as load
 from .core.control import Cancelled as Cancelled

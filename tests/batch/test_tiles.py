@@ -14,6 +14,7 @@ from photostereo.batch.worker import share_bands
 from photostereo.capture import write_diligent
 from photostereo.pipeline.settings import Settings
 from photostereo.solver.tiles import OF_A_RESULT, OF_THE_PROGRAM, bytes_of_row
+from photostereo_lab.corruptions import add_poisson
 from photostereo_lab.scenes import render_scene
 
 SETTINGS = Settings().changed(method="dlnv", parameters={"max_iter": 2}, surface=False, report=False)
@@ -22,7 +23,7 @@ SETTINGS = Settings().changed(method="dlnv", parameters={"max_iter": 2}, surface
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """A capture on disk, and memory that makes four bands of it."""
-    scene = ps.add_poisson(render_scene("relief", size=(256, 48)).take(8, rng=0), 15, rng=0)
+    scene = add_poisson(render_scene("relief", size=(256, 48)).take(8, rng=0), 15, rng=0)
     path = tmp_path_factory.mktemp("wide") / "reliefPNG"
     write_diligent(scene, path)
     row = bytes_of_row(48, 8, 1, prior=True, sums=True)

@@ -156,7 +156,7 @@ def test_doubt_is_told(vase):
 
 
 def test_a_default_that_is_not_sure_takes_brightness(vase, monkeypatch):
-    import photostereo.capture.object_mask as settled
+    import photostereo.capture.assemble as settled
     from photostereo.capture.options import ReadOptions
 
     source = vase.photographs, vase.frame

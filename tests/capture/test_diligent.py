@@ -11,10 +11,10 @@ import pytest
 from scipy.io import savemat
 
 from photostereo.capture import Capture, load, write_diligent
-from photostereo.capture.corruptions import add_gaussian, add_poisson
 from photostereo.core.conventions import GRAY_WEIGHTS
 from photostereo.core.errors import CaptureError, OutputError
 from photostereo.core.findings import by_code
+from photostereo_lab.corruptions import add_gaussian, add_poisson
 
 
 @pytest.fixture

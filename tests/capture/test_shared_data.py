@@ -60,12 +60,12 @@ def test_published_figures(data_dir, name):
 @pytest.mark.parametrize("name", ["ball", "reading"])
 def test_without_the_clip_the_figures_differ(data_dir, name, tmp_path):
     """Why the reader clips: if this test fails, the clip has become needless."""
-    from photostereo.photographs.files import PhotographFiles
+    from photostereo.photographs.files import open_files
 
     place = data_dir / "diligent" / "pmsData" / f"{name}PNG"
     capture = load(place)
     strengths = np.loadtxt(place / "light_intensities.txt")
-    free = PhotographFiles([place / file for file in capture.origin.files], intensities=strengths).all()
+    free = open_files([place / file for file in capture.origin.files], intensities=strengths).all()
     assert free[:, capture.mask].max() > 2
     normals = free[:, capture.mask].T.astype(np.float64) @ np.linalg.pinv(capture.lights.matrix)
     assert angles(normals, capture).mean() - PUBLISHED[name][0] > 0.05

@@ -13,7 +13,6 @@ import tifffile
 import photostereo.photographs.files as photographs_module
 from photostereo.core.conventions import GRAY_WEIGHTS, gray_from_rgb, linear_from_srgb
 from photostereo.core.errors import CaptureError
-from photostereo.photographs.survey import bit_depth, notes_on
 
 WEIGHTS = np.array(GRAY_WEIGHTS)
 
@@ -31,9 +30,9 @@ class Stack:
 
 
 def read_stack(files, **options) -> Stack:
-    source = photographs_module.PhotographFiles(files, **options)
+    source = photographs_module.open_files(files, **options)
     images = source.all()
-    return Stack(images, bit_depth(source), notes_on(source))
+    return Stack(images, source.bit_depth, source.notes)
 
 
 def test_gray_is_the_weighted_sum_of_divided_channels(tmp_path, shots, strengths):
@@ -174,5 +173,5 @@ def test_another_size_is_told_by_the_header(tmp_path, monkeypatch):
     )
     for other in ("b.png", "c.jpg"):
         with pytest.raises(CaptureError, check=lambda e: e.code == "size-mismatch"):
-            photographs_module.PhotographFiles([tmp_path / "a.png", tmp_path / other])
+            photographs_module.open_files([tmp_path / "a.png", tmp_path / other])
     assert decoded == ["a.png", "a.png"]

@@ -11,7 +11,6 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from photostereo.capture.capture import Origin
-from photostereo.capture.corruptions import add_poisson
 from photostereo.core.findings import Finding, by_code
 from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.expected_error import (
@@ -31,6 +30,7 @@ from photostereo.pipeline.folder import save
 from photostereo.runtime.illumination import PixelLights
 from photostereo.solver.opinion import assess
 from photostereo.solver.solve import solve
+from photostereo_lab.corruptions import add_poisson
 from photostereo_lab.scenes import dome_lights, render_scene
 
 

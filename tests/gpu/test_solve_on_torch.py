@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from photostereo.capture.corruptions import add_poisson
 from photostereo.capture.intensities import intensities
 from photostereo.core.control import Control
 from photostereo.core.errors import ParameterError
@@ -19,6 +18,7 @@ from photostereo.solver.problem import FETCH_EVERY
 from photostereo.solver.solve import solve, solve_grid
 from photostereo.solver.state import SolveState
 from photostereo.solver.tiles import OF_A_RESULT, OF_THE_PROGRAM, TEMPORARIES, bytes_of_row
+from photostereo_lab.corruptions import add_poisson
 from photostereo_lab.scenes import dome_lights, render_scene
 
 

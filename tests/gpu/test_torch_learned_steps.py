@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from photostereo.capture.corruptions import add_gaussian
 from photostereo.core.control import Control
 from photostereo.diagnosis.blocks import has_blocks
 from photostereo.diagnosis.noise import Noise, step_of_levels
@@ -18,6 +17,7 @@ from photostereo.reflectance.learned.neighbors import average_neighbors
 from photostereo.runtime.arrays import find_device, matmul_precision, to_numpy
 from photostereo.runtime.order import interpolate, known_medians, median, quantiles, row_quantiles
 from photostereo.solver.solve import solve
+from photostereo_lab.corruptions import add_gaussian
 from photostereo_lab.scenes import dome_lights, render_scene
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +17,9 @@ from photostereo.core.findings import by_code
 from photostereo.io.png import write_png
 from photostereo.photographs.alignment.alignment import Alignment, find_alignment
 from photostereo.photographs.alignment.motion import estimate_motion
-from photostereo.photographs.alignment.warp import moved_back
-from photostereo.photographs.files import PhotographFiles
-from photostereo.photographs.framing import Framing
-from photostereo.photographs.survey import reduced, survey
+from photostereo.photographs.faults import reduced, survey
+from photostereo.photographs.files import open_files
+from photostereo.photographs.framing import Framing, moved_back
 from photostereo_lab.scenes import dome_lights
 
 SIZE, MIDDLE, RADIUS = 200, 99.5, 90.0
@@ -88,7 +88,7 @@ def moves_of(kind: str, count: int = 12) -> np.ndarray:
 @pytest.mark.parametrize("kind", ["one", "drift", "turned", "moved and turned"])
 def test_movement_is_found(kind: str, textured: bool, within: float) -> None:
     moves = moves_of(kind)
-    found = estimate_motion(photographs(moves, textured), 1.0).moves
+    found = estimate_motion(np.asarray(photographs(moves, textured), np.float32), 1.0).moves
     off = found - (moves - np.median(moves, axis=0))
     if kind == "drift":  # no photograph agrees with another: the ends of the drift are seen least well
         within = 0.35
@@ -104,26 +104,26 @@ def written(images: list[np.ndarray], folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize("textured", [True, False])
 def test_a_still_camera_is_left_alone(textured: bool, tmp_path: Path) -> None:
-    source = PhotographFiles(written(photographs(np.zeros((12, 3)), textured), tmp_path))
-    alignment = find_alignment(survey(source).pictures, 1.0)
+    source = open_files(written(photographs(np.zeros((12, 3)), textured), tmp_path))
+    alignment = find_alignment(survey(source)[0], 1.0)
     assert alignment.is_still and not alignment.uncertain.any() and not alignment.notes(["a"] * 12)
-    assert np.array_equal(source.moved_back(alignment.corrected).all(), source.all())
+    assert np.array_equal(replace(source, moves=alignment.corrected).all(), source.all())
 
 
 def test_movement_is_undone_in_frames_bands_and_parts(tmp_path: Path) -> None:
     moves = moves_of("some")
-    source = PhotographFiles(written(photographs(moves, noise=0.0), tmp_path))
-    alignment = find_alignment(survey(source).pictures, 1.0)
+    source = open_files(written(photographs(moves, noise=0.0), tmp_path))
+    alignment = find_alignment(survey(source)[0], 1.0)
     assert (alignment.corrected.any(axis=1) == moves.any(axis=1)).all()
     assert by_code(alignment.notes([file.name for file in source.files]))["camera-moved"].values["count"] == 4
-    aligned = source.moved_back(alignment.corrected)
+    aligned = replace(source, moves=alignment.corrected)
     whole = aligned.all()
     still = photographs(np.zeros_like(moves), noise=0.0)
     for mine, truth in zip(whole, still, strict=True):
         assert np.abs(mine[30:-30, 30:-30] - truth[30:-30, 30:-30]).max() < 0.05
     assert np.array_equal(aligned.rows(50, 90), whole[:, 50:90])
     assert np.array_equal(aligned.take([1, 2]).all(), whole[[1, 2]])
-    part = aligned.framed(Framing((40, 60, 80, 70))).all()
+    part = replace(aligned, framing=Framing((40, 60, 80, 70))).all()
     assert np.array_equal(part, whole[:, 60:130, 40:120])
 
 
@@ -199,5 +199,5 @@ def test_black_photographs_are_still() -> None:
 
 
 def test_small_movements_are_reported_and_left() -> None:
-    alignment = Alignment.of(estimate_motion(photographs(moves_of("one") / 4), 1.0))
+    alignment = Alignment.of(estimate_motion(np.asarray(photographs(moves_of("one") / 4), np.float32), 1.0))
     assert alignment.is_still and alignment.farthest[5] > 0.3

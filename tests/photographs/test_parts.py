@@ -8,11 +8,10 @@ import numpy as np
 
 from photostereo.io.camera import Shot
 from photostereo.photographs.alignment.motion import farthest
-from photostereo.photographs.alignment.warp import moved_back
 from photostereo.photographs.brackets import find_brackets, merge_exposures
 from photostereo.photographs.develop import full_scale, include_exposure, upright
 from photostereo.photographs.faults import Fault, find_duplicates
-from photostereo.photographs.framing import Framing
+from photostereo.photographs.framing import Framing, moved_back
 
 
 def test_framing() -> None:

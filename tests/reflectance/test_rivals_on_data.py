@@ -14,6 +14,7 @@ from photostereo.diagnosis.metrics import angle_between
 from photostereo.reflectance.bivariate.model import Bivariate
 from photostereo.reflectance.lowrank.model import LowRank
 from photostereo.reflectance.sparse.model import SparseBayes
+from photostereo_lab.corruptions import add_salt_and_pepper
 
 from .test_bivariate import check_optimal
 from .test_sparse import check_against_program
@@ -80,7 +81,7 @@ def test_cbr_is_optimal_on_real_pixels(data_dir, orders, slope, total) -> None:
 @pytest.mark.slow
 def test_dlsr_withstands_salt_and_pepper_and_does_no_harm_without(data_dir) -> None:
     drawn = captured(data_dir, "cat")[0].take(20, rng=0)
-    dirty = ps.add_salt_and_pepper(drawn, 0.2, rng=1)
+    dirty = add_salt_and_pepper(drawn, 0.2, rng=1)
     errors = {method: ps.solve(dirty, method).angular_error.mean for method in ("sbl", "pdlnv", "dlsr")}
     assert errors["dlsr"] < min(errors["sbl"], errors["pdlnv"])
     clean = {method: ps.solve(drawn, method).angular_error.mean for method in ("sbl", "dlsr")}

@@ -8,13 +8,13 @@ from functools import cache
 import numpy as np
 import pytest
 
-from photostereo.capture.corruptions import add_poisson
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import angle_between
 from photostereo.priors.registry import prior_names
 from photostereo.reflectance.registry import registered_models
 from photostereo.solver.methods import Method, find_method, method_names
 from photostereo.solver.solve import solve
+from photostereo_lab.corruptions import add_poisson
 from photostereo_lab.scenes import dome_lights, render_scene
 
 

@@ -22,6 +22,7 @@ from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.solver.share import best_share
 from photostereo.solver.state import SolveState
 from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
+from photostereo_lab.corruptions import add_salt_and_pepper
 from photostereo_lab.scenes import render_scene
 
 
@@ -167,6 +168,6 @@ def test_three_photographs_leave_the_prior_nothing_to_remove() -> None:
 def test_a_pixel_whose_curve_bent_around_an_outlier_keeps_its_normal() -> None:
     """Few entries, many times too bright: PLS bends its curve around them, and the prior must not undo that."""
     clean = render_scene("relief", size=96)
-    capture = ps.add_salt_and_pepper(clean, 0.05, np.random.default_rng(0))
+    capture = add_salt_and_pepper(clean, 0.05, np.random.default_rng(0))
     alone, with_prior = (ps.solve(capture, method).angular_error.mean for method in ("pls", "pdlnv"))
     assert with_prior < 0.97 * alone

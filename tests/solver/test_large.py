@@ -23,13 +23,14 @@ from photostereo.solver.prepared import prepare
 from photostereo.solver.problem import Problem
 from photostereo.solver.sample import CROPS, choose_sample
 from photostereo.solver.tiles import bands_of, plan_bands
+from photostereo_lab.corruptions import add_poisson
 from photostereo_lab.scenes import render_scene
 
 
 @pytest.fixture(scope="module")
 def noisy() -> ps.Capture:
     scene = render_scene("relief", size=200)
-    return ps.add_poisson(scene.take(12, rng=0), 15, rng=0)
+    return add_poisson(scene.take(12, rng=0), 15, rng=0)
 
 
 def budget_for(rows: int, capture: ps.Capture, *, prior: bool = True, sums: bool = False) -> int:
@@ -77,7 +78,7 @@ def test_sums_of_a_few_rows_are_those_of_all(noisy: ps.Capture, method: str, mon
 def test_the_learned_model_in_bands(method: str, color: bool) -> None:
     """It looks at neighbors and at colors: bands have a halo, and their memory counts the colors."""
     scene = render_scene("relief", size=(176, 40), color=color)
-    scene = ps.add_poisson(scene.take(6, rng=0), 20, rng=0)
+    scene = add_poisson(scene.take(6, rng=0), 20, rng=0)
     channels = 3 if color else 1
     entry = find_method(method)
     demands = {"prior": entry.has_prior, "colors": color, "workspace": entry.model.workspace}
@@ -150,7 +151,7 @@ def test_one_function_for_every_size(noisy: ps.Capture, monkeypatch, tmp_path) -
 @pytest.mark.parametrize(("method", "kept", "left_out"), [("net", "spread", None), ("sbl", None, "inliers")])
 def test_maps_survive_in_bands(method: str, kept: str | None, left_out: str | None) -> None:
     """Maps of a few values per pixel are those of a solve in one go; those of every photograph are left out."""
-    scene = ps.add_poisson(render_scene("relief", size=160).take(10, rng=0), 15, rng=0)
+    scene = add_poisson(render_scene("relief", size=160).take(10, rng=0), 15, rng=0)
     whole, one = ps.solve(scene, method), in_tiles(scene, method)
     assert whole.maps.keys() == one.maps.keys() and whole.status == one.status
     row = tiles.bytes_of_row(160, 10, 1, prior=False, workspace=find_method(method).model.workspace)

@@ -8,10 +8,11 @@ import sys
 import numpy as np
 import pytest
 
-from photostereo import add_poisson, add_salt_and_pepper, cli, load, solve
+from photostereo import cli, load, solve
 from photostereo.cli.info import describe
 from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.metrics import angle_between
+from photostereo_lab.corruptions import add_poisson, add_salt_and_pepper
 
 pytestmark = pytest.mark.data
 

@@ -8,7 +8,6 @@ import itertools
 import numpy as np
 import pytest
 
-from photostereo.capture.corruptions import add_poisson
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.diagnosis.metrics import angle_between
@@ -19,6 +18,7 @@ from photostereo.solver.prepared import prepare
 from photostereo.solver.solve import solve
 from photostereo.solver.state import SolveState
 from photostereo.solver.within_noise import NoiseEvidence
+from photostereo_lab.corruptions import add_poisson
 from photostereo_lab.scenes import dome_lights, render_scene
 
 

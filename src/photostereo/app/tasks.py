@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from photostereo.app.findings import differences, findings_of, lights_facts, original
 from photostereo.app.places import free_place
 from photostereo.app.small_copies import SmallCopies, small_name
-from photostereo.capture.edits import MASK_STEM, read_edits, write_edits
+from photostereo.capture.edits import read_edits, write_edits
+from photostereo.capture.layouts import MASK_STEM
 from photostereo.capture.layouts.diligent import write_diligent
 from photostereo.capture.layouts.folder import find_alone
 from photostereo.capture.loading import find_capture
-from photostereo.capture.object_mask import ABOUT_MASK
 from photostereo.capture.opening import Found, require_matching
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.conventions import encode_normals
@@ -101,7 +101,8 @@ class OpenCapture:
         mask = np.where(capture.mask, 255, 0).astype(np.uint8)
         write_bytes(work / "mask.png", encode_png(mask))
         notes: list[Any] = list(capture.origin.notes) if capture.origin else []
-        about = [note for note in notes if as_finding(note).code in ABOUT_MASK]
+        codes = ((note, as_finding(note).code) for note in notes)
+        about = [note for note, code in codes if "mask" in code or code == "ball-is-object"]
         chosen = read_edits(self.folder).mask
         if chosen in (None, "auto"):  # its notes are only given when it is detected
             about = self.mask_notes = about or self.mask_notes
@@ -299,8 +300,8 @@ def find_photographs(folder: Path) -> tuple[Found, str]:
             folder, ReadOptions(lights=None if chosen in (None, ESTIMATE) else folder / chosen)
         )
         if isinstance(found, Found):
-            if found.lights is not None and len(found.lights.vectors) != len(found.files):
-                require_matching(found, len(found.lights.vectors))
+            if found.lights is not None:
+                require_matching(found)
             return found, ""
         raise CaptureError("The app works on folders of photographs.", code="not-a-folder", file=folder)
     except PhotostereoError as error:

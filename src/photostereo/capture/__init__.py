@@ -1,4 +1,4 @@
-"""Photographs with their lights: the :class:`Capture`, readers and writers, and synthetic noise for experiments."""
+"""Photographs with their lights: the :class:`Capture`, readers and writers."""
 
 import lazy_loader as _lazy
 

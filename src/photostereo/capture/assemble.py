@@ -1,8 +1,9 @@
-"""Assemble a :class:`Capture` from the files that a layout found: photographs, lights, mask and ground truth."""
+"""Reading, stage 4: find the mask, and put photographs, lights, mask and truth together to a :class:`Capture`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +13,22 @@ from numpy.typing import NDArray
 
 from photostereo.capture.ball_check import check_lights
 from photostereo.capture.capture import Capture, Origin
-from photostereo.capture.edits import EDITS_FILE, Edits, read_edits
-from photostereo.capture.lighting import Lighting, complete_lights, focal_of, moved
-from photostereo.capture.object_mask import choose_mask
+from photostereo.capture.edits import EDITS_FILE, used_edits
+from photostereo.capture.lighting import Lighting, complete_lights
 from photostereo.capture.opening import Found, Opened
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
+from photostereo.core.conventions import BoolArray
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.lights.ambient import RoomLight, estimate_room_light
 from photostereo.lights.lights import Lights
+from photostereo.masks.automatic import find_object
+from photostereo.masks.ground import MOST_FRAMES
+from photostereo.masks.reading import mask_from_brightness, mask_from_values, read_mask
 from photostereo.photographs.files import PhotographFiles
 from photostereo.photographs.framing import Framing
-from photostereo.photographs.survey import bit_depth, notes_on
+from photostereo.photographs.source import Photographs
 
 #: A light is near if its direction changes by more than this from the middle of the frame to its edge. Below it, assuming a
 #: distant light causes a smaller error than most calibrations; half or twice this value changes the results of
@@ -44,31 +48,30 @@ def put_together(
 
     The photographs stay on disk. With ``estimate``, lights are estimated if there is neither a light file nor a ball.
     """
-    found, alignment, photographs = opened.found, opened.alignment, opened.photographs.in_color(options.color)
-    full, framing = photographs.full_frame, options.framing
+    found, alignment, framing = opened.found, opened.alignment, options.framing
+    photographs = replace(opened.photographs, color=options.color)
+    full, further = photographs.full_frame, []
     truths = framed_truths(found.truths, framing, full)
     if lighting.calibration is not None:
         photographs = photographs.with_strengths(lighting.calibration.strengths)
-    framed = photographs.framed(framing)
+    framed = replace(photographs, framing=framing)
     balls = None if lighting.balls is None else framing.mask(lighting.balls)
     default = found.mask_default if balls is None and lighting.calibration is None else "auto"
     with framed.held():  # the solver reads them again
         mask, mask_notes = choose_mask(
             framed, full, options, found.mask_file or default, found.name, balls, control
         )
-    if not estimate and not lighting.is_complete:
-        lighting = Lighting(Lights(count=len(found.files)), notes=lighting.notes, is_complete=False)
-    elif not lighting.is_complete:
-        known = lighting.lights.strengths
-        with framed.held():
-            lighting = complete_lights(lighting, framed.frames(), mask, found, control)
-        lighting = moved(lighting, found, options)
-        factors = (lighting.lights.strengths / known).reshape(len(known), -1)
-        framed = framed.with_strengths(factors[:, 0])  # the same for all channels
-    lights, table, check = lighting.lights, found.lights, None
+        if not lighting.is_complete and estimate:
+            known = lighting.lights.strengths
+            lighting = complete_lights(lighting, framed.frames(), mask, found, options, control)
+            factors = (lighting.lights.strengths / known).reshape(len(known), -1)
+            framed = framed.with_strengths(factors[:, 0])  # the same for all channels
+    lights, table = lighting.lights, found.lights
+    if not lighting.is_complete:
+        lights = Lights(count=len(found.files))
+    check = None
     if table is not None and not table.balls and lighting.calibration is None and lights.known:
         check = check_lights(opened, lights, options, framing.mask_in_full(mask, full), control)
-    further: list[Finding] = []
     if check is not None and check.agrees:
         further += [] if check.suspects else [check.finding]
         lights = lights.changed(expected_error=check.errors(lights.expected_error))
@@ -76,32 +79,37 @@ def put_together(
         room = _room_light(opened, lights, options, mask)
         if room is not None and room.is_certain:
             further.append(Finding("room-light", share=room.share))
-            framed = framed.less(_ambient_picture(photographs, room.share, control))
+            framed = replace(framed, ambient=_ambient_picture(photographs, room.share, control))
     if lights.is_near:
-        focal = focal_of(found, found.files, full, options)
+        focal = found.focal(options, full)
         lights = lights.changed(camera=None if focal is None else [0.0, 0.0, focal])
-        lights = _near_lights(lights.framed(framing, full).in_pixels(mask), mask.shape, further)
+        lights = lights.framed(framing, full).in_pixels(mask)
+        if (turn := lights.turn_over(mask.shape)) <= NEAR_DEGREES:
+            lights = lights.as_distant()
+        else:
+            focal = None if lights.camera is None else float(lights.camera[2])
+            further.append(Finding("near-lights", degrees=turn, focal=focal))
+    files = tuple(file.name for file in found.files)
     notes = [
         *found.notes,
         *(fault.finding for fault in found.faults),
         *_corrections(found, options),
-        *notes_on(photographs),
-        *alignment.notes([file.name for file in found.files]),
+        *photographs.notes,
+        *alignment.notes(files),
         *mask_notes,
         *lighting.notes,
         *further,
     ]
-    if bit_depth(photographs) < found.expected_bits:
-        notes.append(Finding("few-bits", bits=bit_depth(photographs), expected=found.expected_bits))
+    if photographs.bit_depth < found.expected_bits:
+        notes.append(Finding("few-bits", bits=photographs.bit_depth, expected=found.expected_bits))
     if "truth" in truths and truths["truth"].ndim == 3:  # other shapes are rejected below
         unknown = int((~truths["truth"][mask].any(axis=1)).sum())
-        if unknown:
-            notes.append(Finding("truth-unknown", count=unknown))
+        notes += [Finding("truth-unknown", count=unknown)] if unknown else []
     origin = Origin(
         path=found.path,
         layout=found.layout,
-        bit_depth=bit_depth(photographs),
-        files=tuple(file.name for file in found.files),
+        bit_depth=photographs.bit_depth,
+        files=files,
         notes=tuple(dict.fromkeys(notes)),  # captures written by photostereo include notes
         calibration=lighting.calibration,
         ball_check=check,
@@ -112,21 +120,82 @@ def put_together(
         axes=options.axes_given(),
         straightened=any(photographs.curved),
     )
-    return build(
-        found.path, images=framed, lights=lights, mask=mask, name=found.name, origin=origin, **truths
-    )
+    parts: dict[str, Any] = {"images": framed, "lights": lights, "mask": mask, **truths}
+    return build(found.path, name=found.name, origin=origin, **parts)
 
 
-def _room_light(
-    opened: Opened, lights: Lights, options: ReadOptions, mask: NDArray[np.bool_]
-) -> RoomLight | None:
+def choose_mask(
+    photographs: Photographs,
+    full: tuple[int, int],
+    options: ReadOptions,
+    default: str | Path | NDArray[Any],
+    name: str,
+    balls: BoolArray | None = None,
+    control: Control = SILENT,
+) -> tuple[BoolArray, tuple[Finding, ...]]:
+    """Return the mask that the user chose, else the ``default`` of the layout; and notes about it.
+
+    ``full`` is the size of the photographs on disk; the photographs are framed. ``"auto"`` as the default becomes
+    ``"bright"`` if the object cannot be detected reliably. If there is nothing but the ``balls``, the ball is the
+    object.
+    """
+    choice, framing = default if options.mask is None else options.mask, options.framing
+    if isinstance(choice, np.ndarray):
+        mask, notes = mask_from_values(choice, f"The mask of {name}", full)
+        mask = framing.mask(mask)
+    elif choice == "full":
+        mask, notes = np.ones(framing.frame(full), dtype=bool), (Finding("full-mask"),)
+    elif choice in ("auto", "bright"):
+        control.stage("mask")
+        certain = options.mask is not None
+        mask, note = _object_mask(photographs, balls, control, bright=choice == "bright", certain=certain)
+        if not mask.any() and balls is not None and balls.any():
+            return balls, (Finding("ball-is-object"),)
+        if not mask.any():
+            raise CaptureError(code="no-object", name=name)
+        notes = (note,)
+    else:
+        mask, notes = read_mask(Path(choice).expanduser(), full, getattr(photographs, "orientation", 1))
+        mask = framing.mask(mask)
+    if balls is None:
+        return mask, notes
+    beside = mask & ~balls
+    if 10 * np.count_nonzero(beside) > np.count_nonzero(mask):
+        return beside, notes
+    return mask, (*notes, Finding("ball-is-object"))
+
+
+def _object_mask(
+    photographs: Photographs, balls: BoolArray | None, control: Control, *, bright: bool, certain: bool
+) -> tuple[BoolArray, Finding]:
+    """Find the object in the photographs; use a doubtful automatic mask only if ``certain`` (the user asked for it)."""
+    code, doubt = "mask-from-brightness", ""
+    if not bright:
+        is_file = isinstance(photographs, PhotographFiles)
+        colored = photographs.sample(MOST_FRAMES) if is_file else photographs  # type: ignore[attr-defined]
+        result = find_object(colored.frames(), without=balls, control=control)
+        mask, doubt = result.mask, result.doubt
+        code = "mask-found" if not doubt else "mask-doubtful" if certain else "mask-not-found"
+    if bright or (doubt and not certain):
+        brightest = None
+        for frame in photographs.frames():
+            control.check()
+            brightest = np.array(frame) if brightest is None else np.maximum(brightest, frame, out=brightest)
+        assert brightest is not None
+        if balls is not None:
+            brightest[balls] = 0
+        mask = mask_from_brightness(brightest[None])
+    return mask, Finding(code, share=float(mask.mean()), doubt=doubt)
+
+
+def _room_light(opened: Opened, lights: Lights, options: ReadOptions, mask: BoolArray) -> RoomLight | None:
     """Estimate the room light from the small photographs, inside the mask."""
-    rows, columns = options.framing.box(opened.photographs.full_frame)
-    factor = opened.small.shape[1] / opened.photographs.full_frame[0]
-    top, bottom, left, right = (
-        round(factor * v) for v in (rows.start, rows.stop, columns.start, columns.stop)
+    full, small = opened.photographs.full_frame, opened.small
+    factor = small.shape[1] / full[0]
+    rows, columns = (
+        slice(round(factor * s.start), round(factor * s.stop)) for s in options.framing.box(full)
     )
-    part = opened.small[:, top:bottom, left:right]
+    part = small[:, rows, columns]
     if not part.size:
         return None
     inside = cv2.resize(mask.astype(np.uint8), part.shape[:0:-1], interpolation=cv2.INTER_NEAREST) > 0
@@ -141,7 +210,7 @@ def _ambient_picture(photographs: PhotographFiles, share: float, control: Contro
     total = darkest = None
     control.stage("photographs", len(photographs.files))
     with photographs.held():
-        for frame in photographs.undivided().in_color(True).frames():
+        for frame in replace(photographs.undivided(), color=True).frames():
             total = frame if total is None else total + frame
             darkest = frame if darkest is None else np.minimum(darkest, frame)
             control.advance()
@@ -149,30 +218,16 @@ def _ambient_picture(photographs: PhotographFiles, share: float, control: Contro
     return np.asarray(np.minimum(share / len(photographs.files) * total, darkest), dtype=np.float32)
 
 
-def _near_lights(lights: Lights, frame: tuple[int, ...], notes: list[Finding]) -> Lights:
-    """Return the lights and add a note; return distant lights if they are so far away that it makes no difference."""
-    turn = lights.turn_over(frame)
-    if turn <= NEAR_DEGREES:
-        return lights.as_distant()
-    focal = None if lights.camera is None else float(lights.camera[2])
-    notes.append(Finding("near-lights", degrees=turn, focal=focal))
-    return lights
-
-
 def framed_truths(
     truths: Mapping[str, tuple[Path, NDArray[Any]]], framing: Framing, full: tuple[int, int]
 ) -> dict[str, NDArray[Any]]:
     """Crop each truth to the part that is used; raise a :class:`CaptureError` ``"truth-size"`` if the sizes differ."""
-    parts = {}
-    for label, (file, truth) in truths.items():
-        if truth.shape[:2] != tuple(full):
+    height, width = full
+    for file, truth in truths.values():
+        if truth.shape[:2] != (height, width):
             size = " × ".join(map(str, truth.shape[:2]))
-            facts: dict[str, Any] = {"found": truth.shape, "expected": full}
-            raise CaptureError(
-                code="truth-size", file=file, size=size, height=full[0], width=full[1], **facts
-            )
-        parts[label] = framing.truth(label, truth)
-    return parts
+            raise CaptureError(code="truth-size", file=file, size=size, height=height, width=width)
+    return {label: framing.truth(label, truth) for label, (_, truth) in truths.items()}
 
 
 def build(path: Path, **parts: Any) -> Capture:
@@ -184,12 +239,9 @@ def build(path: Path, **parts: Any) -> Capture:
 
 
 def _corrections(found: Found, options: ReadOptions) -> Iterator[Finding]:
-    ambient = options.path_of("ambient") or found.ambient
-    flat = options.path_of("flat") or found.flat
-    edits = read_edits(found.path).used_in(options, found.path) if options.edits else Edits()
-    if edits:
+    if edits := used_edits(found.path, options):
         yield Finding("edited-by-hand", file=EDITS_FILE, edits=edits.describe())
-    if ambient is not None:
+    if (ambient := options.path_of("ambient") or found.ambient) is not None:
         yield Finding("ambient-subtracted", file=ambient.name)
-    if flat is not None:
+    if (flat := options.path_of("flat") or found.flat) is not None:
         yield Finding("divided-by-flat", file=flat.name)

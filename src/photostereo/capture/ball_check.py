@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from photostereo.capture.lighting import focal_of
 from photostereo.capture.opening import Opened
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
@@ -100,32 +99,32 @@ def check_lights(
     ):
         return None
     control.stage("lights")
-    factor = frame[0] / mask.shape[0]
-    focal = focal_of(found, found.files, mask.shape, options)
+    factor, focal = frame[0] / mask.shape[0], found.focal(options, mask.shape)
     focals = [share * max(frame) for share in FOCALS] if focal is None else [focal * factor]
     cameras: list[Camera | None] = [Camera.of_frame(f, (int(frame[0]), int(frame[1]))) for f in focals]
     if focal is None:
         cameras.append(None)
     claimed = np.where(np.isfinite(lights.expected_error), lights.expected_error, USUAL)
+    files = tuple(file.name for file in found.files)
     for ball in opened.balls(control):
-        disc = ball.circle.inside(frame)
+        disc, given = ball.circle.inside(frame), lights.directions
         beside = disc.mean() < LARGEST if inside.all() else inside[disc].mean() < INSIDE
         witness = inside & ~ball.circle.inside(frame, share=1.1)
-        its, own = (scene_misfit(small, one, witness) for one in (ball.directions, lights.directions))
+        its, own = (scene_misfit(small, one, witness) for one in (ball.directions, given))
         if not beside or its > AS_GOOD * own:
             continue
-        given = lights.directions
         if lights.positions is not None and lights.position_unit == "pixels":  # directions at the ball
             x, y = ball.circle.x / factor - 0.5 * mask.shape[1], 0.5 * mask.shape[0] - ball.circle.y / factor
             given = np.asarray(lights.at([[x, y]])[0])
+        seen = (ball_at(small, ball.circle, camera=camera, certain=True) for camera in cameras)
         checks = [
             BallCheck(
-                angles_between(seen.directions, given),
-                BEYOND * np.hypot(claimed, np.nan_to_num(seen.residual)),
-                tuple(file.name for file in found.files),
+                angles_between(one.directions, given),
+                BEYOND * np.hypot(claimed, np.nan_to_num(one.residual)),
+                files,
             )
-            for camera in cameras
-            if (seen := ball_at(small, ball.circle, camera=camera, certain=True)) is not None
+            for one in seen
+            if one is not None
         ]
         return min(checks, key=lambda check: check.usual)
     return None

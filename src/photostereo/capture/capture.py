@@ -25,9 +25,9 @@ from photostereo.lights.lights import Lights, as_lights
 from photostereo.photographs.source import (
     Photographs,
     PhotographsInMemory,
-    bad_values,
     digest_of,
     hash_of,
+    require_finite,
 )
 from photostereo.runtime.illumination import PixelLights
 from photostereo.runtime.threads import in_turn, processors
@@ -203,14 +203,11 @@ class Capture(Displayed):
         """
         if self.in_memory:
             return self
-        from photostereo.photographs.files import PhotographFiles
-        from photostereo.photographs.survey import bit_depth, notes_on
-
         source, origin = self.photographs, self.origin
         images = source.all(control) if images is None else images
-        if origin is not None and isinstance(source, PhotographFiles):
-            notes = tuple(dict.fromkeys((*origin.notes, *notes_on(source))))
-            origin = replace(origin, bit_depth=bit_depth(source), notes=notes)
+        if origin is not None and source.bit_depth:
+            notes = tuple(dict.fromkeys((*origin.notes, *source.notes)))
+            origin = replace(origin, bit_depth=source.bit_depth, notes=notes)
         return replace(self, photographs=PhotographsInMemory(images), origin=origin)
 
     def lights_at(self, index: NDArray[Any]) -> PixelLights:
@@ -340,15 +337,13 @@ def as_source(images: ArrayLike | Photographs | None, name: str) -> Photographs:
         raise CaptureError(code="photographs-shape", shape=stack.shape, name=name)
     require_count(len(stack), name)
     for number, image in enumerate(stack, 1):
-        if bad := bad_values(image):
-            raise CaptureError(
-                f"Photograph {number} of {name} has {bad} values that are NaN, infinite or beyond 1e15. Export it again "
-                "without undefined pixels, or leave it out together with its light.",
-                code="photograph-not-finite",
-                photograph=number,
-                found=bad,
-            )
+        require_finite(image, None, f"Photograph {number} of {name}")
     return PhotographsInMemory(stack)
+
+
+def photographs_of_seed(seed: int) -> np.random.Generator:
+    """Random generator for choosing photographs: the same for a solve, ``corrupt`` and a sweep, whatever the noise."""
+    return np.random.default_rng([seed, 1])
 
 
 def require_count(count: int, name: str, file: Path | None = None) -> None:
@@ -365,14 +360,9 @@ def _part(value: Any, dtype: Any, shapes: Sequence[tuple[int, ...]], words: str,
     array.flags.writeable = False
     if array.shape not in shapes:
         expected = " or ".join(" × ".join(map(str, shape)) for shape in shapes)
-        raise CaptureError(
-            f"{name}: the photographs need {words} of {expected} (rows × columns), not "
-            f"{' × '.join(map(str, array.shape))}. Scale or crop one of them so that they match.",
-            code="frame-mismatch",
-            part=words,
-            found=array.shape,
-            expected=shapes[0],
-        )
+        size = " × ".join(map(str, array.shape))
+        facts: dict[str, Any] = {"found": array.shape, "expected": shapes[0]}
+        raise CaptureError(code="frame-mismatch", name=name, part=words, needed=expected, size=size, **facts)
     return array
 
 

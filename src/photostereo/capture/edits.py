@@ -35,8 +35,6 @@ from photostereo.io.schema import NUMBER, check_facts
 
 #: The name of the file, in the folder of a capture.
 EDITS_FILE = "photostereo-edits.json"
-#: Pictures with this prefix belong to the file: a painted mask, never a photograph.
-MASK_STEM = "photostereo-mask"
 _VERSION = 1
 _SCHEMA = {
     "photostereo-edits": int,
@@ -47,18 +45,13 @@ _SCHEMA = {
     "keep?": [str],
     "moved_lights?": {str: [NUMBER]},
 }
+#: Values of ``mask`` and ``lights`` that are not files.
+_WORDS = ("", "full", "auto", "bright", "estimate")
 
 
 @dataclass(frozen=True)
 class Edits:
-    """Manual corrections to a capture.
-
-    >>> edits = Edits(circle=(120, 80, 30.5), moved_lights={"a.jpg": (0, 0.6, 0.8)})
-    >>> edits.describe()
-    'ball marked by hand, 1 light moved'
-    >>> Edits.from_dict(edits.as_dict()) == edits
-    True
-    """
+    """Manual corrections to a capture."""
 
     mask: str | None = None  #: a mask file in the folder, or a keyword such as ``"full"``
     lights: str | None = None  #: another light file, or ``"estimate"``
@@ -96,18 +89,14 @@ class Edits:
         """Build from the output of :meth:`as_dict`; raise a :class:`CaptureError` ``"bad-edits"`` for anything else."""
 
         def fail(problem: str) -> CaptureError:
-            return CaptureError(
-                f"The corrections in {file or EDITS_FILE} cannot be used: {problem}. Correct them in the app, or delete "
-                "the file.",
-                code="bad-edits",
-                file=file,
-            )
+            return CaptureError(code="bad-edits", file=file, where=file or EDITS_FILE, problem=problem)
 
         check_facts(facts, _SCHEMA, fail)
         if facts["photostereo-edits"] != _VERSION:
             raise fail(f"their format version {facts['photostereo-edits']} is not supported")
         for name in ("mask", "lights"):
-            if not _stays_inside(facts.get(name) or ""):
+            path = facts.get(name) or ""
+            if os.path.isabs(path) or ".." in Path(path).parts or "\0" in path or ":" in path:
                 raise fail(f"{name} is not a file in the folder of the capture")
         said: dict[str, Any] = {name: facts[name] for name in cls.__dataclass_fields__ if facts.get(name)}
         said |= {name: tuple(said[name]) for name in ("circle", "leave_out", "keep") if name in said}
@@ -125,23 +114,20 @@ class Edits:
             name: tuple(dict.fromkeys((*getattr(options, name), *getattr(self, name))))
             for name in ("leave_out", "keep")
         }
-        if options.mask is None and self.mask is not None:
-            filled["mask"] = self.mask if self.mask in _WORDS else str(folder / self.mask)
+        files = {
+            name: word if word in _WORDS else str(folder / word)
+            for name in ("mask", "lights")
+            if (word := getattr(self, name)) is not None
+        }
+        if options.mask is None:
+            filled["mask"] = files.get("mask")
         if options.lights is None and options.ball is None and options.circle is None:
-            filled |= {"circle": self.circle, "moved_lights": self.moved_lights}
-            if self.lights is not None:
-                filled["lights"] = self.lights if self.lights in _WORDS else str(folder / self.lights)
+            filled |= {
+                "circle": self.circle,
+                "moved_lights": self.moved_lights,
+                "lights": files.get("lights"),
+            }
         return replace(options, **filled)
-
-    def used_in(self, options: ReadOptions, folder: Path) -> Edits:
-        """Return the corrections that the options use; the user may have overridden others."""
-        alone = self.fill_in(ReadOptions(), folder)
-        used = {}
-        for name in ("mask", "lights", "circle", "moved_lights"):
-            own, other = getattr(alone, name), getattr(options, name)
-            if type(own) is type(other) and bool(own == other):  # a mask may be an array
-                used[name] = getattr(self, name)
-        return Edits(leave_out=self.leave_out, keep=self.keep, **used)
 
 
 def read_edits(path: str | os.PathLike[str]) -> Edits:
@@ -168,11 +154,13 @@ def with_edits(path: str | os.PathLike[str], options: ReadOptions) -> ReadOption
     return edits.fill_in(options, Path(path).expanduser()) if edits else options
 
 
-def _stays_inside(name: str) -> bool:
-    """Whether a name from the file stays inside the folder of the capture."""
-    return name in _WORDS or not (
-        os.path.isabs(name) or ".." in Path(name).parts or "\0" in name or ":" in name
-    )
-
-
-_WORDS = ("", "full", "auto", "bright", "estimate")
+def used_edits(path: Path, options: ReadOptions) -> Edits:
+    """Return the corrections that the filled-in options use; the user may have overridden others."""
+    edits = read_edits(path) if options.edits else Edits()
+    alone = edits.fill_in(ReadOptions(), path)
+    unused = {
+        name: getattr(Edits(), name)
+        for name in ("mask", "lights", "circle", "moved_lights")
+        if repr(getattr(alone, name)) != repr(getattr(options, name))  # a mask may be an array
+    }
+    return replace(edits, **unused)

@@ -17,16 +17,16 @@ from photostereo.capture.assemble import put_together
 from photostereo.capture.capture import Capture
 from photostereo.capture.edits import with_edits
 from photostereo.capture.layouts import folder
-from photostereo.capture.layouts.folder import photographs_and_mask
-from photostereo.capture.lighting import find_lights
+from photostereo.capture.lighting import calibrate_photographs, find_lights
 from photostereo.capture.opening import Found, open_capture
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError, ParameterError
-from photostereo.core.findings import Finding, as_finding
+from photostereo.core.findings import as_finding
 from photostereo.core.plugins import announced
 from photostereo.io.images import list_images
 from photostereo.io.safe import exists
+from photostereo.lights.ball.calibration import Calibration
 
 
 @runtime_checkable
@@ -45,8 +45,8 @@ class Layout(Protocol):
         """Whether the path looks like this layout (cheap; decodes nothing)."""
 
 
-#: Notes of layouts that do not apply if the light file is not used.
-ABOUT_LIGHT_FILE = ("light-file", "light-lengths-unused")
+#: Notes of layouts that do not apply if the light file is not used, and if its strengths are not.
+ABOUT_LIGHTS, ABOUT_STRENGTHS = ("light-file", "light-lengths-unused"), ("no-light-strengths",)
 #: Modules of :mod:`photostereo.capture.layouts` in the order in which they are tried, most specific first. To add a
 #: layout, write a module and list it here.
 OWN = ("archive", "diligent", "harvard", "rti", "folder")
@@ -116,6 +116,50 @@ def _with_options(plain: inspect.Signature) -> inspect.Signature:
 setattr(load, "__signature__", _with_options(inspect.signature(load)))  # noqa: B010
 
 
+def calibrate(path: str | os.PathLike[str], *, control: Control = SILENT, **options: Any) -> Calibration:
+    """Estimate the lights of a folder of photographs from a ball, ignoring any light file.
+
+    Parameters
+    ----------
+    path : path
+        A folder of photographs, each under one light.
+    control : Control
+        Receives progress and can cancel the work.
+    **options
+        Fields of :class:`photostereo.capture.options.ReadOptions`: above all ``ball`` (by default a folder such as
+        ``chrome/`` or ``LightProbe-1/`` in or beside ``path`` is used, then the photographs themselves), ``circle``,
+        ``focal``, ``card`` and ``srgb``. With ``lights="estimate"`` balls are ignored, too: the lights are estimated
+        from the photographs and the object's mask.
+
+    Returns
+    -------
+    Calibration
+        Directions, strengths, their expected errors, warnings and a picture for checking them.
+
+    Raises
+    ------
+    CaptureError
+        For example ``"no-ball"`` if there is none, or ``"no-highlight"`` if a photograph shows no highlight on it.
+
+    Examples
+    --------
+    >>> lights = calibrate("photographs")  # doctest: +SKIP
+    >>> lights.directions.shape  # doctest: +SKIP
+    (12, 3)
+    """
+    place, reading = Path(path).expanduser(), ReadOptions(**options)
+    if not place.is_dir():
+        raise CaptureError(code="not-a-folder", file=place)
+    if reading.lights == ESTIMATE:
+        origin = read_lazily(place, reading, control).origin
+        assert origin is not None and origin.calibration is not None
+        return origin.calibration
+    opened = open_capture(folder.find_alone(place, reading), reading, control)
+    calibration = calibrate_photographs(opened, reading, control)
+    notes = (*(fault.finding for fault in opened.found.faults), *opened.photographs.camera_notes)
+    return replace(calibration, warnings=(*notes, *calibration.warnings))
+
+
 def read_lazily(
     path: str | os.PathLike[str],
     options: ReadOptions,
@@ -125,9 +169,7 @@ def read_lazily(
 ) -> Capture:
     """Like :func:`load`, with a :class:`ReadOptions`; the photographs stay on disk until they are needed.
 
-    Small archives, and formats of other packages that can only read everything, are read at once. Without
-    ``need_lights``, lights that neither a file nor a ball gives are not estimated (see
-    :attr:`photostereo.lights.lights.Lights.known`).
+    Without ``need_lights``, lights that neither a file nor a ball gives are not estimated.
     """
     options = with_edits(path, options)
     found = find_capture(path, options)
@@ -152,36 +194,32 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
             layout = None  # a light file in the folder is ignored
         elif layout is None and options.lights is not None and list_images(place):
             layout = folder  # with a light file elsewhere
-    if layout is None:
-        found = folder.find_alone(place, options) if place.is_dir() else None
-        if found is None or not found.files or _captures_inside(place):
-            raise _nothing_fits(place)
-        return without(found, options.leave_out)
-    result: Found | Capture = (getattr(layout, "find", None) or layout.read)(place, options)
-    if estimated and isinstance(result, Found):
-        result = replace(result, lights=None, notes=_notes_but(result, *ABOUT_LIGHT_FILE))
-    elif options.lights_strengths == "unknown":
-        if isinstance(result, Capture):
+    result: Found | Capture
+    if layout is not None:
+        result = (getattr(layout, "find", None) or layout.read)(place, options)
+    else:
+        result = _photographs_alone(place, options)
+    if isinstance(result, Capture):
+        if options.lights_strengths == "unknown":
             raise ParameterError(code="strengths-in-archive")
-        if result.lights is not None:  # a ball or an estimate is used anyway
-            unknown = np.ones(len(result.lights.vectors), dtype=bool)
-            table = replace(result.lights, intensities=None, open_strengths=unknown)
-            result = replace(result, lights=table, notes=_notes_but(result, "no-light-strengths"))
-    return without(result, options.leave_out)
+        return _without(result, options.leave_out)
+    unused: tuple[str, ...] = ()
+    if estimated:
+        result, unused = replace(result, lights=None), ABOUT_LIGHTS
+    elif options.lights_strengths == "unknown" and result.lights is not None:
+        unknown = np.ones(len(result.lights.vectors), dtype=bool)
+        table = replace(result.lights, intensities=None, open_strengths=unknown)
+        result, unused = replace(result, lights=table), ABOUT_STRENGTHS
+    notes = tuple(note for note in result.notes if as_finding(note).code not in unused)
+    names = enumerate(file.name for file in result.files)
+    excluded = {number: "excluded" for number, name in names if name in options.leave_out}
+    return replace(result, notes=notes).without(excluded)
 
 
-def _notes_but(found: Found, *codes: str) -> tuple[Finding, ...]:
-    return tuple(note for note in found.notes if as_finding(note).code not in codes)
-
-
-def without(found: Found | Capture, left_out: Sequence[str]) -> Found | Capture:
-    """Return a capture without some of its photographs and their lights, by file name."""
-    if isinstance(found, Found):
-        names = [file.name for file in found.files]
-        return found.without({k: "excluded" for k, name in enumerate(names) if name in left_out})
-    names = list(found.origin.files) if found.origin else []
+def _without(capture: Capture, left_out: Sequence[str]) -> Capture:
+    names = capture.origin.files if capture.origin else ()
     kept = [number for number, name in enumerate(names) if name not in left_out]
-    return found if len(kept) == len(names) else found.take(kept)
+    return capture if len(kept) == len(names) else capture.take(kept)
 
 
 def _lights_of_another(options: ReadOptions) -> ReadOptions:
@@ -202,20 +240,19 @@ def recognize(path: Path) -> Layout | None:
     return next((layout for layout in layouts() if layout.recognizes(path)), None)
 
 
-def _captures_inside(place: Path) -> list[str]:
-    """Names of the folders inside that are captures, if the folder itself has fewer than three photographs."""
-    if len(photographs_and_mask(place)[0]) >= 3:
-        return []
-    return sorted(entry.name for entry in place.iterdir() if entry.is_dir() and recognize(entry) is not None)
-
-
-def _nothing_fits(place: Path) -> CaptureError:
+def _photographs_alone(place: Path, options: ReadOptions) -> Found:
+    """Find the photographs in a folder without a light file; raise an error if it has none, or several captures."""
     known = "; ".join((folder.EXPECTS_ALONE, *(layout.EXPECTS for layout in layouts())))
     if place.is_file():
-        return CaptureError(code="not-a-capture", file=place, known=known)
-    if inside := _captures_inside(place):
+        raise CaptureError(code="not-a-capture", file=place, known=known)
+    inside: list[str] = []
+    if len(folder.photographs_and_mask(place)[0]) < 3:
+        inside = sorted(entry.name for entry in place.iterdir() if entry.is_dir() and recognize(entry))
+    found = folder.find_alone(place, options)
+    if inside:
         shown = ", ".join(inside[:8]) + (", ..." if len(inside) > 8 else "")
-        return CaptureError(
-            code="several-captures", file=place, captures=inside, count=len(inside), shown=shown
-        )
-    return CaptureError(f"{place} has no photographs. Supported: {known}.", code="no-photographs", file=place)
+        count = len(inside)
+        raise CaptureError(code="several-captures", file=place, captures=inside, count=count, shown=shown)
+    if not found.files:
+        raise CaptureError(code="no-photographs", file=place, known=known)
+    return found

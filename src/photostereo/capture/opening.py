@@ -21,12 +21,10 @@ from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
-from photostereo.io.camera import Heads
-from photostereo.io.safe import exists
+from photostereo.io.camera import Heads, focal_in_pixels
 from photostereo.lights.ball.search import FoundBall, find_balls
 from photostereo.lights.files.table import LightTable, require_strengths
 from photostereo.photographs.alignment.alignment import SMALLEST, Alignment, find_alignment
-from photostereo.photographs.alignment.warp import coarse
 from photostereo.photographs.brackets import find_brackets, shortest_of
 from photostereo.photographs.faults import (
     FEWEST_LEFT,
@@ -34,9 +32,13 @@ from photostereo.photographs.faults import (
     find_blurred,
     find_dark,
     find_duplicates,
+    survey,
 )
-from photostereo.photographs.files import PhotographFiles
-from photostereo.photographs.survey import survey
+from photostereo.photographs.files import PhotographFiles, open_files
+from photostereo.photographs.framing import coarse
+
+#: Pixels along the longer side of the small photographs.
+SMALL = 320
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,25 +49,23 @@ class Found:
     layout: str  #: the name of the format
     name: str  #: the name of the capture
     files: Sequence[Path]  #: the photographs, in the order of the lights
-    #: the light file, in the order of the photographs; None if there is none
-    lights: LightTable | None = None
-    #: a folder with photographs of a ball under the same lights, if the user gave one
-    ball: Path | None = None
+    lights: LightTable | None = None  #: the light file, in the order of the photographs, or None
+    ball: Path | None = (
+        None  #: a folder with photographs of a ball under the same lights, if the user gave one
+    )
     mask_file: Path | None = None  #: the mask picture, or None
     mask_default: str = "full"  #: ``"full"``, ``"auto"`` or ``"bright"``, if there is no mask picture
     gray_limit: float | None = None  #: upper limit of gray intensities, or None
     #: for each known truth of :class:`Capture`, its file and its values
     truths: Mapping[str, tuple[Path, NDArray[Any]]] = field(default_factory=dict)
     expected_bits: int = 0  #: usual bit depth of the layout, or 0; less gives a note
-    #: ambient, flat: photographs with the lights off, and of an even surface, or None
-    ambient: Path | None = None
-    flat: Path | None = None
+    ambient: Path | None = None  #: a photograph with the lights off, or None
+    flat: Path | None = None  #: a photograph of an even surface, or None
     #: all exposures of a light, by the one among ``files``, if there are several
     brackets: Mapping[Path, Sequence[Path]] = field(default_factory=dict)
     notes: tuple[Finding, ...] = ()  #: notes from the layout
     heads: Heads = field(default_factory=Heads)  #: cached file headers
-    #: all photographs, if some were removed from ``files`` (see :meth:`without`)
-    taken: Sequence[Path] = ()
+    taken: Sequence[Path] = ()  #: all photographs, if some were removed from ``files``
     faults: tuple[Fault, ...] = ()  #: photographs left out, with reasons
 
     def without(self, faults: Mapping[int, Fault | str]) -> Found:
@@ -74,29 +74,28 @@ class Found:
         table = self.lights
         if table is not None and len(table.vectors) == len(self.files):
             table = table.take(kept)
-        known = [
+        known = (
             Fault(self.files[place].name, fault) if isinstance(fault, str) else fault
             for place, fault in faults.items()
-        ]
-        return replace(
-            self,
-            files=[self.files[place] for place in kept],
-            lights=table,
-            taken=self.taken or self.files,
-            faults=(*self.faults, *known),
         )
+        files, taken = [self.files[place] for place in kept], self.taken or self.files
+        return replace(self, files=files, lights=table, taken=taken, faults=(*self.faults, *known))
+
+    def focal(self, options: ReadOptions, frame: tuple[int, ...], files: Sequence[Path] = ()) -> float | None:
+        """Focal length in pixels for photographs of this height and width, from the user or from EXIF."""
+        shots = [self.heads[file] for file in files or self.files]
+        return options.focal or focal_in_pixels(shots, (frame[0], frame[1]))
 
 
 def open_photographs(found: Found, options: ReadOptions) -> PhotographFiles:
     """Open the photographs, whole, with the strengths of the light file divided out; decodes the first one."""
     table = found.lights
-    require_matching(found, len(found.files) if table is None else len(table.vectors))
+    require_matching(found)
     if table is not None and table.intensities is not None:
         require_strengths(table.intensities, table.path)
-    return PhotographFiles(
+    return open_files(
         found.files,
         intensities=None if table is None else table.intensities,
-        color=options.color,
         srgb=options.srgb,
         gray_limit=found.gray_limit,
         ambient=options.path_of("ambient") or found.ambient,
@@ -107,53 +106,22 @@ def open_photographs(found: Found, options: ReadOptions) -> PhotographFiles:
     )
 
 
-def with_brackets(found: Found) -> Found:
-    """Reduce several exposures of a light to one photograph."""
-    if found.brackets:
-        return found
-    table = found.lights
-    shots = [found.heads[file] for file in found.files]
-    groups = find_brackets(found.files, shots, None if table is None else table.vectors)
-    if groups is None:
-        return found
-    files, brackets = shortest_of(groups, found.files, shots)
-    if table is not None and len(table.vectors) == len(found.files):
-        table = table.take([group[0] for group in groups])
-    return replace(found, files=files, brackets=brackets, lights=table)
-
-
-def require_matching(found: Found, lights: int) -> None:
-    """Check that there are at least three photographs, and one light for each."""
-    files, path = found.files, found.path
+def require_matching(found: Found) -> None:
+    """Check that there are at least three photographs, and one light for each if there is a light file."""
+    files, path, table = found.files, found.path, found.lights
     require_count(len(files), str(path), path)
-    if len(files) != lights:
-        assert found.lights is not None
-        few = "fewer" if lights < len(files) else "more"
+    if table is not None and len(files) != len(table.vectors):
+        few = "fewer" if len(table.vectors) < len(files) else "more"
         raise CaptureError(
-            f"{found.lights.path} has {lights} lights, {few} than the {len(files)} photographs in {path} (from "
+            f"{table.path} has {len(table.vectors)} lights, {few} than the {len(files)} photographs in {path} (from "
             f"{files[0].name} to {files[-1].name}). Each photograph needs exactly one light, in the same "
             "order: complete the light file, or move pictures that are not photographs of the object out "
             "of the folder. Several exposures of one light are merged if their EXIF data has the exposure times.",
             code="lights-count",
-            file=found.lights.path,
-            lights=lights,
+            file=table.path,
+            lights=len(table.vectors),
             photographs=len(files),
         )
-
-
-def in_folder(folder: Path, name: Path) -> Path:
-    """Resolve a file given by the user: unchanged if it exists, else relative to the capture's folder."""
-    return name if exists(name) or not exists(folder / name) else folder / name
-
-
-def finite_or_zero(truth: NDArray[Any]) -> NDArray[np.float32]:
-    """Convert truth to float32; NaN and infinite values become zero (unknown)."""
-    with np.errstate(over="ignore"):
-        return np.nan_to_num(np.asarray(truth, dtype=np.float32), nan=0.0, posinf=0.0, neginf=0.0)
-
-
-#: Pixels along the longer side of the small photographs.
-SMALL = 320
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,8 +145,7 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
 
     Raise an error if a photograph is unusable and fewer than :data:`FEWEST_LEFT` would be left, or with ``options.strict``.
     """
-    found = _complete(with_brackets(found), options, control)
-    found = _of_one_size(found, options)
+    found = _of_one_size(_lit(_with_brackets(found), options, control), options)
     while True:
         try:
             photographs = open_photographs(found, options)
@@ -188,29 +155,30 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
                 raise
             found = found.without({0: error.code})
     with photographs.held():  # read again for the lights and by the solver
-        seen = survey(photographs.in_color(False), control)
-    if seen.errors:
-        if options.strict or len(seen.pictures) < FEWEST_LEFT:
-            raise next(iter(seen.errors.values()))
-        photographs = photographs.take([k for k in range(len(found.files)) if k not in seen.errors])
-        found = found.without({k: error.code for k, error in seen.errors.items()})
-    look = _Look(found, photographs, seen.pictures, options)
+        pictures, scale, errors = survey(photographs, control)
+    if errors:
+        if options.strict or len(pictures) < FEWEST_LEFT:
+            raise next(iter(errors.values()))
+        photographs = photographs.take([k for k in range(len(found.files)) if k not in errors])
+        found = found.without({k: error.code for k, error in errors.items()})
+    look = _Look(found, photographs, pictures, options)
     every_kept = {file.name for file in found.files} <= set(options.keep)
-    judged = min(seen.pictures.shape[1:]) >= SMALLEST and not every_kept
+    judged = min(pictures.shape[1:]) >= SMALLEST and not every_kept
     copies = find_duplicates(found.files, photographs.digests)
-    dark = find_dark(look.pictures) if judged else {}
+    dark = find_dark(pictures) if judged else {}
     look.subtract_ambient([k for k, reason in dark.items() if reason == "light-off"])
     look.judge({**dark, **dict.fromkeys(copies, "duplicate")}, copies)
     if judged:
         blurred = control.aside(partial(find_blurred, look.pictures))
         look.judge(dict.fromkeys(blurred, "blurred"))
     small = np.stack([coarse(picture * picture, SMALL) for picture in look.pictures])
-    alignment = find_alignment(look.pictures, seen.scale, control)
+    alignment = find_alignment(look.pictures, scale, control)
     if options.align == "off":
         alignment = alignment.as_taken()
     kept = look.judge(dict.fromkeys(np.flatnonzero(alignment.mismatched).tolist(), "mismatched"))
     alignment = alignment.take(kept)
-    return Opened(look.found, look.photographs.moved_back(alignment.corrected), alignment, small[kept])
+    still = replace(look.photographs, moves=alignment.corrected)
+    return Opened(look.found, still, alignment, small[kept])
 
 
 @dataclass
@@ -227,13 +195,16 @@ class _Look:
     ) -> list[int]:
         """Leave out these photographs if enough others remain; return the indices of the remaining ones."""
         files, keep = self.found.files, self.options.keep
-        others = {k: files[original].name for k, original in copies.items()}
-        faults = {k: Fault(files[k].name, reason, others.get(k, "")) for k, reason in reasons.items()}
-        used = [replace(fault, used=True, wanted=True) for fault in faults.values() if fault.file in keep]
-        bad = {k: fault for k, fault in faults.items() if fault.file not in keep}
-        if bad and self.options.strict:
-            number, fault = next(iter(bad.items()))
-            raise fault.as_error(files[number])
+        bad, used = {}, []
+        for number, reason in reasons.items():
+            other = files[copies[number]].name if number in copies else ""
+            fault = Fault(files[number].name, reason, other)
+            if fault.file in keep:
+                used.append(replace(fault, used=True, wanted=True))
+            elif self.options.strict:
+                raise fault.as_error(files[number])
+            else:
+                bad[number] = fault
         if len(files) - len(bad) < FEWEST_LEFT:
             used += [replace(fault, used=True) for fault in bad.values()]
             bad = {}
@@ -251,6 +222,34 @@ class _Look:
             self.found = replace(self.found, ambient=self.found.files[off[0]])
 
 
+def _with_brackets(found: Found) -> Found:
+    """Reduce several exposures of a light to one photograph."""
+    table, shots = found.lights, [found.heads[file] for file in found.files]
+    groups = None
+    if not found.brackets:
+        groups = find_brackets(found.files, shots, None if table is None else table.vectors)
+    if groups is None:
+        return found
+    files, brackets = shortest_of(groups, found.files, shots)
+    if table is not None and len(table.vectors) == len(found.files):
+        table = table.take([group[0] for group in groups])
+    return replace(found, files=files, brackets=brackets, lights=table)
+
+
+def _lit(found: Found, options: ReadOptions, control: Control) -> Found:
+    """Leave out photographs that have no light in the light file because they were taken with the light off."""
+    table = found.lights
+    missing = 0 if table is None else len(found.files) - len(table.vectors)
+    if not 0 < missing <= len(found.files) - FEWEST_LEFT or options.strict:
+        return found
+    pictures, _, errors = survey(open_photographs(replace(found, lights=None), options), control)
+    dark = find_dark(pictures) if not errors and min(pictures.shape[1:]) >= SMALLEST else {}
+    if len(dark) != missing:
+        return found
+    off = [found.files[number] for number, reason in dark.items() if reason == "light-off"]
+    return replace(found.without(dark), lights=table, ambient=found.ambient or next(iter(off), None))
+
+
 def _of_one_size(found: Found, options: ReadOptions) -> Found:
     """Leave out photographs whose header gives a different size than most."""
     frames = [found.heads[file].frame for file in found.files]
@@ -262,18 +261,3 @@ def _of_one_size(found: Found, options: ReadOptions) -> Found:
         return found
     others = (number for number, frame in enumerate(frames) if frame not in (None, usual))
     return found.without(dict.fromkeys(others, "size-mismatch"))
-
-
-def _complete(found: Found, options: ReadOptions, control: Control) -> Found:
-    """Leave out photographs that have no light in the light file because they were taken with the light off."""
-    table = found.lights
-    missing = 0 if table is None else len(found.files) - len(table.vectors)
-    if not 0 < missing <= len(found.files) - FEWEST_LEFT or options.strict:
-        return found
-    seen = survey(open_photographs(replace(found, lights=None), replace(options, color=False)), control)
-    dark = find_dark(seen.pictures) if not seen.errors and min(seen.pictures.shape[1:]) >= SMALLEST else {}
-    if len(dark) != missing:
-        return found
-    kept = found.without(dark)
-    off = [found.files[number] for number, reason in dark.items() if reason == "light-off"]
-    return replace(kept, lights=table, ambient=kept.ambient or next(iter(off), None))

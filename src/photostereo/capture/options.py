@@ -26,10 +26,9 @@ NAMED_FILES = ("mask", "lights", "ambient", "flat", "ball")
 #: The value of ``lights`` that ignores light files and balls.
 ESTIMATE = "estimate"
 
-#: Values of ``align``: whether camera movement is undone.
-ALIGNMENTS = ("auto", "off")
-
-
+#: Values of ``align``: whether camera movement is undone; and of ``lights_strengths``.
+ALIGNMENTS, STRENGTHS = ("auto", "off"), ("given", "unknown")
+_SEQUENCES = ("circle", "card", "crop", "leave_out", "keep")
 #: The longest focal length, in pixels; beyond it, rays are practically parallel.
 LONGEST_FOCAL = 1e7
 
@@ -126,31 +125,23 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         for name, count in (("circle", 3), ("card", 4), ("crop", 4)):
-            if (value := getattr(self, name)) is not None:
-                if len(value) != count:
-                    raise ParameterError(
-                        f"{name} needs {count} numbers, in pixels; it has {len(value)}.",
-                        code="bad-option",
-                        option=name,
-                    )
-                object.__setattr__(self, name, tuple(value))
+            if (value := getattr(self, name)) is not None and len(value) != count:
+                words = f"{name} needs {count} numbers, in pixels; it has {len(value)}."
+                raise ParameterError(words, code="bad-option", option=name)
         if self.focal is not None and not 1 <= self.focal <= LONGEST_FOCAL:
-            raise ParameterError(
-                f"The focal length must be between 1 and {LONGEST_FOCAL:.0e} pixels, not {self.focal:g}.",
-                code="bad-option",
-                option="focal",
-            )
-        moved = self.moved_lights
-        object.__setattr__(self, "moved_lights", tuple((name, tuple(to)) for name, to in dict(moved).items()))
-        for name in ("leave_out", "keep"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+            words = f"The focal length must be between 1 and {LONGEST_FOCAL:.0e} pixels, not {self.focal:g}."
+            raise ParameterError(words, code="bad-option", option="focal")
         require_known(self.align, ALIGNMENTS, "alignment", "unknown-align")
-        require_known(
-            self.lights_strengths, ("given", "unknown"), "value of lights_strengths", "unknown-strengths"
-        )
-        for name in NAMED_FILES:
-            if isinstance(value := getattr(self, name), os.PathLike):
-                object.__setattr__(self, name, os.fspath(value))
+        require_known(self.lights_strengths, STRENGTHS, "value of lights_strengths", "unknown-strengths")
+        plain: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            if name in _SEQUENCES and value is not None:
+                plain[name] = tuple(value)
+            elif isinstance(value, os.PathLike):
+                plain[name] = os.fspath(value)
+        plain["moved_lights"] = tuple((name, tuple(to)) for name, to in dict(self.moved_lights).items())
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
 
     @property
     def framing(self) -> Framing:
@@ -186,12 +177,8 @@ class ReadOptions:
 
     def axes_notes(self) -> tuple[Finding, ...]:
         """Notes on how the directions of the light file were converted."""
-        said = []
-        if self.lights_axes is not None:
-            said.append(Finding("light-axes-given", axes=self.lights_axes))
-        if self.reverse_lights:
-            said.append(Finding("light-directions-reversed"))
-        return tuple(said)
+        given = (Finding("light-axes-given", axes=self.lights_axes),) if self.lights_axes is not None else ()
+        return (*given, Finding("light-directions-reversed")) if self.reverse_lights else given
 
     def given(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""

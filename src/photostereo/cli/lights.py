@@ -28,7 +28,8 @@ def lights(
     force: bool = FORCE,
 ) -> dict[str, Any]:
     """Find light directions and strengths from a ball, or estimate them from the photographs alone."""
-    from photostereo.capture.calibrate import calibrate_folder, estimate_folder
+    from photostereo.capture.loading import calibrate
+    from photostereo.capture.options import ESTIMATE
     from photostereo.io.atomic import replacing_file
     from photostereo.io.png import write_png
     from photostereo.lights.files.writing import write_lights
@@ -40,8 +41,8 @@ def lights(
         table = both.enter_context(replacing_file(target, force=force))
         drawn = both.enter_context(replacing_file(shown, force=force)) if picture else None
         terminal.stage("lights")
-        find = estimate_folder if unknown else calibrate_folder
-        calibration = find(capture, read_options(reading), terminal)
+        given = read_options(reading).given() | ({"lights": ESTIMATE} if unknown else {})
+        calibration = calibrate(capture, control=terminal, **given)
         write_lights(calibration, table, force=True)
         if drawn is not None and calibration.picture is not None:
             write_png(drawn, calibration.picture)

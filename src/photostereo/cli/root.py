@@ -31,7 +31,7 @@ COMMANDS = {
     "Research": "sweep reproduce train",
 }
 #: Commands provided by the package photostereo-lab.
-OF_THE_LAB = {"figure", "scene", "sweep", "reproduce", "train"}
+OF_THE_LAB = {"corrupt", "figure", "scene", "sweep", "reproduce", "train"}
 #: The heading of commands that are not listed above.
 OTHERS = "From other packages"
 

@@ -11,7 +11,6 @@ from importlib.resources import files
 import numpy as np
 
 from photostereo.capture import Capture
-from photostereo.capture.corruptions import add_poisson
 
 #: Units of the stored colors and normals.
 COLOR_UNIT, NORMAL_UNIT = 1.2 / 255, 1.0 / 32767
@@ -35,12 +34,16 @@ def owl(snr: float, *, seed: int = 1, step: int = 1) -> Capture:
     truth, albedo = np.zeros((*mask.shape, 3)), np.zeros((*mask.shape, 3))
     truth[mask], albedo[mask] = normals, color
     every = np.s_[::step, ::step]
-    clean = Capture(
-        images[:, *every],
+    seen = images[:, *every][:, mask[every]].astype(np.float64)
+    # Intensities times this are photons; their noise has the ratio asked for.
+    photons = 10 ** (snr / 10) * sum(float(i.sum()) for i in seen) / sum(float((i * i).sum()) for i in seen)
+    noisy = np.zeros_like(images[:, *every])
+    noisy[:, mask[every]] = np.random.default_rng(seed).poisson(photons * seen) / photons
+    return Capture(
+        noisy,
         lights,
         mask[every],
         name="figure",
         truth=truth[every],
         truth_albedo=albedo[every],
     )
-    return add_poisson(clean, snr, rng=seed)

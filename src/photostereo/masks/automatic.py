@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
-from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.search import find_balls
 from photostereo.masks.ground import Clues, clues, shrunk
 from photostereo.masks.relaxed_cut import cheapest_outline
@@ -170,22 +169,21 @@ def _difference(known: Clues) -> FloatArray:
 
 def _odds(known: Clues, found: BoolArray, ground: BoolArray) -> FloatArray:
     """Log-likelihood ratio of each pixel's clues, ground over object, from the object as found so far."""
-    odds = _likelier(_cells(known.level), _cells(known.strangeness), found, ground)
+    odds = _likelier(known.level, known.strangeness, found, ground)
     if known.color is not None:
-        red, blue = _cells(known.color[..., 0]), _cells(known.color[..., 1])
-        odds = odds + _likelier(red, blue, found, ground)
+        odds = odds + _likelier(known.color[..., 0], known.color[..., 1], found, ground)
     return np.clip(odds, -MOST_ODDS, MOST_ODDS)
 
 
-def _cells(clue: FloatArray) -> NDArray[np.intp]:
-    low, high = np.percentile(clue, [0.5, 99.5])
-    return np.asarray(
-        np.clip((clue - low) / max(high - low, 1e-6) * (CELLS - 1) + 0.5, 0, CELLS - 1), dtype=np.intp
-    )
+def _likelier(one: FloatArray, other: FloatArray, found: BoolArray, ground: BoolArray) -> FloatArray:
+    """Log-likelihood ratio from a histogram of two clues."""
 
+    def cells(clue: FloatArray) -> NDArray[np.intp]:
+        low, high = np.percentile(clue, [0.5, 99.5])
+        place = (clue - low) / max(high - low, 1e-6) * (CELLS - 1) + 0.5
+        return np.asarray(np.clip(place, 0, CELLS - 1), dtype=np.intp)
 
-def _likelier(a: NDArray[np.intp], b: NDArray[np.intp], found: BoolArray, ground: BoolArray) -> FloatArray:
-    cell = CELLS * a + b
+    cell = CELLS * cells(one) + cells(other)
 
     def frequency(where: BoolArray) -> FloatArray:
         count = np.bincount(cell[where], minlength=CELLS**2).reshape(CELLS, CELLS).astype(np.float64)
@@ -196,21 +194,20 @@ def _likelier(a: NDArray[np.intp], b: NDArray[np.intp], found: BoolArray, ground
     return np.asarray(odds[cell])
 
 
-def _opened(mask: BoolArray) -> BoolArray:
-    return np.asarray(cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8)) > 0)
-
-
 def _without_specks(mask: BoolArray, light: FloatArray) -> BoolArray:
-    count, labels = cv2.connectedComponents(mask.astype(np.uint8), connectivity=8)
+    """Remove thin parts, and those that are small or dark compared with the largest."""
+    opened = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
+    count, labels = cv2.connectedComponents(opened, connectivity=8)
     areas = np.bincount(labels.ravel(), minlength=count).astype(np.float64)
     lights = np.bincount(labels.ravel(), weights=light.ravel(), minlength=count)
     areas[0] = lights[0] = 0
     main = int(np.argmax(lights))
-    return np.asarray(((areas >= SPECK * areas[main]) & (lights >= SPECK * lights[main]))[labels] & mask)
+    keep = (areas >= SPECK * areas[main]) & (lights >= SPECK * lights[main])
+    return np.asarray(keep[labels] & (opened > 0))
 
 
 def _hull(certain: BoolArray, light: FloatArray) -> BoolArray:
-    points = np.argwhere(_without_specks(_opened(certain), light))[:, ::-1].astype(np.int32)
+    points = np.argwhere(_without_specks(certain, light))[:, ::-1].astype(np.int32)
     canvas = np.zeros(certain.shape, np.uint8)
     if len(points) >= 3:
         cv2.fillConvexPoly(canvas, cv2.convexHull(points), 1)
@@ -219,7 +216,7 @@ def _hull(certain: BoolArray, light: FloatArray) -> BoolArray:
 
 def _whole(mask: BoolArray, odds: FloatArray, light: FloatArray) -> BoolArray:
     """Remove specks and fill dark spots; keep holes that show the ground."""
-    mask = _without_specks(_opened(mask), light)
+    mask = _without_specks(mask, light)
     count, labels = cv2.connectedComponents(
         np.pad(~mask, 1, constant_values=True).astype(np.uint8), connectivity=4
     )
@@ -246,14 +243,10 @@ def _with_balls(
         alone = len(balls) == 1 and not mask.any()
         if alone or (inside > IS_THE_OBJECT * total and disc.sum() > 0.5 * mask.sum()):
             return disc, True
-        if _stands_alone(mask, circle):
+        around = circle.inside(mask.shape, share=1.3) & ~circle.inside(mask.shape, share=1.1)
+        if around.any() and mask[around].mean() < 0.4 and (mask & ~disc).any():  # it stands alone
             mask = mask & ~circle.inside(mask.shape, share=1.05)
     return mask, False
-
-
-def _stands_alone(mask: BoolArray, circle: Circle) -> bool:
-    around = circle.inside(mask.shape, share=1.3) & ~circle.inside(mask.shape, share=1.1)
-    return bool(around.any() and mask[around].mean() < 0.4 and (mask & ~circle.inside(mask.shape)).any())
 
 
 def _doubt(mask: BoolArray, odds: FloatArray, known: Clues) -> str:

@@ -111,23 +111,19 @@ def _quantile(stack: Float32) -> Float32:
 
 def _color(lit: Float32) -> Float32:
     red, green, blue = (np.log(lit[..., channel] + np.float32(DARK_COLOR)) for channel in range(3))
-    return np.asarray(
-        cv2.GaussianBlur(np.stack([red - green, blue - green], axis=-1), (0, 0), 0.7), np.float32
-    )
+    ratios = np.stack([red - green, blue - green], axis=-1)
+    return np.asarray(cv2.GaussianBlur(ratios, (0, 0), 0.7), np.float32)
 
 
 def _edges(stack: Float32, color: Float32 | None) -> Float32:
-    squares = _quantile(np.stack([_steepness(np.log(image + np.float32(DARK))) for image in stack]))
+    def steepness(image: Float32) -> Float32:
+        across, down = (cv2.Scharr(image, cv2.CV_32F, *axis) for axis in ((1, 0), (0, 1)))
+        return np.asarray((across**2 + down**2) / 1024, np.float32)
+
+    squares = _quantile(np.stack([steepness(np.log(image + np.float32(DARK))) for image in stack]))
     if color is not None:
-        squares = squares + sum(_steepness(np.ascontiguousarray(color[..., part])) for part in range(2))
+        squares = squares + sum(steepness(np.ascontiguousarray(color[..., part])) for part in range(2))
     return np.asarray(np.sqrt(squares), np.float32)
-
-
-def _steepness(image: Float32) -> Float32:
-    return np.asarray(
-        (cv2.Scharr(image, cv2.CV_32F, 1, 0) ** 2 + cv2.Scharr(image, cv2.CV_32F, 0, 1) ** 2) / 1024,
-        np.float32,
-    )
 
 
 def _without_pattern(stack: Float32, border: BoolArray) -> Float32:
@@ -177,18 +173,13 @@ def lit_as_ground(values: Float32) -> tuple[Float32, Float32]:
 def _robust_fit(terms: FloatArray, values: FloatArray, weights: FloatArray) -> FloatArray:
     """Coefficients of the terms (n, m) that fit most rows of the values (n, d), by reweighting."""
     step = max(1, len(terms) // 4000)
-    terms, values, weights = (
-        terms[::step],
-        values[::step].astype(np.float64),
-        weights[::step].astype(np.float64),
-    )
+    terms, values, weights = (part[::step].astype(np.float64) for part in (terms, values, weights))
     trust = np.repeat(weights[:, None], values.shape[1], axis=1)
     for _ in range(8):
         moment = np.einsum("nd,nm,nk->dmk", trust, terms, terms, optimize=True)
         moment += 1e-6 * np.trace(moment, axis1=1, axis2=2)[:, None, None] * np.eye(terms.shape[1])
-        coefficients = np.linalg.solve(moment, np.einsum("nd,nm->dm", trust * values, terms)[..., None])[
-            ..., 0
-        ].T
+        right = np.einsum("nd,nm->dm", trust * values, terms)[..., None]
+        coefficients = np.linalg.solve(moment, right)[..., 0].T
         miss = np.abs(values - terms @ coefficients)
         trust = weights[:, None] / (1 + (miss / (2 * np.median(miss, axis=0) + 1e-6)) ** 2)
     return np.asarray(coefficients)

@@ -39,10 +39,7 @@ def read_mask(
 def mask_from_values(
     values: NDArray[Any], label: str, frame: tuple[int, int]
 ) -> tuple[BoolArray, tuple[Finding, ...]]:
-    """Convert any array to a mask, with notes: everything brighter than half of its brightest value is the object.
-
-    So 0 and 1, 0 and 255, true and false all mean the same. ``label`` names the source at the start of a
-    message.
+    """Convert any array to a mask, as for :func:`read_mask`; ``label`` names the source at the start of a message.
 
     >>> mask_from_values(np.array([[0, 1, 1]]), "The mask", (1, 3))[0].tolist()
     [[False, True, True]]
@@ -50,24 +47,14 @@ def mask_from_values(
     if values.ndim == 3 and values.shape[2] > 0:
         values = values.max(axis=2)
     if values.shape != tuple(frame):
-        raise CaptureError(
-            code="mask-size",
-            found=values.shape,
-            expected=frame,
-            label=label,
-            size=" × ".join(map(str, values.shape)),
-            height=frame[0],
-            width=frame[1],
-        )
+        size, (height, width) = " × ".join(map(str, values.shape)), frame
+        raise CaptureError(code="mask-size", label=label, size=size, height=height, width=width)
     # Floats avoid an overflow in 2 * values of the stored type.
     values = np.nan_to_num(values.astype(np.float64), nan=0.0)
     top = values.max()
     if not top > 0:
-        raise CaptureError(
-            f"{label} is empty (completely black). Paint the object white.",
-            code="empty-mask",
-            remedy="whole-frame",
-        )
+        words = f"{label} is empty (completely black). Paint the object white."
+        raise CaptureError(words, code="empty-mask", remedy="whole-frame")
     soft = int(((values > 0) & (values < top)).sum())
     note = Finding("soft-mask", mask=label, count=soft)
     return np.asarray(values > 0.5 * top), (note,) if soft else ()
@@ -99,7 +86,5 @@ def mask_from_brightness(images: NDArray[Any]) -> BoolArray:
     filled = np.zeros_like(binary)
     cv2.drawContours(filled, outlines, -1, 255, thickness=cv2.FILLED)
     _, labels, stats, _ = cv2.connectedComponentsWithStats(filled, connectivity=8)
-    areas = stats[:, cv2.CC_STAT_AREA].copy()
-    areas[0] = 0
-    keep = areas >= max(0.01 * areas.max(), 1)
-    return np.asarray(keep[labels])
+    areas = np.append(0, stats[1:, cv2.CC_STAT_AREA])
+    return np.asarray((areas >= max(0.01 * areas.max(), 1))[labels])

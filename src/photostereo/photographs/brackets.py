@@ -46,42 +46,38 @@ def find_brackets(
     exposed = [exposure_of(shot) for shot in shots]
     if len(files) < 4 or any(exposure is None for exposure in exposed):
         return None
-    times = np.asarray(exposed, dtype=np.float64)
-    count = len(files)
-    if lights is not None and len(lights) == count:
-        groups = _same_lines(np.asarray(lights, dtype=np.float64))
-        return groups if len(groups) < count and _differ(groups, times) else None
-    if lights is not None:
-        if not 0 < len(lights) < count:
-            return None
-        number = len(lights)
-        each = count // number
-        # Groups by name may have their exposures in any order.
-        candidates = [[sorted(group, key=lambda place: times[place]) for group in _by_name(files)]]
-        if count % number == 0:
-            candidates.insert(0, [list(range(k * each, (k + 1) * each)) for k in range(number)])
-            candidates.insert(1, [list(range(k, count, number)) for k in range(number)])
-        return next(
-            (groups for groups in candidates if len(groups) == number and _same_sequence(groups, times)), None
-        )
-    for each in range(2, count // 3 + 1):
-        groups = [list(range(k, k + each)) for k in range(0, count, each)]
-        if count % each == 0 and _same_sequence(groups, times):
-            return groups
-    return None
+    times, count = np.asarray(exposed, dtype=np.float64), len(files)
+
+    def in_a_row(each: int) -> list[list[int]]:
+        return [list(range(first, first + each)) for first in range(0, count, each)]
+
+    if lights is None:
+        sizes = (each for each in range(2, count // 3 + 1) if count % each == 0)
+        return next((groups for each in sizes if _same_sequence(groups := in_a_row(each), times)), None)
+    number = len(lights)
+    if number == count:
+        same = np.abs(np.diff(np.asarray(lights, dtype=np.float64), axis=0)).max(axis=1) <= 1e-6
+        groups = [part.tolist() for part in np.split(np.arange(count), np.flatnonzero(~same) + 1)]
+        return groups if _differ(groups, times) else None
+    if not 0 < number < count:
+        return None
+    candidates = []
+    if count % number == 0:
+        candidates = [in_a_row(count // number), [list(range(k, count, number)) for k in range(number)]]
+    by_name: dict[str, list[int]] = {}
+    for place in np.argsort(times, kind="stable").tolist():  # each group may have its exposures in any order
+        by_name.setdefault(re.split(r"[-_. ]+(?=[^-_. ]+$)", files[place].stem)[0], []).append(place)
+    candidates.append(sorted(by_name.values(), key=min))
+    return next((some for some in candidates if len(some) == number and _same_sequence(some, times)), None)
 
 
 def shortest_of(
     groups: Sequence[Sequence[int]], files: Sequence[Path], shots: Sequence[Shot]
 ) -> tuple[list[Path], dict[Path, tuple[Path, ...]]]:
     """The shortest exposure of each group, and the whole group by its shortest exposure if it has several."""
-    chosen, brackets = [], {}
-    for group in groups:
-        shortest = files[min(group, key=lambda place: exposure_of(shots[place]) or 0.0)]
-        chosen.append(shortest)
-        if len(group) > 1:
-            brackets[shortest] = tuple(files[place] for place in group)
-    return chosen, brackets
+    chosen = [files[min(group, key=lambda place: exposure_of(shots[place]) or 0.0)] for group in groups]
+    every = (tuple(files[place] for place in group) for group in groups)
+    return chosen, {file: group for file, group in zip(chosen, every, strict=True) if len(group) > 1}
 
 
 def merge_exposures(linear: Sequence[Float32], times: Sequence[float], full: Sequence[Float32]) -> Float32:
@@ -107,32 +103,10 @@ def merge_exposures(linear: Sequence[Float32], times: Sequence[float], full: Seq
     return merged
 
 
-def _same_lines(lights: NDArray[np.float64]) -> list[list[int]]:
-    groups: list[list[int]] = []
-    for place, light in enumerate(lights):
-        if groups and np.allclose(light, lights[groups[-1][0]], rtol=0, atol=1e-6):
-            groups[-1].append(place)
-        else:
-            groups.append([place])
-    return groups
-
-
-def _by_name(files: Sequence[Path]) -> list[list[int]]:
-    """Group photographs whose names differ only in the last number or word: light03_1.tif, light03_2.tif."""
-    groups: dict[str, list[int]] = {}
-    for place, file in enumerate(files):
-        parts = re.split(r"[-_. ]+(?=[^-_. ]+$)", file.stem)
-        groups.setdefault(parts[0] if len(parts) > 1 else file.stem, []).append(place)
-    return list(groups.values())
-
-
 def _differ(groups: Sequence[Sequence[int]], times: NDArray[np.float64]) -> bool:
-    """Whether the exposures within each group differ."""
-    for group in groups:
-        ordered = np.sort(times[list(group)])
-        if len(group) > 1 and bool((ordered[1:] < APART * ordered[:-1]).any()):
-            return False
-    return any(len(group) > 1 for group in groups)
+    """Whether there are groups of several exposures, and the exposures within each differ."""
+    several = [np.sort(times[list(group)]) for group in groups if len(group) > 1]
+    return bool(several) and all((ordered[1:] >= APART * ordered[:-1]).all() for ordered in several)
 
 
 def _same_sequence(groups: Sequence[Sequence[int]], times: NDArray[np.float64]) -> bool:

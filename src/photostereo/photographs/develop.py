@@ -16,10 +16,9 @@ from typing import Any
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from photostereo.core.conventions import GRAY_WEIGHTS, linear_from_srgb
-from photostereo.core.findings import Finding
+from photostereo.core.conventions import GRAY_WEIGHTS, FloatArray, linear_from_srgb
 
 
 def develop_into(
@@ -87,13 +86,12 @@ def _srgb_table(dtype: str) -> NDArray[np.float32]:
     return np.asarray(linear_from_srgb(np.arange(top + 1) / top), dtype=np.float32)
 
 
-def as_rgb(strengths: NDArray[Any]) -> NDArray[Any]:
+def as_rgb(strengths: ArrayLike) -> FloatArray:
     """Strengths (d,) or (d, 3) as (d, 3)."""
-    return np.repeat(strengths[:, None], 3, axis=1) if strengths.ndim == 1 else strengths
+    values = np.asarray(strengths, np.float64)
+    return np.repeat(values[:, None], 3, axis=1) if values.ndim == 1 else values
 
 
-#: Reported if the strengths of a light file follow the exposures.
-CONTAINED = Finding("exposure-in-strengths")
 #: Strengths include the exposure if dividing by it leaves less than this share of its variation (in logarithms).
 #: Independent strengths leave more than 1, measured ones that include it less than 0.1.
 _LEFT = 0.35
@@ -102,5 +100,5 @@ _LEFT = 0.35
 def include_exposure(strengths: NDArray[Any], exposed: Sequence[float]) -> bool:
     """Whether strengths (d,) or (d, 3) follow the exposures: dividing by both would count the exposure twice."""
     exposure = np.log(np.asarray(exposed))
-    rest = np.log(as_rgb(np.asarray(strengths, np.float64)).mean(axis=1)) - exposure
+    rest = np.log(as_rgb(strengths).mean(axis=1)) - exposure
     return bool(np.std(rest) < _LEFT * np.std(exposure))

@@ -1,7 +1,6 @@
 """Find faulty photographs in a series: unreadable, duplicate, dark, taken with the light off, or blurred.
 
-They are compared with the others in reduced pictures (:mod:`photostereo.photographs.survey`), because dark and blurred
-are relative. Common properties, such as the size, are checked when they are opened.
+They are compared with the others in reduced pictures, because dark and blurred are relative.
 """
 
 from __future__ import annotations
@@ -15,10 +14,14 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.control import SILENT, Control
+from photostereo.core.conventions import gray_from_rgb
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
+from photostereo.photographs.alignment.motion import LONGEST
 from photostereo.photographs.alignment.tiles import cut_tiles, tile_means
-from photostereo.photographs.alignment.warp import coarse
+from photostereo.photographs.framing import coarse, resized
+from photostereo.photographs.source import Photographs
 
 Pictures = NDArray[np.float32]
 
@@ -89,31 +92,44 @@ class Fault:
 
     def as_error(self, path: Path) -> CaptureError:
         """The fault as an error, for use if no photograph may be left out."""
-        return CaptureError(
-            f"{path} cannot be used: {self.why}. Replace it, or leave it out together with its light.",
-            code=self.reason,
-            file=path,
-            remedy="leave-out",
-        )
+        words = f"{path} cannot be used: {self.why}. Replace it, or leave it out together with its light."
+        return CaptureError(words, code=self.reason, file=path, remedy="leave-out")
 
     def as_dict(self) -> dict[str, Any]:
         """For ``summary.json``."""
         return {"file": self.file, "reason": self.reason, "why": self.why}
 
 
+def survey(source: Photographs, control: Control = SILENT) -> tuple[Pictures, float, dict[int, CaptureError]]:
+    """Reduced pictures of those photographs that can be read, their scale, and the errors of the others by number."""
+    scale = min(1.0, LONGEST / max(source.shape[1:3]))
+    control.stage("photographs", source.shape[0])
+    pictures, errors = [], {}
+    for number, frame in enumerate(source.frames_or_errors(control)):
+        if isinstance(frame, CaptureError):
+            errors[number] = frame
+        else:
+            pictures.append(reduced(frame, scale))
+        control.advance()
+    return np.stack(pictures) if pictures else np.empty((0, 1, 1), np.float32), scale, errors
+
+
+def reduced(frame: Pictures, scale: float) -> Pictures:
+    """The square root of a photograph in gray, so that bright parts do not dominate, at a lower resolution."""
+    gray = gray_from_rgb(frame) if frame.ndim == 3 else frame
+    return np.sqrt(np.maximum(resized(gray, scale), 0))
+
+
 def find_duplicates(files: Sequence[Path], digests: Mapping[Path, str]) -> dict[int, int]:
     """Map each photograph that is a copy to its original, the one of equal bytes with the shortest name."""
-    first: dict[str, int] = {}
-    for number in sorted(range(len(files)), key=lambda k: (len(files[k].name), k)):
-        if files[number] in digests:
-            first.setdefault(digests[files[number]], number)
-    original = {number: first[digests[file]] for number, file in enumerate(files) if file in digests}
-    return {number: other for number, other in original.items() if other != number}
+    known = [number for number, file in enumerate(files) if file in digests]
+    shortest_last = sorted(known, key=lambda k: (-len(files[k].name), -k))
+    first = {digests[files[number]]: number for number in shortest_last}
+    return {k: original for k in known if (original := first[digests[files[k]]]) != k}
 
 
 def find_dark(pictures: Pictures) -> dict[int, str]:
-    """Photographs (d, H, W), as roots of linear intensities, that are ``"dark"`` or were taken with the
-    ``"light-off"``.
+    """Photographs (d, H, W), as roots of intensities, that are ``"dark"`` or were taken with the ``"light-off"``.
 
     Room light is in every photograph, and the light only adds to it. So with the light off, no pixel is brighter than
     in any other photograph.
@@ -182,22 +198,3 @@ def _is_blurred(fine: NDArray[np.float64], rest: NDArray[np.float64], number: in
     energy = (own[surest] ** 2).sum(axis=1) / common[surest]
     share = (own[surest] * (one + other)[surest]).sum(axis=1) / (2 * common[surest])
     return bool(np.median(energy) < ENERGY and np.median(share) < SHARE)
-
-
-def require_alike(frame: tuple[int, ...], path: Path, expected: tuple[int, int], first: Path) -> None:
-    """Raise if the height and width of a photograph differ from those of the first."""
-    if frame != expected:
-        raise CaptureError(
-            f"{path} is {frame[1]} × {frame[0]} pixels (width × height) but {first.name} is {expected[1]} × "
-            f"{expected[0]}. All photographs must be taken from the same position and have the same size: export them "
-            "again without cropping or rotating.",
-            code="size-mismatch",
-            file=path,
-            found=frame,
-            expected=expected,
-        )
-
-
-def not_finite(path: Path, count: int) -> CaptureError:
-    """The error for a photograph with values that cannot be intensities."""
-    return CaptureError(code="photograph-not-finite", file=path, found=count)

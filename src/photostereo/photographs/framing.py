@@ -1,4 +1,4 @@
-"""Use only a part of the frame, or a lower resolution."""
+"""Crop, reduce and move pictures."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.conventions import BoolArray
+from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import ParameterError
+
+Float32 = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -96,3 +98,27 @@ class Framing:
             length = np.linalg.norm(small, axis=-1, keepdims=True)
             return np.asarray(np.where(length > 0.5, small / np.maximum(length, 1e-6), 0.0), dtype=np.float32)
         return small
+
+
+def resized(picture: Float32, factor: float) -> Float32:
+    """Reduce a picture by a factor, by averaging areas."""
+    if factor == 1.0:
+        return picture
+    return np.asarray(cv2.resize(picture, None, fx=factor, fy=factor, interpolation=cv2.INTER_AREA))
+
+
+def coarse(picture: Float32, longest: int) -> Float32:
+    """Reduce a picture so that its longer side has at most this many pixels."""
+    return resized(picture, min(1.0, longest / max(picture.shape)))
+
+
+def moved_back(picture: Float32, move: FloatArray) -> Float32:
+    """Undo the displacement (columns, rows) and the turn about the center (radians, clockwise) of a picture."""
+    if not np.any(move):
+        return picture
+    size = picture.shape[1::-1]
+    turn = np.array([[np.cos(move[2]), -np.sin(move[2])], [np.sin(move[2]), np.cos(move[2])]])
+    middle = 0.5 * (np.array(size) - 1)
+    onto = np.column_stack([turn, middle + move[:2] - turn @ middle])
+    flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
+    return np.asarray(cv2.warpAffine(picture, onto, size, flags=flags, borderMode=cv2.BORDER_REPLICATE))

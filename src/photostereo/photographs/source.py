@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
+from photostereo.core.findings import Finding
 from photostereo.io.memory import require_memory
 from photostereo.runtime.threads import in_turn, processors
 
@@ -25,11 +26,12 @@ Float32 = NDArray[np.float32]
 LARGEST_INTENSITY = 1e15
 
 
-def bad_values(image: NDArray[Any]) -> int:
-    """The number of values that cannot be intensities: NaN, infinite or far too large."""
+def require_finite(image: NDArray[Any], file: Path | None, what: object = None) -> None:
+    """Raise if a photograph has values that cannot be intensities: NaN, infinite or far too large."""
     if image.size == 0 or max(float(image.max()), -float(image.min())) <= LARGEST_INTENSITY:  # false for NaN
-        return 0
-    return int((~(np.abs(image) <= LARGEST_INTENSITY)).sum())
+        return
+    bad = int((~(np.abs(image) <= LARGEST_INTENSITY)).sum())
+    raise CaptureError(code="photograph-not-finite", file=file, what=what or file, found=bad)
 
 
 class Photographs(ABC):
@@ -37,6 +39,16 @@ class Photographs(ABC):
 
     place: Path | None = None  #: the folder or the file that holds them
     workers: int | None = None  #: threads; None for one per processor
+
+    @property
+    def bit_depth(self) -> int:
+        """Bits per channel on disk, as far as decoded; 0 if not applicable."""
+        return 0
+
+    @property
+    def notes(self) -> tuple[Finding, ...]:
+        """What decoding revealed."""
+        return ()
 
     @property
     @abstractmethod

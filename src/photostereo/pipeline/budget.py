@@ -19,15 +19,18 @@ from photostereo.solver.tiles import OF_THE_PROGRAM, bands_of, row_of
 #: the textured mesh (made before it) and the page (made after it). Last, bytes per triangle of the mesh. Measured at 6
 #: megapixels; a change of 20 % moves the size at which a solve is refused or divided by the same amount.
 OF_A_SURFACE = {"poisson": 83, "simchony": 83, "robust": 140}
-OF_A_RESULT, OF_A_MESH, OF_A_TEXTURE, OF_A_PAGE = 50, 45, 80, 75
-OF_A_TRIANGLE = 100
-
-
+OF_A_RESULT, OF_A_MESH, OF_A_TEXTURE, OF_A_PAGE, OF_A_TRIANGLE = 50, 45, 80, 75, 100
 #: Photographs up to this many bytes are loaded, so that the page can show them; larger ones are read in bands as fast.
 LOADED = 1_500_000_000
 #: Bytes per pixel for diagnosing the capture (measured), and the number of pixels beyond which every n-th is enough:
 #: shares and medians over 24 million do not change with more.
 OF_A_DIAGNOSIS, DIAGNOSED = 80, 24_000_000
+#: Pixels along the longer side of a glance. The diagnosis needs shares and medians, which change by less than a percent
+#: with more.
+SIDE = 512
+#: Frames with more pixels use a glance for the second opinion: at 6 megapixels, for an error of 6.1°, it estimates 6.3°
+#: in a fifteenth of the time; all pixels give 5.5°.
+ENOUGH = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -77,21 +80,17 @@ def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Set
     height, width = capture.frame
     at_once = height * (row_of(capture, method) + width * OF_A_RESULT)  # in addition to the photographs
     if whole and OF_THE_PROGRAM + capture.stack_bytes + at_once > plan.budget:
-        raise ParameterError(
-            code="no-state-in-parts",
-            remedy="state-needs-memory",
-            name=capture.name,
-            budget=in_words(plan.budget),
-        )
+        name, budget, remedy = capture.name, in_words(plan.budget), "state-needs-memory"
+        raise ParameterError(code="no-state-in-parts", remedy=remedy, name=name, budget=budget)
     need = OF_THE_PROGRAM + plan.writing
     if need > plan.budget:
-        raise ParameterError(
+        words = (
             f"Writing the results of {width} × {height} pixels needs {in_words(need)} of memory, but only "
-            f"{in_words(max(plan.budget, 0))} may be used.",
-            code="no-memory-for-results",
-            remedy="less-to-write" if settings.surface or settings.output.report else "more-memory",
-            need=need,
-            budget=plan.budget,
+            f"{in_words(max(plan.budget, 0))} may be used."
+        )
+        remedy = "less-to-write" if settings.surface or settings.output.report else "more-memory"
+        raise ParameterError(
+            words, code="no-memory-for-results", remedy=remedy, need=need, budget=plan.budget
         )
     if not whole and (method.model.divisible or not plan.loads):
         bands_of(capture, method, method.resolve(solving.parameters), where, plan.solving)
@@ -115,13 +114,6 @@ def bytes_of_results(
         if surface.formats:
             need = max(need, area * OF_A_TEXTURE, area * OF_A_MESH + OF_A_TRIANGLE * triangles)
     return need + area * 4 * (channels - 1)
-
-
-#: Pixels along the longer side. The diagnosis needs shares and medians, which change by less than a percent with more.
-SIDE = 512
-#: Frames with more pixels use a glance for the second opinion: at 6 megapixels, for an error of 6.1°, it estimates 6.3°
-#: in a fifteenth of the time; all pixels give 5.5°.
-ENOUGH = 2_000_000
 
 
 def glance(capture: Capture, control: Control = SILENT) -> Capture:

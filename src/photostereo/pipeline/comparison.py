@@ -93,20 +93,16 @@ def comparison_rows(
     """One row of figures per method, from its result and the summary in its folder."""
     rows = []
     for result in results:
-        error = result.angular_error
-        expected = read_summary(folder / result.method).get("expected_error") or {}
-        figures = {name: getattr(error, name, None) for name in ("mean", "median", "within_10deg")}
-        rows.append(
-            {
-                "method": result.method,
-                **figures,
-                "expected": expected.get("degrees"),
-                "grade": expected.get("grade"),
-                "unexplained": typical_residual(result.normals, capture),
-                "seconds": sum(spent for stage, spent in result.seconds.items() if stage != "load"),  # shared
-                "status": result.status,
-            }
+        error, expected = (
+            result.angular_error,
+            read_summary(folder / result.method).get("expected_error") or {},
         )
+        row: dict[str, Any] = {"method": result.method}
+        row |= {name: getattr(error, name, None) for name in ("mean", "median", "within_10deg")}
+        row |= {"expected": expected.get("degrees"), "grade": expected.get("grade")}
+        row["unexplained"] = typical_residual(result.normals, capture)
+        row["seconds"] = sum(spent for stage, spent in result.seconds.items() if stage != "load")  # shared
+        rows.append(row | {"status": result.status})
     return rows
 
 

@@ -13,18 +13,30 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from photostereo.capture import Capture
-from photostereo.capture.options import NAMED_FILES
+from photostereo.capture.assemble import put_together
+from photostereo.capture.capture import photographs_of_seed
+from photostereo.capture.edits import with_edits
+from photostereo.capture.lighting import Lighting, find_lights
+from photostereo.capture.loading import find_capture, read_lazily
+from photostereo.capture.opening import Found, Opened, open_capture
+from photostereo.capture.options import NAMED_FILES, ReadOptions
 from photostereo.core.control import SILENT, Control
-from photostereo.core.errors import ConvergenceWarning
+from photostereo.core.conventions import BoolArray
+from photostereo.core.errors import ConvergenceWarning, PhotostereoError
 from photostereo.core.findings import Finding
 from photostereo.diagnosis.diagnose import Diagnosis, diagnose
 from photostereo.diagnosis.expected_error import ExpectedError
 from photostereo.diagnosis.noise import NoiseEstimate
 from photostereo.io.atomic import replacing_directory
-from photostereo.io.memory import share_one_heap
+from photostereo.io.memory import memory_limit, share_one_heap
 from photostereo.io.names import folder_name
 from photostereo.io.safe import exists
+from photostereo.lights.lights import Lights
+from photostereo.photographs.alignment.alignment import Alignment
 from photostereo.photographs.files import PhotographFiles
 from photostereo.pipeline.budget import (
     ENOUGH,
@@ -36,13 +48,12 @@ from photostereo.pipeline.budget import (
     require_feasible,
 )
 from photostereo.pipeline.provenance import provenance
-from photostereo.pipeline.reading import ReadingStages
 from photostereo.pipeline.settings import FLAT, Settings
-from photostereo.pipeline.stage import stage
+from photostereo.pipeline.stage import Staged, comparable, stage
 from photostereo.report.about import check_about, read_about
 from photostereo.results.choice import SurfaceChoice
 from photostereo.solver.finish import with_colors
-from photostereo.solver.methods import find_method
+from photostereo.solver.methods import Method, find_method, method_for
 from photostereo.solver.near import camera_of
 from photostereo.solver.opinion import assess
 from photostereo.solver.reconstruction import Reconstruction
@@ -54,6 +65,8 @@ from photostereo.surface.integration import check_method
 
 #: Modules that a solve needs at some point and that are slow to import.
 NEEDED = ("photostereo.runtime.loops", "scipy.special", "scipy.ndimage", "photostereo.report.page")
+#: Options that do not matter until the capture is put together.
+_LATER: dict[str, Any] = {"mask": None, "color": False, "moved_lights": ()}
 
 
 @dataclass(frozen=True)
@@ -65,7 +78,7 @@ class Written:
     warnings: tuple[str, ...] = ()  #: warnings about the solve
 
 
-class Pipeline(ReadingStages):
+class Pipeline(Staged):
     """All stages of one capture, from photographs to results.
 
     Every stage is an attribute: it is computed on first access, kept, and recomputed only if a setting that it
@@ -113,9 +126,14 @@ class Pipeline(ReadingStages):
         deal: Deal | None = None,
         **changes: Any,
     ) -> None:
-        super().__init__(path, settings or Settings(), control)
-        self.deal = deal
+        super().__init__()
+        self.path: Path | None = None
+        self._given: Any = path  # a capture in memory
+        if isinstance(path, (str, os.PathLike)):
+            self.path, self._given = Path(path).expanduser(), None
+        self.settings, self.control, self.deal = settings or Settings(), control, deal
         self.warnings: tuple[Finding, ...] = ()  # from the solution
+        self._reading: ReadOptions | None = None
         if changes:
             self.configure(**changes)
 
@@ -138,23 +156,19 @@ class Pipeline(ReadingStages):
         ParameterError
             If neither the settings nor the method has that name, or a value is out of range.
         """
-        self.settings = self.settings.changed(**self._with_parameters(changes))
-        self.forget_stale()
-        return self
-
-    def _with_parameters(self, changes: dict[str, Any]) -> dict[str, Any]:
-        """Collect those changes that are parameters of the method under ``parameters``."""
         solving = self.settings.solving
         known = {name: value for name, value in changes.items() if name in FLAT}
-        if not {"method", "prior", "parameters"} & changes.keys() and len(known) == len(changes):
-            return changes
-        method = find_method(known.get("method", solving.method), known.get("prior", solving.prior))
-        # Parameters of another method have other meanings.
-        kept = solving.parameters if not {"method", "prior"} & changes.keys() else {}
         given = {name: value for name, value in changes.items() if name not in FLAT}
-        parameters = {**known.get("parameters", kept), **given}
-        method.resolve(parameters)
-        return {**known, "parameters": parameters}
+        if given or {"method", "prior", "parameters"} & known.keys():
+            method = find_method(known.get("method", solving.method), known.get("prior", solving.prior))
+            # Parameters of another method have other meanings.
+            kept = {} if {"method", "prior"} & known.keys() else solving.parameters
+            known["parameters"] = {**known.get("parameters", kept), **given}
+            method.resolve(known["parameters"])
+        self.settings = self.settings.changed(**known)
+        self._reading = None
+        self.forget_stale()
+        return self
 
     def check(self) -> None:
         """Check the settings before anything is read.
@@ -174,12 +188,116 @@ class Pipeline(ReadingStages):
         if solving.checkpoint is not None:
             require_checkpoint(Path(solving.checkpoint))
 
-    # Stages.
+    # Reading.
+
+    @property
+    def reading(self) -> ReadOptions:
+        """The reading options: the settings, filled in from the corrections stored beside the capture."""
+        if self._reading is None:
+            own = self.settings.reading
+            self._reading = own if self.path is None else with_edits(self.path, own)
+        return self._reading
+
+    @stage(uses=("_finding",))
+    def found(self) -> Found | Capture:
+        """The files of the capture; the capture itself if its layout can only read everything at once."""
+        assert self.path is not None
+        self.control.stage("photographs")
+        with memory_limit(budget_of(self.settings.solving.memory)):
+            return find_capture(self.path, self._finding)
+
+    @stage(after=("found",))
+    def opened(self) -> Opened:
+        """The photographs, each examined once: without unusable ones, and with camera movement undone."""
+        found: Any = self.found
+        return open_capture(found, self._finding, self.control)
+
+    @property
+    def alignment(self) -> Alignment | None:
+        """How far the camera moved between photographs, and how much of it was undone; None if unknown."""
+        return self.opened.alignment if isinstance(self.found, Found) else None
+
+    @stage(uses=("_calibrating",), after=("opened",))
+    def unmoved(self) -> Lighting:
+        """The lights as found, before any are moved."""
+        return find_lights(self.opened, self._calibrating, self.control)
+
+    @property
+    def lighting(self) -> Lighting:
+        """The lights, from a light file or a ball, found in the whole photographs; unknown without either."""
+        return self.unmoved.moved(self.opened.found, self.reading)
+
+    @stage(uses=("_scaled", "settings.images", "settings.seed", "_color"))
+    def capture(self) -> Capture:
+        """Photographs, lights and mask; the photographs stay on disk if the layout allows it."""
+        color, may_be_gray = self._color
+        capture = self._read(color=color)
+        if may_be_gray and capture.is_color and not self._method_for(capture)[0].sees_colors:
+            return self._read(color=False)  # only now is it known that the method does not use colors
+        return capture
+
+    def _read(self, *, color: bool) -> Capture:
+        images = self.settings.images
+        capture: Capture = self._given
+        if self.path is not None:
+            reading = replace(self._scaled, color=color)
+            try:
+                if isinstance(self.found, Found):
+                    capture = put_together(self.opened, self.lighting, reading, control=self.control)
+                elif comparable(self._finding) == comparable(reading):  # an archive is already complete
+                    capture = self.found
+                else:
+                    with memory_limit(budget_of(self.settings.solving.memory)):
+                        capture = read_lazily(self.path, reading, self.control)
+            except PhotostereoError as problem:
+                raise problem.about(self.path) from problem
+        return capture if images is None else capture.take(images, photographs_of_seed(self.settings.seed))
+
+    @property
+    def lights(self) -> Lights:
+        """The lights: directions and strengths."""
+        return self.capture.lights
+
+    @property
+    def mask(self) -> BoolArray:
+        """(H, W), True on the object."""
+        return self.capture.mask
+
+    @stage(uses=("_photographs_key",))
+    def stack(self) -> NDArray[np.float32]:
+        """All photographs in memory; they do not depend on the mask."""
+        source = self.capture.photographs
+        if isinstance(source, PhotographFiles) and source.is_color and not source.color:
+            with source.held():  # for the colors of the albedo
+                return source.all(self.control)
+        return source.all(self.control)
+
+    @stage(after=("capture",))
+    def loaded(self) -> Capture:
+        """The capture with its photographs in memory."""
+        capture = self.capture
+        if capture.in_memory:
+            return capture
+        # With another mask, ``auto`` may select another method, which may differ in its use of color.
+        fits = self.stack.shape == capture.photographs.shape
+        return capture.loaded(self.control, self.stack if fits else None)
 
     @property
     def at_hand(self) -> Capture:
         """The capture in memory if it fits, else on disk."""
         return self.loaded if self._plan.loads or self.is_current("loaded") else self.capture
+
+    @property
+    def method(self) -> Method:
+        """The method that solves this capture; ``auto`` depends on its size."""
+        return self._method_for(self.capture)[0]
+
+    @property
+    def why(self) -> str:
+        """Why that method was chosen, for a keyword such as ``auto``."""
+        return self._method_for(self.capture)[1]
+
+    # Results.
 
     @stage(after=("capture",))
     def diagnosis(self) -> Diagnosis:
@@ -208,7 +326,12 @@ class Pipeline(ReadingStages):
         self.warnings = tuple(w.message.args[0] for w in caught if isinstance(w.message, ConvergenceWarning))
         for warning in caught:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-        result = self._tinted(result)
+        source = self.capture.photographs
+        if result.albedo.ndim == 2 and isinstance(source, PhotographFiles) and source.is_color:
+            self.control.stage("colors", len(self.capture))
+            with source.held():  # the colors do not depend on the mask
+                colored = replace(source, color=True).frames(self.control)
+                result = with_colors(result, self.capture, colored, self.control)
         load = self.seconds["capture"] + self.seconds.get("loaded", 0.0)
         return replace(result, seconds={**result.seconds, "load": load})
 
@@ -292,9 +415,12 @@ class Pipeline(ReadingStages):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # returned to the caller
             solution = self.solution
-        expected = self.expected
+        expected, made = self.expected, None
         self.control.check()
-        made = self._provenance(command)
+        if self.path is not None:
+            digests = self.opened.photographs.digests if self.alignment is not None else {}
+            settings = replace(self.settings, reading=self.reading)
+            made = provenance(self.capture, self.path, settings, digests, command)
         summary = fill_results(
             folder,
             self.at_hand,
@@ -327,16 +453,46 @@ class Pipeline(ReadingStages):
         used = [self.path, *(file for name in paths for file in (name, home / name) if exists(file))]
         return used if solving.checkpoint is None else [*used, Path(solving.checkpoint)]
 
-    # Helpers.
+    # What the stages depend on.
 
-    def _tinted(self, result: Reconstruction) -> Reconstruction:
-        """Add the colors of the photographs to a result whose method used gray values."""
-        source = self.capture.photographs
-        if result.albedo.ndim == 3 or not isinstance(source, PhotographFiles) or not source.is_color:
-            return result
-        self.control.stage("colors", len(self.capture))
-        with source.held():  # the colors do not depend on the mask
-            return with_colors(result, self.capture, source.in_color(True).frames(self.control), self.control)
+    @property
+    def _color(self) -> tuple[bool, bool]:
+        """Whether to read photographs in color, and whether to go back to gray if the method does not use color."""
+        if self.path is None:
+            return False, False
+        asked, solving = self.settings.reading.color, self.settings.solving
+        sees = find_method(solving.method, solving.prior).sees_colors
+        return asked or sees, solving.method == "auto" and not asked
+
+    @property
+    def _finding(self) -> ReadOptions:
+        """Options for finding and opening files: whether a ball is marked matters, its position does not.
+
+        A single file (an archive) is read whole.
+        """
+        reading = replace(self.reading, pixel_size=None)
+        if self.path is not None and self.path.is_file():
+            return replace(reading, color=self._color[0])
+        circle = None if reading.circle is None else (0.0, 0.0, 1.0)
+        return replace(reading, circle=circle, crop=None, scale=1.0, **_LATER)
+
+    @property
+    def _scaled(self) -> ReadOptions:
+        """Options for reading the capture: the pixel size matters only for light positions in millimeters."""
+        if self.path is None or self.reading.pixel_size is None:
+            return self.reading
+        counts = getattr(getattr(self.found, "lights", None), "millimeters", None) is not None
+        return self.reading if counts else replace(self.reading, pixel_size=None)
+
+    @property
+    def _calibrating(self) -> ReadOptions:
+        """Options for finding lights, before single ones are moved."""
+        return replace(self._scaled, **_LATER)
+
+    @property
+    def _photographs_key(self) -> Any:
+        """Everything that determines the capture except the mask."""
+        return replace(self._scaled, mask=None), self.settings.images, self.settings.seed, self._color
 
     @property
     def _integration(self) -> tuple[str, Mapping[str, Any]]:
@@ -347,12 +503,8 @@ class Pipeline(ReadingStages):
     def _plan(self) -> Plan:
         return plan_solve(self.capture, self.method, self.settings)
 
-    def _provenance(self, command: Sequence[str] | None) -> dict[str, Any] | None:
-        if self.path is None:
-            return None
-        digests = self.opened.photographs.digests if self.alignment is not None else {}
-        settings = replace(self.settings, reading=self.reading)
-        return provenance(self.capture, self.path, settings, digests, command)
+    def _method_for(self, capture: Capture) -> tuple[Method, str]:
+        return method_for(capture, self.settings.solving.method, self.settings.solving.prior)
 
 
 @cache

@@ -4,9 +4,6 @@ The key of a stage consists of the settings that it uses and the keys of the sta
 
     @stage(uses=("surface",), after=("solution",))
     def surface(self) -> Surface: ...
-
-``pipeline.surface`` computes it once. After ``pipeline.configure(surface_method="robust")`` its key differs and it is
-recomputed; the solution, which does not use that setting, is not.
 """
 
 from __future__ import annotations
@@ -44,9 +41,7 @@ class Staged:
 def stage(
     *, uses: tuple[str, ...] = (), after: tuple[str, ...] = ()
 ) -> Callable[[Callable[[Any], Value]], Stage[Value]]:
-    """Declare a method as a stage: ``uses`` names the settings it depends on (dots for nested ones), ``after`` the
-    stages.
-    """
+    """Declare a method as a stage that depends on these settings (dots for nested ones) and stages."""
     return lambda make: Stage(make, uses, after)
 
 
@@ -64,16 +59,15 @@ class Stage(Generic[Value]):
     def __get__(self, instance: Staged | None, owner: type) -> Self | Value:
         if instance is None:
             return self
-        key = self.key(instance)
-        kept = instance._kept.get(self.name)
-        if kept is None or kept[0] != key:
+        if not instance.is_current(self.name):
+            key = self.key(instance)
             # Stages that this one depends on are computed first, so that their time is not counted here.
             for name in self.after:
                 getattr(instance, name)
             began = time.perf_counter()
-            kept = instance._kept[self.name] = key, self.make(instance)
+            instance._kept[self.name] = key, self.make(instance)
             instance.seconds[self.name] = time.perf_counter() - began
-        value: Value = kept[1]
+        value: Value = instance._kept[self.name][1]
         return value
 
     def key(self, instance: Staged) -> Any:

@@ -9,7 +9,6 @@ import pytest
 from scipy.optimize import minimize
 
 import photostereo as ps
-from photostereo.capture.corruptions import add_poisson
 from photostereo.core.control import SILENT
 from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Domain
@@ -20,6 +19,7 @@ from photostereo.runtime.arrays import find_device, to_numpy
 from photostereo.solver import tiles
 from photostereo.solver.methods import find_method
 from photostereo.solver.problem import Problem
+from photostereo_lab.corruptions import add_poisson
 from photostereo_lab.scenes import dome_lights, render_scene
 
 LIGHTS = np.array([[0, 0.6, 0, -0.6, 0], [0, 0, 0.6, 0, -0.6], [1, 0.8, 0.8, 0.8, 0.8]])

@@ -22,7 +22,8 @@ import numpy as np
 
 from photostereo.batch.settings import canonical_json
 from photostereo.batch.worker import run_safely, warm_up
-from photostereo.capture import Capture, corruptions
+from photostereo.capture import Capture
+from photostereo.capture.capture import photographs_of_seed
 from photostereo.core.control import SILENT
 from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import CaptureError
@@ -33,6 +34,7 @@ from photostereo.solver.finish import versions
 from photostereo.solver.methods import find_method
 from photostereo.solver.prepared import Prepared, prepare
 from photostereo.solver.reconstruction import Reconstruction
+from photostereo_lab import corruptions
 from photostereo_lab.sweeps.plan import CaptureSpec, Corruption, Setting, Trial, split_setting
 from photostereo_lab.sweeps.store import Outcome
 
@@ -184,7 +186,7 @@ def load_scene(
     clean = _load(capture, color)
     if clean.truth is None:
         raise CaptureError(f"{capture.path} has no true normals.", code="no-truth", file=capture.path)
-    chosen = clean if images is None else clean.take(images, rng=corruptions.photographs_of_seed(seed or 0))
+    chosen = clean if images is None else clean.take(images, rng=photographs_of_seed(seed or 0))
     return _Scene(replace(_corrupted(chosen, corruption, seed or 0), truth=None), clean.truth)
 
 

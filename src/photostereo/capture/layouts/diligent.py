@@ -32,8 +32,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture.capture import Capture
-from photostereo.capture.edits import MASK_STEM
-from photostereo.capture.opening import Found, finite_or_zero, in_folder
+from photostereo.capture.layouts import MASK_STEM, finite_or_zero, read_table
+from photostereo.capture.opening import Found
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
@@ -41,7 +41,7 @@ from photostereo.io.atomic import replacing_directory, replacing_file, write_jso
 from photostereo.io.images import list_images
 from photostereo.io.png import write_photographs, write_png
 from photostereo.io.safe import read_json, read_mat, read_text
-from photostereo.lights.files.reading import base_name, content_lines, read_intensities, read_lights
+from photostereo.lights.files.reading import base_name, content_lines, read_intensities
 
 LAYOUT = "DiLiGenT"
 EXPECTS = "DiLiGenT: a folder with light_directions.txt, light_intensities.txt, filenames.txt, mask.png"
@@ -60,31 +60,26 @@ def find(path: Path, options: ReadOptions) -> Found:
     """List the contents of the folder without decoding any photograph."""
     sidecar = _read_sidecar(path / _SIDECAR)
     files = _photographs(path)
-    chosen = options.path_of("lights")
-    table = read_lights(in_folder(path, chosen) if chosen else path / _DIRECTIONS, count=len(files))
-    table = table.in_order_of(files)
-    strengths = table.intensities if chosen else None
-    if strengths is None and not (path / _INTENSITIES).is_file():
+    table = read_table(path, options, files, path / _DIRECTIONS).in_order_of(files)
+    strengths, given = path / _INTENSITIES, table.intensities if options.lights else None
+    if given is None and not strengths.is_file():
         raise CaptureError(
-            code="no-strengths",
-            file=path / _INTENSITIES,
-            path=path,
-            strengths=_INTENSITIES,
-            directions=_DIRECTIONS,
+            code="no-strengths", file=strengths, path=path, strengths=_INTENSITIES, directions=_DIRECTIONS
         )
-    if strengths is None:
-        strengths = read_intensities(path / _INTENSITIES, len(files))
+    given = read_intensities(strengths, len(files)) if given is None else given
     mask = path / "mask.png"
-    truths = {label: file for label, key in _TRUTHS.items() if (file := path / f"{key}.mat").is_file()}
+    truths = {label: path / f"{key}.mat" for label, key in _TRUTHS.items()}
     return Found(
         path=path,
         layout=LAYOUT,
         name=str(sidecar.get("name") or path.name.removesuffix("PNG") or path.name),
         files=files,
-        lights=replace(table, intensities=strengths),
+        lights=replace(table, intensities=given),
         mask_file=mask if mask.is_file() else None,
         gray_limit=1.0 if sidecar.get("clip_gray", True) else None,
-        truths={label: (file, _read_mat(file, _TRUTHS[label])) for label, file in truths.items()},
+        truths={
+            name: (file, _read_mat(file, _TRUTHS[name])) for name, file in truths.items() if file.is_file()
+        },
         expected_bits=16,
         notes=tuple(Finding("note", note=note) for note in sidecar.get("notes", ())),
     )
@@ -103,14 +98,6 @@ def write_diligent(
     ``light_intensities.txt``, so the division on reading restores each value to within half a step,
     ``capture.images.max() / 131070``, also above 1. Negative values cannot be stored and become 0, which
     is noted in the folder. A gray capture gets three equal channels.
-
-    >>> import tempfile
-    >>> from photostereo.capture import load
-    >>> lights = np.array([[0, 0, 1], [0.5, 0, 1], [0, 0.5, 1]])
-    >>> capture = Capture(images=np.linspace(0, 3, 60).reshape(3, 4, 5), lights=lights, name="ramp")
-    >>> again = load(write_diligent(capture, tempfile.mkdtemp() + "/ramp"))
-    >>> bool(np.abs(again.images - capture.images).max() <= 3 / 131070 * 1.001)
-    True
     """
     from scipy.io import savemat
 
@@ -143,8 +130,12 @@ def _photographs(path: Path) -> list[Path]:
     names = path / _NAMES
     if names.is_file():
         return [path / base_name(line) for line in content_lines(read_text(names, "list of photographs"))]
-    named = [file for file in list_images(path) if file.stem.casefold() not in ("mask", "normal_gt")]
-    return [file for file in named if not file.stem.startswith(MASK_STEM)]
+    stems = {file: file.stem.casefold() for file in list_images(path)}
+    return [
+        file
+        for file, stem in stems.items()
+        if stem not in ("mask", "normal_gt") and not stem.startswith(MASK_STEM)
+    ]
 
 
 def _read_sidecar(path: Path) -> dict[str, Any]:

@@ -14,19 +14,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from photostereo.capture.edits import MASK_STEM
-from photostereo.capture.opening import Found, in_folder, require_matching
+from photostereo.capture.layouts import MASK_STEM, read_table
+from photostereo.capture.opening import Found
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.io.images import list_images
-from photostereo.lights.files.reading import read_intensities, read_lights
+from photostereo.lights.files.reading import read_intensities
 
 LAYOUT = "folder"
 EXPECTS = "a plain folder: photographs with lights.csv, lights.txt or lights.json (and perhaps mask.png)"
@@ -53,10 +54,7 @@ def photographs_and_mask(path: Path) -> tuple[list[Path], Path | None]:
 
 
 def _listed(path: Path) -> dict[str, Any]:
-    """Return the pictures in a folder by their role in a :class:`Found`.
-
-    ``ambient.*`` was taken with the lights off, ``flat.*`` of an even surface.
-    """
+    """Return the pictures in a folder by their role in a :class:`Found`."""
     pictures = {file: file.stem.casefold() for file in list_images(path)}
     masks = [file for file, stem in pictures.items() if stem == "mask" or stem.endswith((".mask", "_mask"))]
     if len(masks) > 1:
@@ -64,52 +62,50 @@ def _listed(path: Path) -> dict[str, Any]:
     photographs = [
         file
         for file, stem in pictures.items()
-        if file not in masks and stem not in _NOT_PHOTOGRAPHS and not file.stem.startswith(MASK_STEM)
+        if file not in masks and stem not in _NOT_PHOTOGRAPHS and not stem.startswith(MASK_STEM)
     ]
     named = {stem: file for file, stem in pictures.items()}
-    companions = {"ambient": named.get("ambient"), "flat": named.get("flat")}
+    companions = {role: named.get(role) for role in ("ambient", "flat")}
     return {"files": photographs, "mask_file": next(iter(masks), None), **companions}
 
 
 def find(path: Path, options: ReadOptions) -> Found:
     """List the contents of the folder without decoding any photograph."""
     listed = _listed(path)
-    files, chosen = listed["files"], options.path_of("lights")
+    notes: list[Finding] = []
     present = [path / name for name in LIGHT_FILES if (path / name).is_file()]
-    source = in_folder(path, chosen) if chosen else present[0]
-    table = read_lights(source, count=len(files)).naming(files)
+    table = read_table(path, options, listed["files"], present[0] if present else path)
     if table.files is not None:  # its order applies
-        require_matching(Found(path, LAYOUT, path.name, files, table), len(table.vectors))
-        by_name = {file.name.casefold(): file for file in files}
+        by_name = {file.name.casefold(): file for file in listed["files"]}
         listed["files"] = [by_name[name.casefold()] for name in table.files]
-    notes = list(table.length_note() if table.positions is None and options.pixel_size is None else ())
-    if chosen is None and len(present) > 1:
+    if table.positions is None and options.pixel_size is None:
+        notes += table.length_note()
+    if options.lights is None and len(present) > 1:
         others = ", ".join(file.name for file in present[1:])
-        notes.append(Finding("several-light-files", used=source.name, others=others))
+        notes.append(Finding("several-light-files", used=table.path.name, others=others))
     intensities = table.intensities
     strengths = next((path / name for name in _STRENGTH_FILES if (path / name).is_file()), None)
     if intensities is None and strengths is not None:
         intensities = read_intensities(strengths, len(table.vectors))
-    elif intensities is None:
+    if intensities is None:
         notes.append(Finding("no-light-strengths"))
-    if intensities is not None:
+    elif not 0.1 < (mean := float(np.mean(intensities))) < 10:
         # Only ratios between lights matter; a scale such as watts would make the albedo unreadable.
-        mean = float(np.mean(intensities))
-        if not 0.1 < mean < 10:
-            intensities = intensities / mean
-            notes.append(Finding("light-strengths-scaled", mean=mean))
+        intensities = intensities / mean
+        notes.append(Finding("light-strengths-scaled", mean=mean))
     # Balls from another capture's light file are elsewhere.
-    balls = table.balls if source.resolve().parent == path.resolve() else ()
+    balls = table.balls if table.path.resolve().parent == path.resolve() else ()
     table = replace(table, intensities=intensities, balls=balls)
     return Found(path, LAYOUT, path.name, lights=table, notes=tuple(notes), **listed)
 
 
 def find_alone(path: Path, options: ReadOptions) -> Found:
     """Find the photographs in a folder without a light file, or in its ``Objects/``."""
-    inside = path / "Objects"
-    place = inside if inside.is_dir() and not photographs_and_mask(path)[0] else path
-    name, ball = path.resolve().name, options.path_of("ball")
-    return Found(path, LAYOUT_ALONE, name, ball=ball, mask_default="auto", **_listed(place))
+    inside, listed = path / "Objects", _listed(path)
+    if inside.is_dir() and not listed["files"]:
+        listed = _listed(inside)
+    ball, name = options.path_of("ball"), path.resolve().name
+    return Found(path, LAYOUT_ALONE, name, ball=ball, mask_default="auto", **listed)
 
 
 #: Typical names of folders with photographs of a ball: chrome/, LightProbe-1/, gray/, black-ball/ ...
@@ -121,30 +117,28 @@ _NAME = re.compile(rf"({_LOOK}[-_ ]?{_BALL}?|{_BALL})s?[-_ ]?\d*$", re.IGNORECAS
 
 
 def is_ball_series(folder: Path) -> bool:
-    """Whether a folder's name suggests photographs of a ball."""
+    """Whether a folder's name suggests photographs of a ball.
+
+    >>> [is_ball_series(Path(name)) for name in ("chrome", "LightProbe-1", "black ball", "cat", "ballPNG", "s1")]
+    [True, True, True, False, False, False]
+    """
     return _NAME.match(folder.resolve().name) is not None
 
 
 def find_ball_series(capture: Path, photographs: Sequence[Path]) -> list[Path]:
-    """Find folders in or beside a capture that are named like a ball and have a photograph for each of these.
-
-    >>> [bool(_NAME.match(name)) for name in ("chrome", "LightProbe-1", "black ball", "cat", "ballPNG", "12", "s1")]
-    [True, True, True, False, False, False, False]
-    """
-    found = []
-    for parent in dict.fromkeys((capture, capture.resolve().parent)):
+    """Find folders in or beside a capture that are named like a ball and have a photograph for each of these."""
+    own = photographs[0].resolve().parent
+    for parent in (capture, capture.resolve().parent):
+        found = []
         for folder in sorted(entry for entry in parent.iterdir() if entry.is_dir()):
-            own = folder.resolve() == photographs[0].resolve().parent
-            if own or not is_ball_series(folder):
+            if folder.resolve() == own or not is_ball_series(folder):
                 continue
-            try:
+            with suppress(CaptureError):
                 pair_photographs(photographs, photographs_and_mask(folder)[0], folder)
-            except CaptureError:
-                continue
-            found.append(folder)
+                found.append(folder)
         if found:
             return found
-    return found
+    return []
 
 
 def pair_photographs(photographs: Sequence[Path], others: Sequence[Path], folder: Path) -> list[Path]:
@@ -154,7 +148,7 @@ def pair_photographs(photographs: Sequence[Path], others: Sequence[Path], folder
     >>> [file.name for file in pair_photographs(cat, ball, Path("chrome"))]
     ['b0.jpg', 'b1.jpg']
     """
-    for key in (_stem, _number):
+    for key in (lambda file: file.stem.casefold(), _number):
         known = {key(file): file for file in others}
         wanted = [key(file) for file in photographs]
         if None not in wanted and len(set(wanted)) == len(wanted) and known.keys() >= set(wanted):
@@ -162,10 +156,6 @@ def pair_photographs(photographs: Sequence[Path], others: Sequence[Path], folder
     if len(others) == len(photographs):
         return list(others)
     raise CaptureError(code="ball-series-count", file=folder, found=len(others), expected=len(photographs))
-
-
-def _stem(file: Path) -> str:
-    return file.stem.casefold()
 
 
 def _number(file: Path) -> str | None:

@@ -19,13 +19,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from photostereo.capture.opening import Found, in_folder
+from photostereo.capture.layouts import read_table
+from photostereo.capture.opening import Found
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.io.images import list_images
-from photostereo.lights.files.reading import read_lights
-from photostereo.lights.files.table import LightTable
 
 LAYOUT = "Harvard"
 EXPECTS = "Harvard: a folder with Objects/ and refined_light.txt or light_directions.txt"
@@ -41,30 +40,27 @@ def recognizes(path: Path) -> bool:
 def find(path: Path, options: ReadOptions) -> Found:
     """List the contents of the folder without decoding any photograph."""
     files = [file for file in list_images(path / "Objects") if file.stem.casefold() != "mask"]
-    table, use_length = _lights(path, options, files)
-    masks = [file for file in (path / "mask.png", path / "Objects" / "mask.png") if file.is_file()]
+    known = {"refined": path / _REFINED, "directions": path / _DIRECTIONS}
+    choice = str(options.lights or ("refined" if known["refined"].is_file() else "directions"))
+    if choice in known:
+        if not known[choice].is_file():
+            name = known[choice].name
+            raise CaptureError(code="no-light-file", file=known[choice], path=path, known=name, choice=choice)
+        options = replace(options, lights=None)
+    table = read_table(path, options, files, known.get(choice, path)).in_order_of(files)
+    notes = [Finding("light-file", file=table.path.name)]
+    if table.path.name == _REFINED:
+        table = replace(table, intensities=table.lengths)
+    else:
+        notes += table.length_note()
+    masks = (file for file in (path / "mask.png", path / "Objects" / "mask.png") if file.is_file())
     return Found(
         path=path,
         layout=LAYOUT,
         name=path.name,
         files=files,
-        lights=replace(table, intensities=table.lengths if use_length else table.intensities),
-        mask_file=masks[0] if masks else None,
+        lights=table,
+        mask_file=next(masks, None),
         mask_default="auto",
-        notes=(
-            Finding("light-file", file=table.path.name),
-            *(() if use_length else table.length_note()),
-        ),
+        notes=tuple(notes),
     )
-
-
-def _lights(path: Path, options: ReadOptions, files: list[Path]) -> tuple[LightTable, bool]:
-    """Return the light table, and whether the norms of its vectors are strengths."""
-    choice = options.lights
-    if choice is None:
-        choice = "refined" if (path / _REFINED).is_file() else "directions"
-    known = {"refined": _REFINED, "directions": _DIRECTIONS}.get(str(choice))
-    file = path / known if known else in_folder(path, Path(choice).expanduser())
-    if known and not file.is_file():
-        raise CaptureError(code="no-light-file", file=file, path=path, known=known, choice=choice)
-    return read_lights(file, count=len(files)).in_order_of(files), file.name == _REFINED

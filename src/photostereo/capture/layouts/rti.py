@@ -11,13 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from photostereo.capture.opening import Found, in_folder
+from photostereo.capture.layouts import in_folder, read_table
+from photostereo.capture.opening import Found
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.io.images import is_image
 from photostereo.io.safe import read_text
-from photostereo.lights.files.reading import base_name, content_lines, decimal, read_lights
+from photostereo.lights.files.reading import base_name, content_lines, decimal
 from photostereo.lights.files.table import LightTable, checked
 
 LAYOUT = "RTI"
@@ -43,7 +44,7 @@ def find(path: Path, options: ReadOptions) -> Found:
     table = read_light_positions(source)
     files = _locate(table, source)
     if chosen is not None:
-        table = read_lights(in_folder(source.parent, chosen), count=len(files)).in_order_of(files)
+        table = read_table(source.parent, options, files, source).in_order_of(files)
     home = files[0].parent
     mask = next((file for file in (home / "mask.png", source.parent / "mask.png") if file.is_file()), None)
     unlisted = sum(is_image(file) and file not in (*files, mask) for file in home.iterdir())
@@ -53,15 +54,7 @@ def find(path: Path, options: ReadOptions) -> Found:
 
 
 def read_light_positions(path: Path) -> LightTable:
-    """Read the table in an ``.lp`` file.
-
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "coin.lp"
-    >>> _ = file.write_text("1\\nC:\\\\\\\\RTI\\\\\\\\my coin 01.jpg 0,5 -0.25 0,75\\n")
-    >>> table = read_light_positions(file)
-    >>> table.files, table.vectors.tolist()
-    (('my coin 01.jpg',), [[0.5, -0.25, 0.75]])
-    """
+    """Read the table in an ``.lp`` file."""
     lines = content_lines(read_text(path, "light-position file"))
     try:
         count = int(lines[0])
@@ -85,12 +78,7 @@ def _entry(line: str, number: int, path: Path) -> tuple[str, tuple[float, float,
         x, y, z = (decimal(word.strip().rstrip(",;")) for word in words[1:])
         return base_name(words[0].strip().rstrip(",;")), (x, y, z)
     except ValueError as error:
-        raise CaptureError(
-            f"Line {number} of {path} cannot be understood: {line!r}. Expected: filename x y z.",
-            code="light-file-line",
-            file=path,
-            line=number,
-        ) from error
+        raise CaptureError(code="light-file-line", file=path, line=number, content=line) from error
 
 
 def _light_positions(folder: Path) -> list[Path]:
@@ -103,25 +91,17 @@ def _light_positions(folder: Path) -> list[Path]:
 
 def _locate(table: LightTable, source: Path) -> list[Path]:
     """Find the photographs: in the folder of the ``.lp`` file, in a folder inside it, or in one beside it."""
-    home = source.resolve().parent
-    folders = [home, *_subfolders(home), *(folder for folder in _subfolders(home.parent) if folder != home)]
-    assert table.files is not None
+    home, names = source.resolve().parent, table.files or ()
     best: dict[str, Path] = {}
-    for folder in folders:
+    for folder in dict.fromkeys((home, *_subfolders(home), *_subfolders(home.parent))):
         present = {file.name.casefold(): file for file in folder.iterdir() if file.is_file()}
-        here = {name: present[name.casefold()] for name in table.files if name.casefold() in present}
-        if len(here) > len(best):
-            best = here
-        if len(best) == len(set(table.files)):
-            return [best[name] for name in table.files]
-    missing = [name for name in table.files if name not in best]
+        here = {name: present[name.casefold()] for name in names if name.casefold() in present}
+        best = max(best, here, key=len)
+        if len(best) == len(set(names)):
+            return [best[name] for name in names]
+    missing = [name for name in names if name not in best]
     raise CaptureError(
-        f"{len(missing)} of the {len(table.files)} photographs that {source} lists were not found, the "
-        f"first is {missing[0]}. Put the photographs into the folder of the .lp file, under the names it "
-        "gives.",
-        code="missing-photographs",
-        file=source,
-        missing=missing,
+        code="missing-photographs", file=source, missing=missing, count=len(names), first=missing[0]
     )
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import FloatArray
+from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.findings import Finding, listed
 from photostereo.photographs.alignment.edges import TURNED
 from photostereo.photographs.alignment.motion import Motion, estimate_motion, farthest
+from photostereo.photographs.framing import Float32
 
 #: Smaller movements, in pixels, are reported but not undone: interpolation would cost as much detail as they do.
 MATTERS = 1.0
@@ -38,6 +38,8 @@ UNLIKE = 0.4
 FOREIGN = 0.6
 #: Maximum number of photographs that a note names.
 NAMED = 4
+#: Fewer photographs cannot predict each other; smaller frames, in pixels, have too few tiles to agree on anything.
+FEWEST, SMALLEST = 4, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +53,9 @@ class Alignment:
     #: (d, 3), the part that is undone: zero for photographs that are still, or whose movement is uncertain or too
     #: small to matter.
     corrected: FloatArray
-    uncertain: NDArray[np.bool_]  #: (d,), photographs that seem to have moved and are left as they are.
+    uncertain: BoolArray  #: (d,), photographs that seem to have moved and are left as they are.
     #: (d,), photographs that do not match the others: of another object, or turned.
-    mismatched: NDArray[np.bool_]
+    mismatched: BoolArray
 
     @classmethod
     def of(cls, motion: Motion) -> Alignment:
@@ -100,28 +102,24 @@ class Alignment:
 
     def notes(self, files: Sequence[str]) -> tuple[Finding, ...]:
         """Notes for the user: which photographs were moved back, and which seem to be displaced."""
-        notes = []
-        moved = np.flatnonzero(self.corrected.any(axis=1))
-        if len(moved):
-            most, turn = self.farthest[moved].max(), np.degrees(np.abs(self.corrected[:, 2]).max())
-            turned = f" and {turn:.2f}°" if turn >= 0.005 else ""
+        notes, moved = [], np.asarray(self.corrected.any(axis=1))
+        names, doubtful = np.array(files)[moved].tolist(), np.array(files)[self.uncertain].tolist()
+        if names:
+            turn = float(np.degrees(np.abs(self.corrected[:, 2]).max()))
             notes.append(
                 Finding(
                     "camera-moved",
-                    count=len(moved),
+                    count=len(names),
                     photographs=len(files),
-                    were="was" if len(moved) == 1 else "were",
-                    pixels=float(most),
-                    degrees=float(turn),
-                    turned=turned,
-                    names=listed((files[number] for number in moved.tolist()), NAMED),
+                    were="was" if len(names) == 1 else "were",
+                    pixels=float(self.farthest[moved].max()),
+                    degrees=turn,
+                    turned=f" and {turn:.2f}°" if turn >= 0.005 else "",
+                    names=listed(names, NAMED),
                 )
             )
-        doubtful = np.flatnonzero(self.uncertain)
-        if len(doubtful):
-            notes.append(
-                Finding("not-aligned", names=listed((files[number] for number in doubtful.tolist()), NAMED))
-            )
+        if doubtful:
+            notes.append(Finding("not-aligned", names=listed(doubtful, NAMED)))
         return tuple(notes)
 
     def as_dict(self, files: Sequence[str]) -> dict[str, Any]:
@@ -136,14 +134,8 @@ class Alignment:
         }
 
 
-#: Fewer photographs cannot predict each other.
-FEWEST = 4
-#: Smaller frames, in pixels, have too few tiles to agree on anything.
-SMALLEST = 64
-
-
-def find_alignment(pictures: NDArray[np.float32], scale: float, control: Control = SILENT) -> Alignment:
-    """Estimate how far the camera moved between photographs; see :class:`photostereo.photographs.survey.Survey`."""
+def find_alignment(pictures: Float32, scale: float, control: Control = SILENT) -> Alignment:
+    """Estimate how far the camera moved between photographs; see :func:`photostereo.photographs.faults.survey`."""
     if len(pictures) < FEWEST or min(pictures.shape[1:]) < SMALLEST:
         return Alignment.still(len(pictures))
     return Alignment.of(estimate_motion(pictures, scale, control))

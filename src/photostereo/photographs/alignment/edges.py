@@ -13,12 +13,11 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from photostereo.core.control import Control
-from photostereo.core.conventions import FloatArray
+from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.photographs.alignment.tiles import derivatives
-from photostereo.photographs.alignment.warp import coarse, moved_back
+from photostereo.photographs.framing import Float32, coarse, moved_back
 
 #: Pixels along the longer side of the pictures that are compared, and their blur.
 SIZE, BLUR = 80, 0.8
@@ -46,7 +45,7 @@ class Edges(NamedTuple):
     better: FloatArray
 
 
-def compare_edges(pictures: NDArray[np.float32], control: Control) -> Edges:
+def compare_edges(pictures: Float32, control: Control) -> Edges:
     """Compare the edges of at least three pictures (d, H, W)."""
     small = [cv2.GaussianBlur(coarse(picture, SIZE), (0, 0), BLUR) for picture in pictures]
     inside, angles = _disc(small[0].shape), np.radians([0.0, *np.arange(LEAST, 360.0 - LEAST + STEP, STEP)])
@@ -88,7 +87,7 @@ def compare_edges(pictures: NDArray[np.float32], control: Control) -> Edges:
     return Edges(alike, best, better)
 
 
-def _directions(picture: NDArray[np.float32], inside: NDArray[np.bool_]) -> NDArray[np.float32]:
+def _directions(picture: Float32, inside: BoolArray) -> Float32:
     """The directions of edges inside, a unit vector: cosine and sine of twice their angle, times their contrast."""
     across, down = derivatives(picture)
     squared = across * across + down * down
@@ -98,7 +97,7 @@ def _directions(picture: NDArray[np.float32], inside: NDArray[np.bool_]) -> NDAr
     return np.asarray(found / (np.linalg.norm(found) + 1e-12), dtype=np.float32)
 
 
-def _disc(shape: tuple[int, ...]) -> NDArray[np.bool_]:
+def _disc(shape: tuple[int, ...]) -> BoolArray:
     """The pixels that stay in the picture however it is turned."""
     rows, columns = (np.arange(side) - 0.5 * (side - 1) for side in shape)
     return np.asarray(np.hypot(rows[:, None], columns) < 0.5 * min(shape) - 1)

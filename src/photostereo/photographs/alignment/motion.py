@@ -8,22 +8,29 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
 from photostereo.photographs.alignment.edges import Edges, compare_edges
-from photostereo.photographs.alignment.first_guess import first_guess
 from photostereo.photographs.alignment.tiles import SIDE, TileShifts, tile_shifts
-from photostereo.photographs.alignment.warp import coarse, moved_back, resized
+from photostereo.photographs.framing import Float32, coarse, moved_back, resized
 
 #: Pixels along the longer side of the pictures that :func:`estimate_motion` is given at most: the last of its levels.
 LONGEST = 1280
 #: Pixels along the longer side of the pictures, and rounds at each size. The first size detects displacements of 2 to 3 %
 #: of the width; more rounds change displacements by less than 0.05 pixel.
 LEVELS = ((80, 6), (160, 8), (320, 6), (640, 4), (LONGEST, 2))
-#: Pixels along the longer side in which large displacements are guessed.
-GUESS_SIZE = 200
+#: The first guess: every photograph is compared with this many others, in pictures with this longer side.
+PARTNERS, GUESS_SIZE = 5, 200
+#: Detail finer than this blur is compared, each pixel relative to the contrast around it; and the contrast that counts as
+#: none, as a share of the picture's brightness.
+DETAIL, CONTRAST, FLAT = 3.0, 6.0, 0.02
+#: A guess counts if half of its comparisons agree within this many pixels, and if it is not negligible.
+AGREED, LEAST = 1.0, 1.5
+#: A camera that slipped moves the picture by a few percent of its size. Repeating patterns may match farther away.
+SLIPPED = 0.06
+#: Rounds until the positions that explain the comparisons settle.
+GUESS_ROUNDS = 20
 #: Tiles along the longer side, at least.
 ACROSS = 5
 #: Photographs that moved by less than this, in pixels of the reduced picture, are compared as they are.
@@ -70,16 +77,11 @@ class Motion(NamedTuple):
     edges: Edges  #: whether edges run as in the other photographs
 
 
-def estimate_motion(
-    pictures: Sequence[NDArray[np.float32]] | NDArray[np.float32], scale: float, control: Control = SILENT
-) -> Motion:
-    """Displacement of at least four photographs, from gray pictures of them, linear or not, all reduced by
-    ``scale``.
-    """
-    stack = np.asarray(pictures, dtype=np.float32)
+def estimate_motion(stack: Float32, scale: float, control: Control = SILENT) -> Motion:
+    """Displacement of at least four photographs, from gray pictures (d, h, w) of them, all reduced by ``scale``."""
     longest = max(stack.shape[1:])
     moved = np.zeros((len(stack), 3))
-    guess = first_guess(np.stack([coarse(picture, GUESS_SIZE) for picture in stack]))
+    guess = _first_guess(np.stack([coarse(picture, GUESS_SIZE) for picture in stack]))
     moved[:, :2] = guess / min(1.0, GUESS_SIZE / longest)
     reach = 0.5 * longest
     levels = list(_levels(longest))
@@ -118,12 +120,49 @@ def estimate_motion(
     return Motion(moved, reach / scale, errors / factor / scale, agreement, gain, misfit, edges)
 
 
+def _first_guess(pictures: Float32) -> FloatArray:
+    """(d, 2) displacements of pictures (d, h, w) in columns and rows, from texture; zero if they are small or doubtful.
+
+    Fits that start at zero reach only a few pixels. Phase correlation finds any distance. It is misled by shading where
+    there is no texture, so its result counts only if the photographs agree on it.
+    """
+    details = [_detail(picture) for picture in pictures]
+    window = cv2.createHanningWindow(pictures.shape[:0:-1], cv2.CV_32F)
+    count = len(pictures)
+    rng = np.random.default_rng(0)
+    compared: list[list[tuple[int, FloatArray]]] = [[] for _ in range(count)]
+    for one in range(count):
+        for other in rng.permutation(np.delete(np.arange(count), one))[:PARTNERS]:
+            found = np.array(cv2.phaseCorrelate(details[one], details[other], window)[0])
+            compared[other].append((one, found))
+            compared[one].append((int(other), -found))
+    positions = np.zeros((count, 2))
+    for _ in range(GUESS_ROUNDS):
+        claims = [np.array([positions[other] + found for other, found in own]) for own in compared]
+        positions = np.array([np.median(claim, axis=0) for claim in claims])
+        positions -= np.median(positions, axis=0)
+    off = [
+        np.median([np.hypot(*(positions[other] + found - positions[number])) for other, found in own])
+        for number, own in enumerate(compared)
+    ]
+    far = np.hypot(*positions.T)
+    believed = (np.array(off) < AGREED) & (far > LEAST) & (far < SLIPPED * max(pictures.shape[1:]))
+    return np.where(believed[:, None], positions, 0.0)
+
+
+def _detail(picture: Float32) -> Float32:
+    """Fine detail of a picture relative to the contrast around it; a change of light does not affect it."""
+    fine = picture - cv2.GaussianBlur(picture, (0, 0), DETAIL)
+    around = np.sqrt(cv2.GaussianBlur(fine * fine, (0, 0), CONTRAST))
+    return np.asarray(fine / (around + FLAT * np.sqrt(np.mean(picture * picture)) + 1e-12), dtype=np.float32)
+
+
 def farthest(moves: FloatArray, reach: float) -> FloatArray:
     """Largest displacement, in pixels, of points at this distance from the center by moves (d, 3)."""
     return np.asarray(np.hypot(moves[:, 0], moves[:, 1]) + np.abs(moves[:, 2]) * reach)
 
 
-def _gain(pictures: Sequence[NDArray[np.float32]], moved: FloatArray) -> FloatArray:
+def _gain(pictures: Sequence[Float32], moved: FloatArray) -> FloatArray:
     """How much better each picture is explained with its displacement undone; 1 if nothing was seen.
 
     Shading reversed by light from another side may look like a displacement, of half a wave on a wavy surface. But then
@@ -140,7 +179,7 @@ def _gain(pictures: Sequence[NDArray[np.float32]], moved: FloatArray) -> FloatAr
     return gain
 
 
-def _side(picture: NDArray[np.float32]) -> int:
+def _side(picture: Float32) -> int:
     """Pixels along a tile."""
     return int(min(SIDE, max(picture.shape) // ACROSS, *picture.shape))
 

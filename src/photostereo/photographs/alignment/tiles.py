@@ -20,6 +20,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.conventions import FloatArray
+from photostereo.photographs.framing import Float32
 from photostereo.runtime.order import MAD_TO_SIGMA, row_medians
 from photostereo.runtime.threads import in_turn, processors
 
@@ -46,24 +48,22 @@ AT_ONCE, PAIRS = 16, 96
 class TileShifts(NamedTuple):
     """Displacements of T tiles in d photographs."""
 
-    shifts: NDArray[np.float64]  #: (T, d, 2) columns and rows, in pixels
-    information: NDArray[np.float64]  #: (T, d, 2, 2) inverse covariances
-    misfit: NDArray[np.float64]  #: (T, d) variance that basis and displacement leave unexplained
+    shifts: FloatArray  #: (T, d, 2) columns and rows, in pixels
+    information: FloatArray  #: (T, d, 2, 2) inverse covariances
+    misfit: FloatArray  #: (T, d) variance that basis and displacement leave unexplained
     #: (T, 2) columns and rows of the tiles' centers, from the center of the picture
-    places: NDArray[np.float64]
+    places: FloatArray
 
 
-def cut_tiles(
-    picture: NDArray[np.float32], side: int = SIDE, chosen: NDArray[np.int64] | None = None
-) -> NDArray[np.float32]:
-    """Tiles of a picture (H, W), without margin, all or the chosen ones: (T, side²)."""
+def cut_tiles(picture: Float32, side: int, chosen: NDArray[np.int64]) -> Float32:
+    """The chosen tiles of a picture (H, W), without margin: (T, side²)."""
     rows, columns = picture.shape[0] // side, picture.shape[1] // side
     cut = picture[: rows * side, : columns * side].reshape(rows, side, columns, side)
-    row, column = np.divmod(np.arange(rows * columns) if chosen is None else chosen, columns)
+    row, column = np.divmod(chosen, columns)
     return cut[row, :, column].reshape(-1, side * side)
 
 
-def tile_means(picture: NDArray[np.float32], side: int) -> NDArray[np.float32]:
+def tile_means(picture: Float32, side: int) -> Float32:
     """The mean of every tile of a picture: (T,)."""
     rows, columns = picture.shape[0] // side, picture.shape[1] // side
     whole = picture[: rows * side, : columns * side]
@@ -71,9 +71,7 @@ def tile_means(picture: NDArray[np.float32], side: int) -> NDArray[np.float32]:
 
 
 def tile_shifts(
-    pictures: Sequence[NDArray[np.float32]],
-    side: int = SIDE,
-    judged: Sequence[NDArray[np.float32]] | None = None,
+    pictures: Sequence[Float32], side: int, judged: Sequence[Float32] | None = None
 ) -> TileShifts:
     """Displacement of the tiles of every picture (H, W) from what the others predict.
 
@@ -81,13 +79,19 @@ def tile_shifts(
     its pictures are compared instead, with what the others in ``pictures`` predict.
     """
     count, (height, width) = len(pictures), pictures[0].shape
-    steep = sum(in_turn(lambda k: _steepness(pictures[k], side), count, processors()))
+
+    def steepness(number: int) -> Float32:
+        across, down = derivatives(pictures[number])
+        return tile_means(across * across + down * down, side)
+
+    steep = sum(in_turn(steepness, count, processors()))
     chosen = np.sort(np.argsort(-steep, kind="stable")[: min(MOST, np.count_nonzero(steep))])
 
-    def of_chosen(those: Sequence[NDArray[np.float32]]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def of_chosen(those: Sequence[Float32]) -> tuple[Float32, Float32]:
         """Values (T, d, n) and their derivatives by columns and rows (T, d, 2, n)."""
         values = np.stack([cut_tiles(picture, side, chosen) for picture in those], axis=1)
-        return values, np.stack([_slopes(picture, side, chosen) for picture in those], axis=1)
+        slopes = [[cut_tiles(one, side, chosen) for one in derivatives(picture)] for picture in those]
+        return values, np.stack([np.stack(both, axis=1) for both in slopes], axis=1)
 
     values, slopes = of_chosen(pictures)
     own_values, own_slopes = (values, slopes) if judged is None else of_chosen(judged)
@@ -95,7 +99,7 @@ def tile_shifts(
     row, column = np.divmod(chosen, width // side)
     places = side * (np.stack([column, row], axis=1) + 0.5) - 0.5 * np.array([width, height])
 
-    def of_fold(fold: int) -> tuple[NDArray[np.float64], ...]:
+    def of_fold(fold: int) -> tuple[FloatArray, ...]:
         own = folds == fold
         size = max(1, min(AT_ONCE, PAIRS // int(np.count_nonzero(own))))
         parts = (slice(first, first + size) for first in range(0, max(len(chosen), 1), size))
@@ -110,25 +114,12 @@ def tile_shifts(
     return TileShifts(shifts, information, misfit, places)
 
 
-def derivatives(picture: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+def derivatives(picture: Float32) -> list[Float32]:
     """Derivatives of a picture by columns and rows."""
     return [cv2.Scharr(picture, cv2.CV_32F, *axis, scale=1 / 32) for axis in ((1, 0), (0, 1))]
 
 
-def _slopes(
-    picture: NDArray[np.float32], side: int, chosen: NDArray[np.int64] | None = None
-) -> NDArray[np.float32]:
-    """Derivatives of the tiles of a picture (T, 2, side²)."""
-    return np.stack([cut_tiles(one, side, chosen) for one in derivatives(picture)], axis=1)
-
-
-def _steepness(picture: NDArray[np.float32], side: int) -> NDArray[np.float32]:
-    """The mean squared slope of every tile."""
-    across, down = derivatives(picture)
-    return tile_means(across * across + down * down, side)
-
-
-def _basis(others: NDArray[np.float32]) -> NDArray[np.float32]:
+def _basis(others: Float32) -> Float32:
     """(T, k, n) leading right singular vectors of each tile's photographs (T, d, n), and slow changes of light.
 
     The light of a near source varies across a tile, which without detail looks as if the tile had moved. The mean picture
@@ -145,9 +136,7 @@ def _basis(others: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(basis / (np.linalg.norm(basis, axis=2, keepdims=True) + 1e-12), dtype=np.float32)
 
 
-def _fit(
-    values: NDArray[np.float32], slopes: NDArray[np.float32], basis: NDArray[np.float32]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _fit(values: Float32, slopes: Float32, basis: Float32) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Displacement, information and misfit of each tile and photograph, by iteratively reweighted least squares."""
     tiles, count = values.shape[:2]
     unknowns = basis.shape[1] + 2

@@ -25,11 +25,6 @@ Rng = np.random.Generator | int | None
 SNR_LIMIT = 120.0
 
 
-def photographs_of_seed(seed: int) -> np.random.Generator:
-    """Random generator for choosing photographs: the same for a solve, ``corrupt`` and a sweep, whatever the noise."""
-    return np.random.default_rng([seed, 1])
-
-
 def noise_of_seed(seed: int) -> np.random.Generator:
     """Random generator for noise: a separate stream, so that curves over the noise level compare like with like."""
     return np.random.default_rng([seed, 2])
@@ -53,10 +48,6 @@ def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
         Signal-to-noise ratio in decibels; 5 is very noisy, 40 nearly noise-free.
     rng : Generator, int or None
         A generator or a seed; None for different noise each time.
-
-    Returns
-    -------
-    Capture
 
     Raises
     ------
@@ -108,10 +99,6 @@ def add_salt_and_pepper(capture: Capture, fraction: float, rng: Rng = None, *, s
     salt : float
         The bright value; 1 is the top of the intensity scale.
 
-    Returns
-    -------
-    Capture
-
     Examples
     --------
     >>> lights = np.array([[0, 0, 1], [0.5, 0, 1], [0, 0.5, 1]])
@@ -145,10 +132,6 @@ def add_gaussian(capture: Capture, sigma: float, rng: Rng = None) -> Capture:
         Standard deviation in intensity units.
     rng : Generator, int or None
         A generator or a seed; None for different noise each time.
-
-    Returns
-    -------
-    Capture
 
     Examples
     --------

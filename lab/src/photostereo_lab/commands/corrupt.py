@@ -29,21 +29,27 @@ def corrupt(
             "Nothing to do. Give --poisson DB, --salt-pepper SHARE, --gaussian SIGMA or --images N.",
             code="nothing-to-do",
         )
-    from photostereo.capture.corruptions import noise_of_seed, signal_to_noise
     from photostereo.capture.layouts.diligent import write_diligent
     from photostereo.cli.state import capture_line
     from photostereo.io.atomic import require_free
+    from photostereo_lab.corruptions import (
+        add_gaussian,
+        add_poisson,
+        add_salt_and_pepper,
+        noise_of_seed,
+        signal_to_noise,
+    )
 
     require_free(out, force=force)
     reading = ps.Pipeline(capture, control=terminal, color=color, images=images, seed=seed, method="ls")
     clean = noisy = reading.loaded
     rng = noise_of_seed(seed)
     if poisson is not None:
-        noisy = ps.add_poisson(noisy, poisson, rng)
+        noisy = add_poisson(noisy, poisson, rng)
     if gaussian is not None:
-        noisy = ps.add_gaussian(noisy, gaussian, rng)
+        noisy = add_gaussian(noisy, gaussian, rng)
     if salt_pepper is not None:
-        noisy = ps.add_salt_and_pepper(noisy, salt_pepper, rng)
+        noisy = add_salt_and_pepper(noisy, salt_pepper, rng)
     write_diligent(noisy, out, force=force, keep=[capture])
     ratio = signal_to_noise(clean, noisy)
     terminal.say(capture_line(noisy))

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from photostereo.capture import Capture
-from photostereo.capture.corruptions import add_gaussian, add_poisson, add_salt_and_pepper, signal_to_noise
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.core.findings import by_code
+from photostereo_lab.corruptions import add_gaussian, add_poisson, add_salt_and_pepper, signal_to_noise
 
 ALL = [
     lambda c, rng: add_poisson(c, 10, rng),
