@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from photostereo.core.errors import CaptureError
-from photostereo.lights.files.reading import read_intensities, read_lights
+from photostereo.lights.ball.circle import Circle
+from photostereo.lights.files.reading import base_name, decimal, read_intensities, read_lights
+from photostereo.lights.files.table import ball_line, balls_in
 
 LIGHTS = np.array([[0.25, -0.5, 0.75], [0.0, 1.0, 2.0], [-0.125, 0.5, 1.0], [1.0, 0.0, 0.5], [0.5, 0.5, 0.5]])
 
@@ -188,3 +190,11 @@ def test_a_note_about_lengths(tmp_path):
     assert read_lights(write(tmp_path, "0 0 1\n0 0.6 0.8\n")).length_note() == ()
     [note] = read_lights(write(tmp_path, "0 0 1\n0 0 2\n")).length_note()
     assert (note.code, note.values["least"], note.values["most"]) == ("light-lengths-unused", 1, 2)
+
+
+def test_names_numbers_and_balls():
+    assert base_name(r"C:\RTI\my coin\coin 01.jpg") == "coin 01.jpg" and base_name("shots/a.png") == "a.png"
+    assert (decimal("0,25"), decimal("-1.5e-3")) == (0.25, -0.0015)
+    line = ball_line(Circle(30.5, 20, 9.25))
+    assert line == "# ball in the frame (column row radius): 30.50 20.00 9.25"
+    assert balls_in(f"{line}\nx y z\n{line.replace('20.00', 'there')}") == ((30.5, 20.0, 9.25),)

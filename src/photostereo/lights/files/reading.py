@@ -1,4 +1,4 @@
-"""Read light files in common layouts: text, CSV and JSON.
+"""Read light files: text, CSV and JSON, also Meshroom's, and MATLAB's .mat.
 
 ``docs/lights.md`` describes the content of a file. Beyond that, text and CSV may start with a line ``Header: ...`` and a
 line with the number of lights, and may have comments (``#``) and one or three strengths (R, G, B) after the direction;
@@ -18,83 +18,85 @@ from numpy.typing import NDArray
 
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.core.units import PixelSize
+from photostereo.io import safe
 from photostereo.io.safe import read_json, read_text
-from photostereo.lights.files.foreign import from_meshroom, is_meshroom, read_mat
-from photostereo.lights.files.table import LightTable, bad_light_file, balls_in, checked, require_strengths
+from photostereo.lights.files.table import LightTable, balls_in, checked, require_strengths
 
-_FILE_WORDS = frozenset(
-    ["file", "filename", "filenames", "image", "img", "name", "photo", "photograph", "picture", "path"]
-)
-_AXIS_WORDS = {
-    **dict.fromkeys(("x", "lx", "dx", "dirx", "direction_x", "light_x", "l_x"), 0),
-    **dict.fromkeys(("y", "ly", "dy", "diry", "direction_y", "light_y", "l_y"), 1),
-    **dict.fromkeys(("z", "lz", "dz", "dirz", "direction_z", "light_z", "l_z"), 2),
-}
-_STRENGTH_WORDS = {
-    **dict.fromkeys(("intensity", "strength", "brightness", "i", "power"), 0),
-    **dict.fromkeys(("r", "red", "intensity_r", "ir", "i_r"), 0),
-    **dict.fromkeys(("g", "green", "intensity_g", "ig", "i_g"), 1),
-    **dict.fromkeys(("b", "blue", "intensity_b", "ib", "i_b"), 2),
-}
+# Names of columns.
+_FILE = re.compile("file(names?)?|image|img|name|photo(graph)?|picture|path")
+_AXIS = re.compile("(?:l_?|d|dir|direction_|light_)?([xyz])")
+_STRENGTH = re.compile("intensity|strength|brightness|i|power|(?:intensity_|i_?)?(r|g|b|red|green|blue)")
 #: Prefixes of position columns, by unit.
 _POSITION_UNITS = {"position": "pixels", "widths": "widths", "mm": "mm"}
+#: Names of the arrays with directions and strengths in a .mat file, in order of preference.
+_DIRECTIONS = [
+    "light_directions",
+    "lightdirections",
+    "directions",
+    "lights",
+    "light",
+    "lightdir",
+    "l",
+    "s",
+    "v",
+]
+_STRENGTHS = ["light_intensities", "intensities", "intensity", "strengths", "int", "e"]
 #: Source that :mod:`.writing` gives for lights estimated from the photographs.
 ESTIMATED = "estimated"
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?$")
 _WHOLE = re.compile(r"[+-]?\d+$")
+_PER_LINE = "Write one line x y z per photograph."
+_JSON = (
+    'expected {"lights": [{"file": "a.png", "direction": [x, y, z], "intensity": 1}, ...]} '
+    "or a list of [x, y, z]"
+)
+
+
+class _FileError(Exception):
+    """A light file that cannot be used: a code, and a sentence that lacks the file's name at its beginning."""
+
+    def about(self, path: Path) -> CaptureError:
+        code, words = self.args
+        return CaptureError(f"{path} {words}", code=code, file=path)
 
 
 def read_lights(path: Path, *, count: int | None = None) -> LightTable:
-    """Read a light file; ``count``, the number of photographs, determines the meaning of 3 lines of 4 or 6 numbers.
-
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / "lights.csv"
-    >>> _ = file.write_text("file,x,y,z,intensity\\na.png,0,0,1,2\\nb.png,0.6,0,0.8,3\\n")
-    >>> table = read_lights(file)
-    >>> table.files, table.vectors.tolist(), table.intensities.tolist()
-    (('a.png', 'b.png'), [[0.0, 0.0, 1.0], [0.6, 0.0, 0.8]], [2.0, 3.0])
-    """
-    suffix = path.suffix.lower()
-    if suffix == ".mat":
-        return checked(LightTable(path, *read_mat(path, count)))
-    return checked(_from_json(path) if suffix == ".json" else _from_text(path, count))
+    """Read a light file; ``count``, the number of photographs, determines the meaning of 3 lines of 4 or 6 numbers."""
+    try:
+        suffix = path.suffix.lower()
+        if suffix in (".mat", ".json"):
+            return checked(_from_mat(path, count) if suffix == ".mat" else _from_json(path))
+        return checked(_from_text(path, count))
+    except _FileError as bad:
+        raise bad.about(path) from bad
 
 
 def read_intensities(path: Path, count: int) -> NDArray[np.float64]:
     """Read strengths of the lights, (d,) or (d, 3): d lines of 1 or 3 numbers, or 1 or 3 lines of d numbers."""
-    values = _rectangle(_numbers(content_lines(read_text(path, "light intensity file"))), path)
-    if values.shape in ((1, count), (3, count)) and values.shape != (count, count):
-        values = values.T
-    if values.shape[1] not in (1, 3):
-        raise _wrong_shape(values, path, "one line per photograph with one strength or three (R G B)")
-    if len(values) != count:
-        raise bad_light_file(
-            path,
-            "lights-count",
-            f"has the strengths of {len(values)} lights, but there are {count} photographs. Each "
-            "photograph needs exactly one line: add the missing ones or remove the extra ones.",
-            lights=len(values),
-            photographs=count,
-        )
+    try:
+        values = _rectangle(_numbers(content_lines(read_text(path, "light intensity file"))))
+        if values.shape in ((1, count), (3, count)) and values.shape != (count, count):
+            values = values.T
+        if values.shape[1] not in (1, 3):
+            raise _wrong_shape(values, "one line per photograph with one strength or three (R G B)")
+        if len(values) != count:
+            words = f"has the strengths of {len(values)} lights, but there are {count} photographs. Each photograph needs"
+            raise _FileError(
+                "lights-count", f"{words} exactly one line: add the missing ones or remove the extra ones."
+            )
+    except _FileError as bad:
+        raise bad.about(path) from bad
     require_strengths(values, path)
     return values[:, 0] if values.shape[1] == 1 else values
 
 
 def base_name(name: str) -> str:
-    """Return the last part of a path written on any system.
-
-    >>> base_name(r"C:\\\\RTI\\\\my coin\\\\coin 01.jpg"), base_name("shots/a.png")
-    ('coin 01.jpg', 'a.png')
-    """
+    """Return the last part of a path written on any system."""
     return PureWindowsPath(name.strip().strip('"')).name
 
 
 def decimal(word: str) -> float:
-    """Parse a number that may have a decimal comma.
-
-    >>> decimal("0,25"), decimal("-1.5e-3")
-    (0.25, -0.0015)
-    """
+    """Parse a number that may have a decimal comma."""
     return float(word.replace(",", ".") if "." not in word else word)
 
 
@@ -106,51 +108,39 @@ def content_lines(text: str) -> list[str]:
 def _from_text(path: Path, count: int | None) -> LightTable:
     text = read_text(path, "light file")
     lines = content_lines(text)
+    # Files of the University of Washington start with a line ``Header: ...`` and the number of lights.
+    if lines and lines[0].casefold().startswith("header:"):
+        lines = lines[1:]
+    if len(lines) > 1 and lines[0].isdecimal() and int(lines[0]) == len(lines) - 1:
+        lines = lines[1:]
     if not lines:
-        raise bad_light_file(path, "light-file-empty", "is empty. Write one line x y z per photograph.")
-    lines = _without_count(lines)
+        raise _FileError("light-file-empty", f"is empty. {_PER_LINE}")
     rows = [_split(line) for line in lines]
     if not any(_is_number(word) for word in rows[0]) and len(rows[0]) > 1:
         return replace(_from_header(rows, path), balls=balls_in(text))
     files: tuple[str, ...] | None = None
     if all(not _is_number(row[0]) for row in rows):
         files = tuple(base_name(row[0]) for row in rows)
-        values = _rectangle([row[1:] for row in rows], path)
+        values = _rectangle([row[1:] for row in rows])
     else:
-        values = _rectangle(_numbers(lines), path)
-        if _is_transposed(values.shape, count):
+        values = _rectangle(_numbers(lines))
+        # Three lines of numbers are all x, all y, all z; three lines of three are three lights.
+        lights = values.shape[1]
+        if len(values) == 3 and lights != 3 and (lights not in (4, 6) or lights == count):
             return LightTable(path, np.ascontiguousarray(values.T))
     if values.shape[1] not in (3, 4, 6):
         wanted = "x y z per line (optionally with one strength, or three for R G B), or three lines: all x, all y, all z"
-        raise _wrong_shape(values, path, wanted)
+        raise _wrong_shape(values, wanted)
     strengths = {3: None, 4: values[:, 3:].reshape(-1), 6: values[:, 3:]}[values.shape[1]]
     return LightTable(path, np.ascontiguousarray(values[:, :3]), strengths, files)
 
 
-def _without_count(lines: list[str]) -> list[str]:
-    """Remove a line ``Header: ...`` and the number of lights, as in files of the University of Washington.
-
-    >>> _without_count(["Header: chrome.txt", "2", "0 0 1", "0 0.6 0.8"])
-    ['0 0 1', '0 0.6 0.8']
-    """
-    body = lines[1:] if lines[0].casefold().startswith("header:") else lines
-    counted = len(body) > 1 and body[0].isdecimal() and int(body[0]) == len(body) - 1
-    return body[1:] if counted else body or lines
-
-
-def _is_transposed(shape: tuple[int, ...], count: int | None) -> bool:
-    """Return whether three lines of numbers are all x, all y, all z. Three lines of three are three lights."""
-    if shape[0] != 3 or shape[1] == 3:
-        return False
-    return shape[1] not in (4, 6) or count == shape[1]
-
-
 def _from_header(rows: list[list[str]], path: Path) -> LightTable:
     header = [word.strip().strip('"').casefold() for word in rows[0]]
-    axes = {_AXIS_WORDS[word]: column for column, word in enumerate(header) if word in _AXIS_WORDS}
-    strengths = [column for column, word in enumerate(header) if word in _STRENGTH_WORDS]
-    strengths.sort(key=lambda column: _STRENGTH_WORDS[header[column]])
-    names = [column for column, word in enumerate(header) if word in _FILE_WORDS]
+    axes = {match[1]: column for column, word in enumerate(header) if (match := _AXIS.fullmatch(word))}
+    colors = {column: match[1] for column, word in enumerate(header) if (match := _STRENGTH.fullmatch(word))}
+    strengths = sorted(colors, key=lambda column: "rgb".find((colors[column] or "r")[0]))
+    names = [column for column, word in enumerate(header) if _FILE.fullmatch(word)]
     angles = [header.index(word) for word in ("azimuth", "elevation") if word in header]
     words = next((w for w in _POSITION_UNITS if all(f"{w}_{axis}" in header for axis in "xyz")), None)
     places = [header.index(f"{words}_{axis}") for axis in "xyz"] if words else []
@@ -158,17 +148,17 @@ def _from_header(rows: list[list[str]], path: Path) -> LightTable:
     toward = [axes[k] for k in sorted(axes)] or (angles if len(angles) == 2 else places)
     if len(axes) not in (0, 3) or not toward or len(strengths) not in (0, 1, 3):
         named = f"names the columns {', '.join(header)}; expected x, y, z, and optionally file and intensity (or r, g, b)."
-        raise bad_light_file(path, "light-file-columns", f"{named} Rename them.", columns=list(header))
+        raise _FileError("light-file-columns", f"{named} Rename them.")
     # Commas at the end of a line are empty cells.
     body = [[*row, *[""] * (len(header) - len(row))] if names else row for row in rows[1:]]
     for number, row in enumerate(body):
         if len(row) != len(header):
             wrong = f"has {len(row)} values in row {number + 1}, but names {len(header)} columns. Correct that row."
-            raise bad_light_file(path, "light-file-line", wrong, line=number + 1)
+            raise _FileError("light-file-line", wrong)
     open_directions = _left_open(body, toward, ("0", "90") if toward is angles else ("0", "0", "1"))
     open_strengths = _left_open(body, strengths, ("1",) * len(strengths))
     wanted = [*toward, *strengths, *places]
-    values = _rectangle([[row[column] for column in wanted] for row in body], path)
+    values = _rectangle([[row[column] for column in wanted] for row in body])
     vectors, values = np.split(values, [len(toward)], axis=1)
     if toward is angles:  # azimuth from the right, counterclockwise; elevation above the image plane
         around, above = np.radians(vectors.T)
@@ -218,7 +208,7 @@ def _split(line: str) -> list[str]:
     blanks = line.split()
     if "," not in line or (len(blanks) >= 3 and any(_DECIMAL_COMMA.match(word) for word in blanks)):
         return blanks
-    return [word.strip() for word in line.rstrip(",").split(",")] if "," in line else blanks
+    return [word.strip() for word in line.rstrip(",").split(",")]
 
 
 def _numbers(lines: list[str]) -> list[list[str]]:
@@ -231,27 +221,24 @@ def _numbers(lines: list[str]) -> list[list[str]]:
     return loose if decimals else [[w for w in re.split(r"[,;\s]+", line) if w] for line in lines]
 
 
-def _rectangle(rows: list[list[str]], path: Path) -> NDArray[np.float64]:
+def _rectangle(rows: list[list[str]]) -> NDArray[np.float64]:
     if not rows:
-        raise bad_light_file(
-            path, "light-file-empty", "contains no lights. Write one line x y z per photograph."
-        )
-    values = []
-    for number, row in enumerate(rows):
-        try:
-            values.append([decimal(word) for word in row])
-        except ValueError as error:
-            words = f"has {' '.join(row)!r} in line {number + 1}, which cannot be understood. Example: 0.1 0.2 0.97."
-            raise bad_light_file(path, "light-file-line", words, line=number + 1) from error
+        raise _FileError("light-file-empty", f"contains no lights. {_PER_LINE}")
+    for number, row in enumerate(rows, 1):
+        if not all(map(_is_number, row)):
+            words = (
+                f"has {' '.join(row)!r} in line {number}, which cannot be understood. Example: 0.1 0.2 0.97."
+            )
+            raise _FileError("light-file-line", words)
         if len(row) != len(rows[0]):
-            words = f"has {len(rows[0])} numbers in its first line but {len(row)} in line {number + 1}. Complete that line."
-            raise bad_light_file(path, "light-file-line", words, line=number + 1)
-    return np.array(values, dtype=np.float64)
+            words = f"has {len(rows[0])} numbers in its first line but {len(row)} in line {number}. Complete that line."
+            raise _FileError("light-file-line", words)
+    return np.array([[decimal(word) for word in row] for row in rows])
 
 
-def _wrong_shape(values: NDArray[Any], path: Path, wanted: str) -> CaptureError:
+def _wrong_shape(values: NDArray[Any], wanted: str) -> _FileError:
     words = f"has {values.shape[0]} lines of {values.shape[1]} numbers; expected {wanted}."
-    return bad_light_file(path, "light-file-shape", words)
+    return _FileError("light-file-shape", words)
 
 
 def _is_number(word: str) -> bool:
@@ -263,46 +250,37 @@ def _is_number(word: str) -> bool:
 
 
 def _from_json(path: Path) -> LightTable:
-    shape = (
-        'expected {"lights": [{"file": "a.png", "direction": [x, y, z], "intensity": 1}, ...]} '
-        "or a list of [x, y, z]"
-    )
-    data = read_json(path, "light file", remedy=shape[0].upper() + shape[1:] + ".")
-    strengths: Any = None
-    about: dict[str, Any] = {}
-    files, is_position = None, False
+    data = read_json(path, "light file", remedy=_JSON[0].upper() + _JSON[1:] + ".")
+    about = data if isinstance(data, dict) else {"lights": data}
+    files, key = None, "direction"
     try:
-        if isinstance(data, dict):
-            about, data = data, data["lights"]
-            strengths = about.get("intensities")
-        if not data:
-            raise bad_light_file(path, "light-file-empty", f"contains no lights; {shape}.")
-        if is_meshroom(data[0]):
-            data, strengths = from_meshroom(data, path)
-        elif isinstance(data[0], dict):
-            if "file" in data[0]:
-                files = tuple(base_name(str(entry["file"])) for entry in data)
-            if "intensity" in data[0]:
-                strengths = [entry["intensity"] for entry in data]
-            is_position = "direction" not in data[0] and "position" in data[0]
-            data = [entry["position" if is_position else "direction"] for entry in data]
-        vectors = np.array(data, dtype=np.float64)
-        if vectors.ndim == 2 and vectors.shape[0] == 3 and vectors.shape[1] != 3:
-            vectors = vectors.T
+        lights, strengths = about["lights"], about.get("intensities")
+        if not lights:
+            raise _FileError("light-file-empty", f"contains no lights; {_JSON}.")
+        if isinstance(lights[0], dict):
+            if "file" in lights[0]:
+                files = tuple(base_name(str(entry["file"])) for entry in lights)
+            if "intensity" in lights[0]:
+                strengths = [entry["intensity"] for entry in lights]
+            key = "position" if "position" in lights[0] and "direction" not in lights[0] else key
+            is_meshroom = "viewId" in lights[0] or "lightId" in lights[0]
+            if is_meshroom:
+                _require_directional(lights)
+            vectors = np.array([entry[key] for entry in lights], dtype=np.float64)
+            if is_meshroom:  # its y points down, its z away from the camera
+                vectors = vectors * np.array([1.0, -1.0, -1.0])
+        else:
+            vectors = np.array(lights, dtype=np.float64)
+            if vectors.ndim == 2 and vectors.shape[0] == 3 and vectors.shape[1] != 3:
+                vectors = vectors.T
         intensities = None if strengths is None else np.array(strengths, dtype=np.float64)
-    except CaptureError:
-        raise
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
-        raise bad_light_file(
-            path, "light-file-shape", f"does not describe lights ({error!r}); {shape}."
-        ) from error
+        raise _FileError("light-file-shape", f"does not describe lights ({error!r}); {_JSON}.") from error
     fits = intensities is None or intensities.shape in ((len(vectors),), (len(vectors), 3))
     if vectors.ndim != 2 or vectors.shape[1] != 3 or not fits:
-        raise bad_light_file(
-            path, "light-file-shape", f"has directions or intensities of uneven shape; {shape}."
-        )
+        raise _FileError("light-file-shape", f"has directions or intensities of uneven shape; {_JSON}.")
     table = LightTable(path, np.ascontiguousarray(vectors), intensities, files)
-    if not is_position:
+    if key == "direction":
         return table
     unit, pixel_size = about.get("unit", "mm"), about.get("pixel_size")
     try:
@@ -311,3 +289,43 @@ def _from_json(path: Path) -> LightTable:
     except ParameterError as error:
         raise CaptureError(f"{path}: {error}", code="light-units", file=path, unit=unit) from error
     return replace(table, positions=scale * table.vectors, unit="mm", pixel_size=size)
+
+
+def _require_directional(lights: list[dict[str, Any]]) -> None:
+    kinds = {str(light.get("type", "directional")) for light in lights}
+    others = [kind for kind in kinds if kind.lower() != "directional"]
+    if others:
+        words = f"contains lights of the type {others[0]}; only directional ones can be used."
+        raise _FileError(
+            "light-file-type", f"{words} Calibrate the lights as directional lights in Meshroom."
+        )
+
+
+def _from_mat(path: Path, count: int | None) -> LightTable:
+    """Read directions and strengths from a MATLAB file: by the usual names, else the only array that fits."""
+    remedy = "Save it with save(..., '-v7'), or write the directions to a text file."
+    try:
+        found = safe.read_mat(path, "light file", remedy=remedy)
+    except CaptureError as error:
+        raise CaptureError(error.message, code="light-file-format", file=path) from error
+    arrays = {name.casefold(): value.astype(np.float64) for name, value in found.items()}
+    fitting = {name: rows for name, value in arrays.items() if (rows := _in_rows(value, count)) is not None}
+    known = [name for name in _DIRECTIONS if name in fitting] or (list(fitting) if len(fitting) == 1 else [])
+    if not known:
+        held = ", ".join(f"{name} {' × '.join(map(str, value.shape))}" for name, value in arrays.items())
+        words = f"does not identify the array with the light directions: it contains {held or 'nothing'}."
+        hint = "Name one of them light_directions, one row x y z per photograph."
+        raise _FileError("light-file-columns", f"{words} {hint}")
+    vectors = fitting[known[0]]
+    given = (arrays[name] for name in _STRENGTHS if name in arrays)
+    strengths = (v.reshape(-1) if v.size == len(vectors) else _in_rows(v, len(vectors)) for v in given)
+    usable = next((values for values in strengths if values is not None), None)
+    return LightTable(path, np.ascontiguousarray(vectors), usable)
+
+
+def _in_rows(value: NDArray[Any], count: int | None) -> NDArray[np.float64] | None:
+    """Return vectors stored as rows or columns as rows (d, 3); None if the shape does not fit."""
+    if value.ndim != 2 or 3 not in value.shape:
+        return None
+    rows = value if value.shape[1] == 3 and (value.shape[0] != 3 or count in (None, 3)) else value.T
+    return rows if rows.shape[1] == 3 and count in (None, len(rows)) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,7 @@ NEAREST, FARTHEST = 0.2, 300.0
 _OF_EACH_LIGHT = (
     "vectors", "intensities", "positions", "distances", "open_directions", "open_strengths", "errors",
 )  # fmt: skip
-
-
-def bad_light_file(path: Path, code: str, words: str, **values: Any) -> CaptureError:
-    """Return an error about a light file; the message starts with its name."""
-    return CaptureError(f"{path} {words}", code=code, file=path, **values)
+_BALL = "# ball in the frame (column row radius):"
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +84,9 @@ class LightTable:
         if in_mm is None or (pixel_size is None and self.unit != "mm"):
             return self
         if pixel_size is None:
-            raise bad_light_file(
-                self.path,
-                "lights-need-scale",
-                "gives the positions of lights in millimeters, but the size of a pixel is not known.",
-                remedy="pixel-size",
+            words = "gives the positions of lights in millimeters, but the size of a pixel is not known."
+            raise CaptureError(
+                f"{self.path} {words}", code="lights-need-scale", remedy="pixel-size", file=self.path
             )
         positions = in_mm / pixel_size
         nearest = float(row_lengths(positions).min())
@@ -169,23 +164,17 @@ class LightTable:
         """Check that the file names only these photographs, and none twice."""
         assert self.files is not None
         named = [name.casefold() for name in self.files]
-        present = [photograph.name.casefold() for photograph in photographs]
+        present = {photograph.name.casefold() for photograph in photographs}
         for name, key in zip(self.files, named, strict=True):
             if key not in present:
-                raise bad_light_file(
-                    self.path,
-                    "light-without-photograph",
-                    f"names {name}, which is not among the photographs. Correct the name, or restore "
-                    "the photograph.",
-                    name=name,
-                )
-            if named.count(key) > 1:
-                raise bad_light_file(
-                    self.path,
-                    "light-repeated",
-                    f"names {name} twice. Each photograph has exactly one light: correct the file.",
-                    name=name,
-                )
+                code = "light-without-photograph"
+                words = f"names {name}, which is not among the photographs. Correct the name, or restore the photograph."
+            elif named.count(key) > 1:
+                code = "light-repeated"
+                words = f"names {name} twice. Each photograph has exactly one light: correct the file."
+            else:
+                continue
+            raise CaptureError(f"{self.path} {words}", code=code, file=self.path, name=name)
 
 
 def checked(table: LightTable) -> LightTable:
@@ -209,32 +198,18 @@ def require_strengths(values: NDArray[Any], path: Path) -> None:
         raise CaptureError(code="light-strength", file=path, light=row + 1, low=low, high=high)
 
 
-_BEGINNING = "# ball in the frame (column row radius):"
-
-
 def ball_line(circle: Circle) -> str:
-    """Return the comment line for one ball.
-
-    >>> ball_line(Circle(30.5, 20, 9.25))
-    '# ball in the frame (column row radius): 30.50 20.00 9.25'
-    """
-    return f"{_BEGINNING} {circle.x:.2f} {circle.y:.2f} {circle.radius:.2f}"
+    """Return the comment line for one ball."""
+    return f"{_BALL} {circle.x:.2f} {circle.y:.2f} {circle.radius:.2f}"
 
 
 def balls_in(text: str) -> tuple[tuple[float, float, float], ...]:
-    """Return column, row and radius of the balls in a light file; modified lines are ignored.
-
-    >>> balls_in(ball_line(Circle(30.5, 20, 9.25)) + "\\nx y z\\n" + _BEGINNING + " there")
-    ((30.5, 20.0, 9.25),)
-    """
+    """Return column, row and radius of the balls in a light file; modified lines are ignored."""
     found = []
     for line in text.splitlines():
-        if not line.strip().startswith(_BEGINNING):
-            continue
-        try:
-            x, y, radius = (float(word) for word in line.strip().removeprefix(_BEGINNING).split())
-        except ValueError:
-            continue
-        if np.isfinite([x, y, radius]).all() and radius > 0:
-            found.append((x, y, radius))
+        words = line.strip().removeprefix(_BALL).split() if line.strip().startswith(_BALL) else []
+        with suppress(ValueError):
+            x, y, radius = map(float, words)
+            if np.isfinite([x, y, radius]).all() and radius > 0:
+                found.append((x, y, radius))
     return tuple(found)

@@ -15,9 +15,8 @@ from photostereo.lights.files.table import ball_line
 def lights_table(calibration: Calibration) -> str:
     """Return the text of ``lights.csv``.
 
-    Columns: file, x, y, z, intensity, residual (degrees), found from; and the position of the light in pixels from the
-    middle of the frame if it is known. Balls in the photographs themselves are listed above the table, so that they
-    are removed from the object's mask when the file is read back.
+    Balls in the photographs themselves are listed above the table, so that they are removed from the object's mask when
+    the file is read back.
     """
     positions = calibration.positions
     columns = ["file", "x", "y", "z", "intensity", "residual_degrees", "found_from"]
@@ -39,19 +38,17 @@ def lights_table(calibration: Calibration) -> str:
     return "\n".join(lines) + "\n"
 
 
-def lights_json(calibration: Calibration) -> str:
-    """Return the same as JSON: a list of files with direction and intensity."""
-    rows = zip(calibration.files, calibration.directions, calibration.strengths, strict=True)
-    return json_text(
-        [
-            {"file": name, "direction": direction.tolist(), "intensity": float(strength)}
-            for name, direction, strength in rows
-        ]
-    )
-
-
 def write_lights(calibration: Calibration, path: Path, *, force: bool = False) -> None:
-    """Write ``lights.csv``, or JSON if the name ends in ``.json``, atomically."""
-    text = lights_json(calibration) if path.suffix.lower() == ".json" else lights_table(calibration)
+    """Write ``lights.csv``, or a list of files with direction and intensity if the name ends in ``.json``, atomically."""
+    if path.suffix.lower() == ".json":
+        rows = zip(calibration.files, calibration.directions, calibration.strengths, strict=True)
+        text = json_text(
+            [
+                {"file": name, "direction": direction.tolist(), "intensity": float(strength)}
+                for name, direction, strength in rows
+            ]
+        )
+    else:
+        text = lights_table(calibration)
     with replacing_file(path, force=force) as partial:
         write_text(partial, text)
