@@ -28,7 +28,7 @@ class Circle:
     #: standard errors of the center and of the radius in pixels, if the pixels of the rim determined them
     errors: tuple[float, float] | None = None
 
-    def inside(self, frame: tuple[int, int], *, share: float = 1.0) -> BoolArray:
+    def inside(self, frame: tuple[int, ...], *, share: float = 1.0) -> BoolArray:
         """Return the pixels of the frame inside the circle with ``share`` of its radius."""
         rows, cols = np.ogrid[: frame[0], : frame[1]]
         return np.asarray((cols - self.x) ** 2 + (rows - self.y) ** 2 <= (share * self.radius) ** 2)
@@ -36,6 +36,11 @@ class Circle:
     def with_margin(self, frame: tuple[int, int], margin: float = 0.04) -> BoolArray:
         """Return the pixels of a ball with a margin for stray light: a share of its radius plus two pixels."""
         return self.inside(frame, share=1 + margin + 2.0 / self.radius)
+
+    def outline(self, count: int) -> FloatArray:
+        """Return points (count, 2) evenly spread over the outline."""
+        angle = np.linspace(0, 2 * np.pi, count, endpoint=False)
+        return np.stack([self.x + self.radius * np.cos(angle), self.y + self.radius * np.sin(angle)], axis=1)
 
     def overlaps(self, other: Circle) -> bool:
         """Return whether the circles overlap, as two balls cannot."""
@@ -45,13 +50,8 @@ class Circle:
         """Return the circle, with its points, moved by (dx, dy) pixels and enlarged by ``growth``."""
         center = np.array([self.x, self.y])
         points = (self.points - center) * (1 + growth / self.radius) + center + np.array([dx, dy])
-        return replace(
-            self,
-            x=float(self.x + dx),
-            y=float(self.y + dy),
-            radius=float(self.radius + growth),
-            points=points,
-        )
+        x, y, radius = float(self.x + dx), float(self.y + dy), float(self.radius + growth)
+        return replace(self, x=x, y=y, radius=radius, points=points)
 
     def scaled(self, factor: float) -> Circle:
         """Return the circle in a frame with ``factor`` times the resolution."""
@@ -67,11 +67,7 @@ class Circle:
         )
 
     def standard_errors(self) -> tuple[float, float]:
-        """Return standard errors of the center and the radius in pixels: from the rim, from its edges, or as given by hand.
-
-        >>> Circle(10, 10, 5).standard_errors()
-        (0.5, 0.5)
-        """
+        """Return standard errors of the center and the radius in pixels: from the rim, its edges, or as given by hand."""
         if self.errors is not None:
             return self.errors
         if len(self.points) < 12:
@@ -102,26 +98,19 @@ class Circle:
         return np.asarray(max(residual, _SHARP) * np.sqrt(np.maximum(np.diag(inverse), 0)))
 
 
-def visible_share(circle: Circle, frame: tuple[int, int]) -> float:
+def visible_share(circle: Circle, frame: tuple[int, ...]) -> float:
     """Return the share of a circle's outline that lies inside the frame."""
-    angle = np.linspace(0, 2 * np.pi, 360, endpoint=False)
-    x, y = circle.x + circle.radius * np.cos(angle), circle.y + circle.radius * np.sin(angle)
+    x, y = circle.outline(360).T
     return float(np.mean((x >= 1) & (x <= frame[1] - 2) & (y >= 1) & (y <= frame[0] - 2)))
 
 
 def mask_circle(mask: BoolArray) -> Circle | None:
-    """Return the circle of a mask picture, or None if the mask is not a disc.
-
-    >>> rows, cols = np.mgrid[:60, :80]
-    >>> circle = mask_circle(np.hypot(cols - 40.0, rows - 30.0) <= 20)
-    >>> round(circle.x, 2), round(circle.y, 2), abs(circle.radius - 20.1) < 0.2
-    (40.0, 30.0, True)
-    """
+    """Return the circle of a mask picture, or None if the mask is not a disc."""
     rows, cols = np.nonzero(mask)
     if len(rows) < 200:
         return None
     circle = Circle(float(cols.mean()), float(rows.mean()), float(np.sqrt(len(rows) / np.pi)))
-    if visible_share(circle, (int(mask.shape[0]), int(mask.shape[1]))) < 1:
+    if visible_share(circle, mask.shape) < 1:
         return None
-    disc = circle.inside((int(mask.shape[0]), int(mask.shape[1])))
+    disc = circle.inside(mask.shape)
     return circle if (disc & mask).sum() > 0.97 * (disc | mask).sum() else None

@@ -112,12 +112,6 @@ def find_circles(images: FloatArray, *, most: int = 12, control: Control = SILEN
 
     Finds circles at least 32 pixels wide (in frames above four megapixels, larger in proportion),
     even if up to half of the outline is outside the frame or invisible against the background.
-
-    >>> rows, cols = np.mgrid[:90, :120]
-    >>> disc = np.clip(25.5 - np.hypot(cols - 70.3, rows - 40.5), 0, 1)
-    >>> circle = find_circles(np.stack([disc, 0.5 * disc, 0.8 * disc]))[0]
-    >>> round(circle.x, 1), round(circle.y, 1), round(circle.radius, 1)
-    (70.3, 40.5, 25.0)
     """
     if min(images.shape[1:]) < LEAST_RADIUS:  # not even half of a ball
         return []

@@ -52,11 +52,7 @@ class Camera:
 
 
 def ball_normals(circle: Circle, x: FloatArray, y: FloatArray, camera: Camera | None = None) -> FloatArray:
-    """Return unit normals of the ball at pixels (columns x, rows y); NaN outside its disc.
-
-    >>> ball_normals(Circle(10, 10, 5), np.array([13.0]), np.array([10.0]))
-    array([[0.6, 0. , 0.8]])
-    """
+    """Return unit normals of the ball at pixels (columns x, rows y); NaN outside its disc."""
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if camera is not None:
         return _perspective_normals(circle, x, y, camera)[0]
@@ -69,12 +65,7 @@ def ball_normals(circle: Circle, x: FloatArray, y: FloatArray, camera: Camera | 
 def mirrored_directions(
     circle: Circle, x: FloatArray, y: FloatArray, camera: Camera | None = None
 ) -> FloatArray:
-    """Return unit directions to the light whose highlights are at pixels (columns x, rows y); NaN outside the disc.
-
-    >>> mirrored_directions(Circle(10, 10, 5), np.array([10.0, 13.0]), np.array([10.0, 10.0])) + 0.0
-    array([[0.  , 0.  , 1.  ],
-           [0.96, 0.  , 0.28]])
-    """
+    """Return unit directions to the light whose highlights are at pixels (columns x, rows y); NaN outside the disc."""
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if camera is None:
         normals = ball_normals(circle, x, y)
@@ -85,13 +76,8 @@ def mirrored_directions(
 
 def outline_cone(circle: Circle, camera: Camera) -> tuple[FloatArray, float]:
     """Return the direction from the camera to the ball's center, and the half angle α (radians) of its cone."""
-    points = circle.points
-    if len(points) < 12:
-        angle = np.linspace(0, 2 * np.pi, 180, endpoint=False)
-        points = np.stack(
-            [circle.x + circle.radius * np.cos(angle), circle.y + circle.radius * np.sin(angle)], axis=1
-        )
-    rays = camera.rays(points[:, 0], points[:, 1])
+    points = circle.points if len(circle.points) >= 12 else circle.outline(180)
+    rays = camera.rays(*points.T)
     weights = np.ones(len(rays))
     axis = rays.mean(axis=0)
     for _ in range(15):
@@ -112,12 +98,6 @@ def unknown_perspective(circle: Circle, frame: tuple[int, int]) -> FloatArray:
     A camera that sees the ball at the angle θ from its axis shows directions turned by θ, and an outline that is
     1 / cos θ times as long away from the middle of the frame as across. The result is the mean θ over all lenses up to
     the widest, weighted by the likelihood of the outline.
-
-    >>> angle = np.linspace(0, 2 * np.pi, 360)
-    >>> seen = [Circle(350, 149.5, 50, points=np.stack([350 + long * 50 * np.cos(angle), 149.5 + 50 * np.sin(angle)], 1))
-    ...         for long in (1.0, 1 / np.cos(0.2))]
-    >>> [np.round(unknown_perspective(circle, (300, 400)), 0).tolist() for circle in seen]
-    [[1.0, 0.0], [11.0, 0.0]]
     """
     away = np.array([circle.x - 0.5 * (frame[1] - 1), 0.5 * (frame[0] - 1) - circle.y])
     distance = float(np.hypot(*away))
@@ -155,26 +135,15 @@ class FacingView:
 
     def in_photographs(self, circle: Circle) -> Circle:
         """Return a circle in this view as the photographs show it: an ellipse, stored as points."""
-        angle = np.linspace(0, 2 * np.pi, 180, endpoint=False)
-        x, y = circle.x + circle.radius * np.cos(angle), circle.y + circle.radius * np.sin(angle)
-        points = np.stack(_seen_by(self.taken_by, self.camera.rays(x, y) @ self.axes), axis=1)
+        points = _seen_by(self.taken_by, self.camera.rays(*circle.outline(180).T) @ self.axes)
         middle = points.mean(axis=0)
         radius = float(np.hypot(*(points - middle).T).mean())
         return replace(circle, x=float(middle[0]), y=float(middle[1]), radius=radius, points=points)
 
 
 def facing_view(images: FloatArray, circle: Circle, camera: Camera) -> FacingView:
-    """Return the photographs (d, H, W) as a camera that points at the ball in ``circle`` would have taken them.
-
-    >>> camera = Camera(500.0, 50.0, 40.0)
-    >>> view = facing_view(np.ones((1, 80, 100)), Circle(50.0, 40.0, 20.0), camera)
-    >>> np.round(view.axes, 6) + 0.0
-    array([[1., 0., 0.],
-           [0., 1., 0.],
-           [0., 0., 1.]])
-    """
-    towards, _ = outline_cone(circle, camera)
-    back = -towards
+    """Return the photographs (d, H, W) as a camera that points at the ball in ``circle`` would have taken them."""
+    back = -outline_cone(circle, camera)[0]
     right = np.cross([0.0, 1.0, 0.0], back)
     right /= np.linalg.norm(right)
     axes = np.stack([right, np.cross(back, right), back])
@@ -182,24 +151,16 @@ def facing_view(images: FloatArray, circle: Circle, camera: Camera) -> FacingVie
     middle = 0.5 * (side - 1)
     facing = Camera(camera.focal, middle, middle)
     v, u = np.mgrid[:side, :side].astype(np.float64)
-    x, y = (part.astype(np.float32) for part in _seen_by(camera, facing.rays(u, v) @ axes))
-    turned = np.stack(
-        [
-            cv2.remap(np.asarray(image, np.float32), x, y, cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
-            for image in images
-        ]
-    )
-    points = np.stack(
-        _seen_by(facing, camera.rays(circle.points[:, 0], circle.points[:, 1]) @ axes.T), axis=1
-    )
+    places = _seen_by(camera, facing.rays(u, v) @ axes).astype(np.float32)
+    how = {"interpolation": cv2.INTER_CUBIC, "borderMode": cv2.BORDER_REPLICATE}
+    turned = np.stack([cv2.remap(np.asarray(image, np.float32), places, None, **how) for image in images])
+    points = _seen_by(facing, camera.rays(*circle.points.T) @ axes.T)
     radius = float(np.median(np.hypot(*(points - middle).T))) if len(points) else circle.radius
     outline = Circle(middle, middle, radius, circle.coverage, circle.residual, points)
     return FacingView(turned, facing, outline, axes, camera)
 
 
-def _seen_by(camera: Camera, rays: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return columns and rows at which a camera sees rays (..., 3) in its own axes."""
-    return (
-        np.asarray(camera.x - camera.focal * rays[..., 0] / rays[..., 2]),
-        np.asarray(camera.y + camera.focal * rays[..., 1] / rays[..., 2]),
-    )
+def _seen_by(camera: Camera, rays: FloatArray) -> FloatArray:
+    """Return columns and rows (..., 2) at which a camera sees rays (..., 3) in its own axes."""
+    places = camera.focal * rays[..., :2] / rays[..., 2:]
+    return np.asarray(places * [-1.0, 1.0] + [camera.x, camera.y])

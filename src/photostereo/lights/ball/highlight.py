@@ -65,16 +65,7 @@ class Highlights:
 
 
 def find_highlights(images: FloatArray, circle: Circle) -> Highlights:
-    """Find the highlight of the moving light inside a circle, for each photograph (d, H, W).
-
-    >>> rows, cols = np.mgrid[:64, :64]
-    >>> def spot(x, y): return np.exp(-((cols - x) ** 2 + (rows - y) ** 2) / 8.0)
-    >>> window = 0.9 * spot(45, 40)
-    >>> images = np.stack([spot(20.3, 30) + window, spot(30, 20.6) + window, spot(33, 41) + window])
-    >>> found = find_highlights(images, Circle(32, 32, 25))
-    >>> np.round(found.x, 1), np.round(found.y, 1)
-    (array([20.3, 30. , 33. ]), array([30. , 20.6, 41. ]))
-    """
+    """Find the highlight of the moving light inside a circle, for each photograph (d, H, W)."""
     count = len(images)
     window = _window(circle, images.shape[1:3])
     stack = np.asarray(images[:, window[0], window[1]], np.float32)

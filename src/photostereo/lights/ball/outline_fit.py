@@ -108,11 +108,7 @@ def _ring(
 
 
 def blurred_fresnel(away: FloatArray, radius: float, blur: float, step: float = 0.05) -> FloatArray:
-    """Return (1 - c)⁵ inside a ball and 0 outside, blurred, at distances ``away`` from the outline (negative inside).
-
-    >>> np.round(blurred_fresnel(np.array([-20.0, -2.0, 0.0, 9.0]), 50.0, 1.0), 2)
-    array([0.  , 0.22, 0.22, 0.  ])
-    """
+    """Return (1 - c)⁵ inside a ball and 0 outside, blurred, at distances ``away`` from the outline (negative inside)."""
     inside, outside = int(np.ceil((min(0.5 * radius, 30.0) + 6 * blur) / step)), int(np.ceil(7 * blur / step))
     cells = np.arange(-inside, outside) * step
     # Its slope is infinite at the outline, so cells hold its mean, and the outline is between two of them.
@@ -128,12 +124,6 @@ def settle_outline(images: FloatArray, circle: Circle, control: Control = SILENT
     """Return the outline that fits the rim in the photographs (d, H, W) best, near one found from edges.
 
     Its ``errors`` are standard errors. If the rim is not visible enough, the circle is returned unchanged.
-
-    >>> rows, cols = np.mgrid[:80, :80]
-    >>> disc = np.clip(25.0 + 0.5 - np.hypot(cols - 40.3, rows - 39.6), 0, 1)
-    >>> found = settle_outline(np.stack([1 - disc, 0.5 - 0.4 * disc] * 3), Circle(40.1, 39.7, 24.8))
-    >>> round(found.x, 1), round(found.y, 1), round(found.radius, 1)
-    (40.3, 39.6, 25.0)
     """
     part, local, in_frame = close_up(images, circle, (_GROUND_TO + 0.02) * circle.radius + 8)
     rim = _Rim(part, local)

@@ -74,18 +74,8 @@ class Outlines:
         return np.asarray(np.maximum(agreement, 0.0), dtype=np.float32)
 
 
-def shared_outlines(images: FloatArray, *, black: float | None = None, control: Control = SILENT) -> Outlines:
-    """Find edges that the photographs (d, H, W) of a stack share; differences up to ``black`` do not count.
-
-    Cost: a few passes over the photographs, one at a time.
-
-    >>> images = np.zeros((3, 20, 20)); images[:, :, 10:] = 1
-    >>> outlines = shared_outlines(images)
-    >>> int(outlines.strength[10].argmax()) in (9, 10), bool(abs(outlines.normals[0][10, 9]) > 0.99)
-    (True, True)
-    """
-    if black is None:
-        black = black_level(images)
+def shared_outlines(images: FloatArray, *, black: float, control: Control = SILENT) -> Outlines:
+    """Find edges that the photographs (d, H, W) of a stack share; differences up to ``black`` do not count."""
     difference, cross = (np.zeros(images.shape[1:3], np.float32) for _ in range(2))
     window = np.ones((_AROUND, _AROUND), np.uint8)
     for image in images:

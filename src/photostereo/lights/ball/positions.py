@@ -29,10 +29,6 @@ def meeting_points(points: FloatArray, directions: FloatArray) -> FloatArray:
     """Return the points (d, 3) closest to lines through points (d, k, 3) along unit directions (d, k, 3).
 
     NaN lines are left out; with fewer than two lines the result is NaN.
-
-    >>> points, directions = [[[0, 0, 0], [2.0, 0, 0]]], [[[0.6, 0, 0.8], [-0.6, 0, 0.8]]]
-    >>> meeting_points(np.array(points), np.array(directions)).round(6) + 0.0
-    array([[1.        , 0.        , 1.333333]])
     """
     project = np.eye(3) - directions[..., :, None] * directions[..., None, :]
     moment = np.nansum(project, axis=1) + 1e-12 * np.eye(3)
