@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from photostereo.lights.ball.calibration import calibrate_lights
 from photostereo.lights.ball.circle import Circle, mask_circle
 from photostereo.lights.ball.circle_search import find_circles
 from photostereo.lights.ball.geometry import (
@@ -103,3 +104,12 @@ def test_shading_in_closed_form() -> None:
     np.testing.assert_allclose(found.strengths, strengths, atol=1e-3)
     circle = settle_circle(matte(Circle(30.3, 29.8, 25), LIGHTS), Circle(30.1, 30.0, 24.8))
     np.testing.assert_allclose([circle.x, circle.y, circle.radius], [30.3, 29.8, 25], atol=0.05)
+
+
+def test_a_matte_ball_alone() -> None:
+    lights = np.vstack([LIGHTS, [[0, 0, 1]]])
+    rows, cols = np.mgrid[:80, :100].astype(float)
+    normals = np.nan_to_num(ball_normals(Circle(50, 40, 30), cols, rows))
+    found = calibrate_lights(0.02 + np.maximum(0, np.einsum("hwc,dc->dhw", normals, lights)))
+    assert found.balls[0].kind == "matte"
+    np.testing.assert_allclose(found.directions, lights, atol=0.05)

@@ -138,6 +138,11 @@ def direction_words(direction: FloatArray) -> str:
     return f"from the {compass_word(azimuth)}"
 
 
+def unit(vectors: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the vectors (..., 3) divided by their lengths."""
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
+
+
 def angles_between(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return the angles in degrees between unit vectors along the last axis."""
     cross = np.linalg.norm(np.cross(a, b), axis=-1)

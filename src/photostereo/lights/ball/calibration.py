@@ -17,13 +17,13 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
-from photostereo.lights.ball.agreement import combine_balls, is_solid, mend_and_check, series_disagree
+from photostereo.lights.ball.agreement import as_gray, combine_balls, series_disagree, solid_normals
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.geometry import Camera, unknown_perspective
 from photostereo.lights.ball.picture import Picture, calibration_picture
 from photostereo.lights.ball.positions import light_positions
 from photostereo.lights.ball.search import FoundBall, ball_at, find_balls
-from photostereo.lights.geometry import angles_between
+from photostereo.lights.geometry import angles_between, unit
 from photostereo.lights.lights import Lights
 from photostereo.lights.strengths import (
     equal_strengths_suffice,
@@ -118,32 +118,29 @@ def calibrate_lights(
     ``scene`` contains photographs of the object under the same lights, if it is not in ``images``; the object's
     ``mask`` and a gray ``card`` that faces the camera (left, top, right, bottom) refer to it. ``focal`` is in
     pixels.
-
-    >>> from photostereo.lights.ball.geometry import ball_normals
-    >>> rows, cols = np.mgrid[:80, :100].astype(float)
-    >>> normals = np.nan_to_num(ball_normals(Circle(50, 40, 30), cols, rows))
-    >>> lights = np.array([[0.6, 0, 0.8], [0, 0.6, 0.8], [-0.6, 0, 0.8], [0, -0.6, 0.8], [0, 0, 1.0]])
-    >>> images = 0.02 + np.maximum(0, np.einsum("hwc,dc->dhw", normals, lights)) ** 1.0
-    >>> found = calibrate_lights(images)
-    >>> found.balls[0].kind, bool(np.allclose(found.directions, lights, atol=0.05))
-    ('matte', True)
     """
     images = np.asarray(images, dtype=np.float32)
     names = tuple(files) if files is not None else tuple(f"photograph {i + 1}" for i in range(len(images)))
     frame = (int(images.shape[1]), int(images.shape[2]))
     camera = None if focal is None else Camera.of_frame(focal, frame)
-    balls = _balls(images, circles, camera, control)
+    balls = [_given_ball(images, circle, camera) for circle in circles]
+    balls = balls or find_balls(images, camera=camera, control=control)
+    if not balls:
+        raise CaptureError(code="no-ball", remedy="give-ball")
     if scene is None:
-        scene, mask = images, _beside_the_balls(frame, mask, balls)
+        scene, mask = images, np.ones(frame, dtype=bool) if mask is None else mask.copy()
+        for ball in balls:
+            mask &= ~ball.circle.inside(frame, share=1.05)
     seen = sample_pixels(scene, mask)
     pixels = seen if len(seen) >= 300 and len(scene) >= 6 else None  # None if there are only balls
-    directions, residual, words, doubts = combine_balls(balls, names)
-    directions, residual, words, further = mend_and_check(directions, residual, words, pixels, names)
-    doubts += further
+    found = combine_balls(balls, names)
+    found.complete(pixels)
+    doubts, residual = found.doubts, found.residual
     suspects = tuple(sorted({number for doubt in doubts for number in doubt.values["numbers"]}))
     positions, distance = light_positions(balls, frame)
-    if positions is not None:  # directions as seen from the middle of the frame, not from the balls
-        directions = positions / np.linalg.norm(positions, axis=1, keepdims=True)
+    directions = (
+        found.directions if positions is None else unit(positions)
+    )  # as seen from the middle of the frame
     strengths, strengths_from = _strengths(scene, mask, balls, directions, card, pixels)
     factor = float(strengths.max() / strengths.min())
     if factor > _BELIEVABLE and strengths_from not in ("matte ball", "gray card"):
@@ -155,16 +152,16 @@ def calibrate_lights(
         doubts.append(Finding("faint-ball", degrees=float(np.median(residual))))
     if camera is None:
         trusted = [ball for ball in balls if ball.kind == "shiny"] or balls
-        turned = np.mean([unknown_perspective(ball.circle, frame) for ball in trusted], axis=0)
-        residual = np.hypot(residual, np.hypot(*turned))
-        if np.hypot(*turned) > _TURNED:
+        turned = np.hypot(*np.mean([unknown_perspective(ball.circle, frame) for ball in trusted], axis=0))
+        residual = np.hypot(residual, turned)
+        if turned > _TURNED:
             doubts.append(Finding("focal-length-unknown", degrees=float(np.median(residual))))
     return Calibration(
         files=names,
         directions=directions,
         strengths=strengths,
         residual=residual,
-        found_from=words,
+        found_from=tuple(found.sources),
         strengths_from=strengths_from,
         balls=tuple(balls),
         frame=frame,
@@ -175,33 +172,16 @@ def calibrate_lights(
     )
 
 
-def _balls(
-    images: FloatArray, circles: Sequence[Circle], camera: Camera | None, control: Control
-) -> list[FoundBall]:
-    balls = [_given_ball(images, circle, camera) for circle in circles]
-    balls = balls or find_balls(images, camera=camera, control=control)
-    if not balls:
-        raise CaptureError(code="no-ball", remedy="give-ball")
-    return balls
-
-
 def _given_ball(images: FloatArray, circle: Circle, camera: Camera | None) -> FoundBall:
-    frame = (int(images.shape[1]), int(images.shape[2]))
-    words = f"x {circle.x:g}, y {circle.y:g}, radius {circle.radius:g}"
+    height, width = images.shape[1:]
+    numbers = (circle.x, circle.y, circle.radius)
+    words = "x {:g}, y {:g}, radius {:g}".format(*numbers)
     # Written so that NaN is rejected.
-    if not 4 <= circle.radius <= 2 * max(frame) or not circle.inside(frame).any():
-        raise CaptureError(
-            code="circle-outside",
-            circle=(circle.x, circle.y, circle.radius),
-            words=words,
-            width=frame[1],
-            height=frame[0],
-        )
+    if not 4 <= circle.radius <= 2 * max(height, width) or not circle.inside((height, width)).any():
+        raise CaptureError(code="circle-outside", circle=numbers, words=words, width=width, height=height)
     ball = ball_at(images, circle, camera=camera, certain=True)
     if ball is None or not np.isfinite(ball.directions).any():
-        raise CaptureError(
-            code="circle-without-ball", circle=(circle.x, circle.y, circle.radius), words=words
-        )
+        raise CaptureError(code="circle-without-ball", circle=numbers, words=words)
     return ball
 
 
@@ -228,31 +208,21 @@ def strengths_of_scene(
 
     ``pixels`` are its :func:`.sample_pixels`, or None if too few of them are well exposed.
     """
-    equal = np.ones(len(directions)), "assumed to be equal"
+    equal = np.ones(len(directions))
     if len(directions) < 6:
-        return equal
+        return equal, "assumed to be equal"
     if pixels is None:
         # Each pixel is used in the photographs in which it is not white.
         pixels = sample_pixels(images, mask, overexposed=True)
         if len(pixels) < 300 or np.isfinite(pixels).sum(axis=0).min() < 100:
-            return equal
+            return equal, "assumed to be equal"
         words = "brightness of the overexposed object, assumed to face the camera"
         return strengths_from_flat(pixels, directions), words
     if equal_strengths_suffice(pixels, directions):
-        return equal[0], "equal (the shading of the object fits)"
-    if not is_solid(pixels, directions):
+        return equal, "equal (the shading of the object fits)"
+    if solid_normals(as_gray(pixels), directions) is None:
         return strengths_from_flat(pixels, directions), "brightness of flat parts, assumed to face the camera"
     return strengths_from_shading(pixels, directions), "shading of the object"
-
-
-def _beside_the_balls(
-    frame: tuple[int, int], mask: BoolArray | None, balls: Sequence[FoundBall]
-) -> BoolArray:
-    """Return the region outside the balls."""
-    where = np.ones(frame, dtype=bool) if mask is None else mask.copy()
-    for ball in balls:
-        where &= ~ball.circle.inside(frame, share=1.05)
-    return where
 
 
 def merge_calibrations(parts: Sequence[Calibration]) -> Calibration:
@@ -267,26 +237,21 @@ def merge_calibrations(parts: Sequence[Calibration]) -> Calibration:
     shiny = [part for part in parts if part.balls[0].kind == "shiny"] or list(parts)
     weight = np.stack([1.0 / np.maximum(part.residual, 0.05) ** 2 for part in shiny])
     stack = np.stack([part.directions for part in shiny])
-    mean = np.einsum("kd,kdc->dc", weight, stack)
-    mean /= np.linalg.norm(mean, axis=1, keepdims=True)
+    mean = unit(np.einsum("kd,kdc->dc", weight, stack))
     apart = angles_between(stack, mean[None])
     scatter = np.sqrt((weight * apart**2).sum(axis=0) / weight.sum(axis=0))
     doubts = series_disagree(apart.max(axis=0), parts[0].files)
     doubtful = {number for doubt in doubts for number in doubt.values["numbers"]}
     order = ("gray card", "matte ball", "shading of the object")
-    best = min(
-        parts,
-        key=lambda part: order.index(part.strengths_from) if part.strengths_from in order else len(order),
-    )
+    best = min(parts, key=lambda part: (*order, part.strengths_from).index(part.strengths_from))
+    sources = zip(*(part.found_from for part in shiny), strict=True)
     return replace(
         shiny[0],
         directions=mean,
         residual=np.maximum(scatter, 1.0 / np.sqrt(weight.sum(axis=0))),
         strengths=best.strengths,
         strengths_from=best.strengths_from,
-        found_from=tuple(
-            " and ".join(words) for words in zip(*(part.found_from for part in shiny), strict=True)
-        ),
+        found_from=tuple(" and ".join(words) for words in sources),
         warnings=tuple(dict.fromkeys([*doubts, *(doubt for part in parts for doubt in part.warnings)])),
         suspects=tuple(sorted(doubtful.union(*(part.suspects for part in parts)))),
     )

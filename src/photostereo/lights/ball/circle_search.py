@@ -46,17 +46,14 @@ def vote_for_circles(outlines: Outlines, smallest: float, largest: float) -> lis
         spread = 2 * int(np.ceil(0.05 * radius + 0.5)) + 1
         gathered = cv2.boxFilter(votes.reshape(shape), -1, (spread, spread), normalize=False)
         found += _peaks(gathered, radius, pad, outlines.frame)
-    found.sort(key=lambda pair: -pair[0])
     kept: list[tuple[float, Circle]] = []
-    for score, circle in found:
-        if len(kept) == 24:
-            break
-        if not any(same_circle(circle, other) for _, other in kept):
+    for score, circle in sorted(found, key=lambda pair: -pair[0]):
+        if len(kept) < 24 and not any(same_circle(circle, other) for _, other in kept):
             kept.append((score, circle))
     return kept
 
 
-def _thin_edges(outlines: Outlines) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _thin_edges(outlines: Outlines) -> tuple[NDArray[np.intp], ...]:
     """Return rows and columns of edge pixels: stronger than chance, and than their neighbors across the edge."""
     strength = outlines.strength
     rows, cols = np.mgrid[: strength.shape[0], : strength.shape[1]].astype(np.float32)
@@ -69,8 +66,7 @@ def _thin_edges(outlines: Outlines) -> tuple[NDArray[np.intp], NDArray[np.intp]]
     ridge[:, :2] = ridge[:, -2:] = False
     # A frame full of texture has edges everywhere; the strongest eighth is enough to show any ball.
     floor = np.maximum(np.minimum(3.0 * outlines.noise, float(np.percentile(strength, 87.5))), 0.004)
-    rows_of, cols_of = np.nonzero(ridge & (strength > floor))
-    return rows_of, cols_of
+    return np.nonzero(ridge & (strength > floor))
 
 
 def _peaks(
@@ -190,13 +186,8 @@ def circles_around(images: FloatArray, circle: Circle) -> list[Circle]:
     ]
 
 
-def fit_circle(
-    outlines: Outlines, guess: Circle, *, slack: float = 0.12, least_coverage: float = LEAST_COVERAGE
-) -> Circle | None:
-    """Return the circle near ``guess`` on which most rays meet an edge, or None.
-
-    ``slack`` is the maximum distance of the outline from the guess, as a share of the radius.
-    """
+def fit_circle(outlines: Outlines, guess: Circle, *, slack: float) -> Circle | None:
+    """Return the circle on which most rays meet an edge, within ``slack`` radii of ``guess``; None if there is none."""
     circle = guess
     for width in (slack, 0.5 * slack, 0.25 * slack):
         reach = max(width * circle.radius, 2.0)
@@ -214,7 +205,7 @@ def fit_circle(
         return None
     total = max(round(_ray_count(circle.radius) * seen), 1)
     coverage = min(len(np.unique(rays[near])) / total, 1.0)
-    if coverage < least_coverage:
+    if coverage < LEAST_COVERAGE:
         return None
     residual = float(np.sqrt(np.mean(distance[near] ** 2)))
     return Circle(circle.x, circle.y, circle.radius, coverage, residual, points[near])
@@ -243,19 +234,15 @@ def _edges_along_rays(
     frame = outlines.frame
     profile[(x < 1) | (x > frame[1] - 2) | (y < 1) | (y > frame[0] - 2)] = 0
     middle = profile[:, 1:-1]
-    usual = cv2.remap(
-        outlines.noise, x[:, 1:-1].astype(np.float32), y[:, 1:-1].astype(np.float32), cv2.INTER_LINEAR
-    )
-    floor = np.clip(1.5 * usual, 0.002, 0.05)
+    inner = np.stack([x, y], axis=-1)[:, 1:-1].astype(np.float32)
+    floor = np.clip(1.5 * cv2.remap(outlines.noise, inner, None, cv2.INTER_LINEAR), 0.002, 0.05)
     peak = (middle > floor) & (middle >= profile[:, :-2]) & (middle > profile[:, 2:])
     rays, places = np.nonzero(peak)
     left, top, right = profile[rays, places], middle[rays, places], profile[rays, places + 2]
     offset = 0.5 * (left - right) / np.minimum(left - 2 * top + right, -1e-12)
     radius = radii[places + 1] + step * np.clip(offset, -0.5, 0.5)
-    points = np.stack(
-        [circle.x + radius * np.cos(angles[rays]), circle.y + radius * np.sin(angles[rays])], axis=1
-    )
-    return rays, points, top.astype(np.float64)
+    x, y = circle.x + radius * np.cos(angles[rays]), circle.y + radius * np.sin(angles[rays])
+    return rays, np.stack([x, y], axis=1), top.astype(np.float64)
 
 
 def _tukey_fit(

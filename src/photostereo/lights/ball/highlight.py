@@ -66,10 +66,10 @@ class Highlights:
 
 def find_highlights(images: FloatArray, circle: Circle) -> Highlights:
     """Find the highlight of the moving light inside a circle, for each photograph (d, H, W)."""
-    count = len(images)
-    window = _window(circle, images.shape[1:3])
-    stack = np.asarray(images[:, window[0], window[1]], np.float32)
-    local = Circle(circle.x - window[1].start, circle.y - window[0].start, circle.radius)
+    count, reach = len(images), circle.radius + 2
+    dx, dy = max(int(circle.x - reach), 0), max(int(circle.y - reach), 0)
+    stack = np.asarray(images[:, dy : int(circle.y + reach) + 2, dx : int(circle.x + reach) + 2], np.float32)
+    local = Circle(circle.x - dx, circle.y - dy, circle.radius)
     disc = local.inside(stack.shape[1:], share=_REACH)
     # With few photographs the median may show the light itself: then the second darkest is used.
     room = np.partition(stack, (count - 1) // 2, axis=0)[(count - 1) // 2]
@@ -89,16 +89,7 @@ def find_highlights(images: FloatArray, circle: Circle) -> Highlights:
     if np.isfinite(peak).any():
         faint = ~(peak > _FAINT * np.nanmedian(peak))
         x, y = np.where(faint, np.nan, x), np.where(faint, np.nan, y)
-    dx, dy = window[1].start, window[0].start
     return Highlights(x + dx, y + dy, peak, area, spread, rival, contrast, noise)
-
-
-def _window(circle: Circle, frame: tuple[int, ...]) -> tuple[slice, slice]:
-    reach = circle.radius + 2
-    return (
-        slice(max(int(circle.y - reach), 0), min(int(circle.y + reach) + 2, frame[0])),
-        slice(max(int(circle.x - reach), 0), min(int(circle.x + reach) + 2, frame[1])),
-    )
 
 
 def _noise(stack: FloatArray, room: FloatArray, disc: BoolArray) -> float:
@@ -112,26 +103,26 @@ def _noise(stack: FloatArray, room: FloatArray, disc: BoolArray) -> float:
 
 def _measure(smooth: FloatArray, room: FloatArray, ball: Circle, noise: float) -> list[float]:
     """Return x, y, peak, area, spread, rival, contrast; NaN if nothing rises above the noise."""
-    nothing = [np.nan] * 5 + [0.0, np.nan]
     top = float(smooth.max())
     if top <= _ABOVE_NOISE * noise or top <= 0:
-        return nothing
+        return [np.nan] * 5 + [0.0, np.nan]
     binary = (smooth > 0.5 * top).astype(np.uint8)
     # Parts of one light are joined before they are separated from other reflections.
     gap = 2 * int(max(_TOGETHER * ball.radius, 1.0) / 2) + 1
     joined = cv2.dilate(binary, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (gap, gap)))
     labels_of, labels = cv2.connectedComponents(joined, connectivity=8)
     labels = np.where(binary > 0, labels, 0)
-    flat = labels.reshape(-1)
-    mass = np.bincount(flat, weights=smooth.reshape(-1).astype(np.float64), minlength=labels_of)
-    peak = np.array([smooth[labels == k].max() if k else 0.0 for k in range(labels_of)])
-    pixels = np.bincount(flat, minlength=labels_of)
+
+    def total(weights: FloatArray) -> FloatArray:
+        flat = weights.reshape(-1).astype(np.float64)
+        return np.asarray(np.bincount(labels.reshape(-1), flat, labels_of), np.float64)
+
+    mass, pixels = total(smooth), total(np.ones_like(smooth))
     mass[0] = 0
+    peak = np.array([smooth[labels == k].max() if k else 0.0 for k in range(labels_of)])
     # The light is the brightest thing in the room, and if several reach white, the largest of them. It brightens
     # pixels that are otherwise dark; a bright wall that becomes a little brighter is not a light.
-    dark = np.bincount(
-        flat, weights=(smooth / np.maximum(smooth + room, 1e-12)).reshape(-1), minlength=labels_of
-    )
+    dark = total(smooth / np.maximum(smooth + room, 1e-12))
     score = peak * np.sqrt(np.maximum(mass, 0)) * dark / np.maximum(pixels, 1)
     best = int(np.argmax(score))
     x, y, spread = _centroid(smooth, labels == best)

@@ -21,6 +21,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
@@ -49,9 +50,9 @@ class _Rim:
     """Pixels along the outline, in pieces, and their residuals for a given circle."""
 
     def __init__(self, images: FloatArray, circle: Circle) -> None:
-        rows, cols, away, angle = _ring(images, circle, _BAND, -max(_BAND, _DEEP * circle.radius))
+        rows, cols, away = _ring(images, circle, _BAND, -max(_BAND, _DEEP * circle.radius))
         count = int(np.clip(2 * np.pi * circle.radius / _PIECE, _FEWEST, _MOST))
-        turn = angle % (2 * np.pi) / (2 * np.pi) * count
+        turn = np.arctan2(rows - circle.y, cols - circle.x) % (2 * np.pi) / (2 * np.pi) * count
         order = np.argsort(turn.astype(np.intp), kind="stable")
         rows, cols, away, turn = rows[order], cols[order], away[order], turn[order]
         values = np.asarray(images[:, rows, cols], dtype=np.float64).T
@@ -66,7 +67,7 @@ class _Rim:
                 calm = peak <= 4.0 * float(np.median(peak)) + 1e-9  # the others contain a highlight
                 self.pieces.append((where, values[where][:, calm], calm))
         self.share = len(self.pieces) / count
-        rows, cols, _, _ = _ring(images, circle, (_GROUND_TO - 1) * circle.radius + 4, _GROUND_FROM)
+        rows, cols, _ = _ring(images, circle, (_GROUND_TO - 1) * circle.radius + 4, _GROUND_FROM)
         self.ground = np.asarray(images[:, rows, cols], dtype=np.float64)
 
     def left_over(self, state: FloatArray) -> list[FloatArray]:
@@ -94,17 +95,12 @@ class _Rim:
 
 def _ring(
     images: FloatArray, circle: Circle, outer: float, inner: float
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return rows, columns, distances from the outline and angles of the pixels between ``inner`` and ``outer`` distance."""
-    reach = circle.radius + outer + 1
-    rows, cols = np.mgrid[
-        max(int(circle.y - reach), 0) : min(int(circle.y + reach) + 2, images.shape[1]),
-        max(int(circle.x - reach), 0) : min(int(circle.x + reach) + 2, images.shape[2]),
-    ]
+) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
+    """Return rows, columns and distances from the outline of the pixels between ``inner`` and ``outer`` distance."""
+    rows, cols = np.ogrid[: images.shape[1], : images.shape[2]]
     away = np.hypot(cols - circle.x, rows - circle.y) - circle.radius
-    near = (away < outer) & (away > inner)
-    rows, cols, away = rows[near], cols[near], away[near]
-    return rows, cols, away, np.arctan2(rows - circle.y, cols - circle.x)
+    rows, cols = np.nonzero((away < outer) & (away > inner))
+    return rows, cols, away[rows, cols]
 
 
 def blurred_fresnel(away: FloatArray, radius: float, blur: float, step: float = 0.05) -> FloatArray:

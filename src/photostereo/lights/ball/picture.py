@@ -51,26 +51,22 @@ def dome_picture(
 
 def _ball_panel(images: FloatArray, balls: Sequence[FoundBall], suspects: Sequence[int]) -> Picture:
     """Draw the brightest value of every pixel around the balls, with outlines and the highlight of each photograph."""
-    x0 = min(ball.circle.x - 1.15 * ball.circle.radius for ball in balls)
-    x1 = max(ball.circle.x + 1.15 * ball.circle.radius for ball in balls)
-    y0 = min(ball.circle.y - 1.15 * ball.circle.radius for ball in balls)
-    y1 = max(ball.circle.y + 1.15 * ball.circle.radius for ball in balls)
-    side = max(x1 - x0, y1 - y0)
+    centers = np.array([[ball.circle.x, ball.circle.y] for ball in balls])
+    reach = 1.15 * np.array([[ball.circle.radius] for ball in balls])
+    low, high = (centers - reach).min(axis=0), (centers + reach).max(axis=0)
+    side = float((high - low).max())
     # Centered, but no farther beyond the frame than necessary.
-    left = float(np.clip(0.5 * (x0 + x1 - side), 0, max(images.shape[2] - side, 0)))
-    top = float(np.clip(0.5 * (y0 + y1 - side), 0, max(images.shape[1] - side, 0)))
-    left, top = min(left, x0), min(top, y0)
+    beyond = np.maximum(np.array(images.shape[:0:-1]) - side, 0)
+    left, top = np.minimum(np.clip(0.5 * (low + high - side), 0, beyond), low).tolist()
     zoom = _SIDE / side
-    brightest = images[0].astype(np.float32)
-    for image in images[1:]:
-        brightest = np.maximum(brightest, image)
+    brightest = np.asarray(images.max(axis=0), np.float32)
     move = np.array([[zoom, 0, (0.5 - left) * zoom - 0.5], [0, zoom, (0.5 - top) * zoom - 0.5]])
     shrink = cv2.INTER_AREA if zoom < 1 else cv2.INTER_LINEAR
     view = cv2.warpAffine(brightest, move, (_SIDE, _SIDE), flags=shrink, borderValue=0)
-    beyond = cv2.warpAffine(np.zeros_like(brightest), move, (_SIDE, _SIDE), borderValue=1) > 0.5
+    outside = cv2.warpAffine(np.zeros_like(brightest), move, (_SIDE, _SIDE), borderValue=1) > 0.5
     gray = srgb_from_linear(np.asarray(view / max(float(np.percentile(view, 99.5)), 1e-6), np.float32))
     panel: Picture = np.repeat((gray * 255).astype(np.uint8)[..., None], 3, axis=2)
-    panel[beyond] = _PAPER
+    panel[outside] = _PAPER
 
     def at(x: float, y: float) -> tuple[int, int]:
         return round(((x - left + 0.5) * zoom - 0.5) * 16), round(((y - top + 0.5) * zoom - 0.5) * 16)
@@ -131,16 +127,11 @@ def _label(panel: Picture, marks: Sequence[tuple[tuple[int, int], str, Color]], 
     for (x, y), text, color in marks:
         (width, height), _ = cv2.getTextSize(text, _FONT, _SIZE, 1)
         corners = [(int(x / 16 + dx - width / 2), int(y / 16 + dy + height / 2)) for dx, dy in _BESIDE]
-        boxes = [
-            (
-                slice(max(base - height - 2, 0), max(base + 2, 0)),
-                slice(max(left - 2, 0), max(left + width + 2, 0)),
-            )
-            for left, base in corners
-        ]
+        edges = [np.maximum([b - height - 2, b + 2, a - 2, a + width + 2], 0) for a, b in corners]
         # Prefer places close to the mark.
-        covered = [float(taken[box].sum()) for box in boxes]
+        covered = [float(taken[up:down, left:right].sum()) for up, down, left, right in edges]
         best = int(np.argmin(np.add(covered, 0.5 * np.hypot(*np.transpose(_BESIDE)))))
-        taken[boxes[best]] = 1.0
-        cv2.putText(panel, text, corners[best], _FONT, _SIZE, halo, 3, cv2.LINE_AA)
-        cv2.putText(panel, text, corners[best], _FONT, _SIZE, color, 1, cv2.LINE_AA)
+        up, down, left, right = edges[best]
+        taken[up:down, left:right] = 1.0
+        for shade, width in ((halo, 3), (color, 1)):
+            cv2.putText(panel, text, corners[best], _FONT, _SIZE, shade, width, cv2.LINE_AA)

@@ -76,12 +76,16 @@ def find_balls(
             continue
         candidates.append(ball)
         if ball.kind == "shiny" and circle.coverage > _CLEAR:
-            outer = (_shiny_around(images, other, camera) for other in circles_around(images, circle))
-            candidates += [other for other in outer if other is not None]
-    groups = _overlapping(candidates)
-    chosen = [group[0] if len(group) == 1 else _best_of(images, group) for group in groups]
+            for outer in circles_around(images, circle):
+                highlights = find_highlights(images, outer)
+                around = shiny_ball(outer, highlights, camera)
+                if highlights.found.mean() >= SHINY_FOUND and _in_front(around.directions[highlights.found]):
+                    candidates.append(around)
+    chosen = [_best_of(images, group) for group in _overlapping(candidates)]
     chosen.sort(key=lambda ball: (ball.kind != "shiny", -ball.circle.coverage * ball.circle.radius))
-    return [settled(images, ball, camera, control) for ball in _agreeing(chosen)[:most]]
+    # All balls see the same lights; those that disagree with the most trusted one are none.
+    agreeing = [ball for ball in chosen if ball is chosen[0] or _agree(ball, chosen[0])]
+    return [settled(images, ball, camera, control) for ball in agreeing[:most]]
 
 
 def ball_at(
@@ -92,36 +96,20 @@ def ball_at(
     With ``certain`` (the user marked the ball) the more likely kind is assumed.
     """
     highlights = find_highlights(images, circle)
-    if is_shiny(highlights, circle, bright=_bright(images)) or (certain and looks_shiny(highlights)):
+    bright = float(np.percentile(images[:, ::4, ::4], 99.9))
+    if is_shiny(highlights, circle, bright=bright) or (certain and looks_shiny(highlights)):
         ball = shiny_ball(circle, highlights, camera)
         # If only the rim glitters, as on a coin, the lights would be below the table.
         return ball if certain or _in_front(ball.directions[highlights.found]) else None
-    if not certain and (circle.coverage < _MATTE_COVERAGE or _share_in(images, circle) < _MATTE_SHARE):
+    share_in = float(circle.inside(images.shape[1:]).sum()) / (np.pi * circle.radius**2)
+    if not certain and (circle.coverage < _MATTE_COVERAGE or share_in < _MATTE_SHARE):
         return None
     shading = fit_shading(images, circle, camera)
     matte = shading.explained > _MATTE_EXPLAINED and float(np.median(shading.residual)) < _MATTE_RESIDUAL
-    matte &= shading.patchiness < _MATTE_PATCHINESS
-    matte &= _in_front(shading.directions)
+    matte &= shading.patchiness < _MATTE_PATCHINESS and _in_front(shading.directions)
     # Constant light explains a plain disc, but not a ball.
     likely = shading.explained > 0.5 and shading.constant < 2 and float(np.ptp(images[:, ::2, ::2])) > 0
-    if not (matte or (certain and likely)):
-        return None
-    return matte_ball(circle, shading)
-
-
-def _shiny_around(images: FloatArray, circle: Circle, camera: Camera | None) -> FoundBall | None:
-    """Return the ball in a circle around one that mirrors a light, so its highlights need not be tested again."""
-    highlights = find_highlights(images, circle)
-    if highlights.found.mean() < SHINY_FOUND:
-        return None
-    ball = shiny_ball(circle, highlights, camera)
-    return ball if _in_front(ball.directions[highlights.found]) else None
-
-
-def _share_in(images: FloatArray, circle: Circle) -> float:
-    """Return the share of a circle's disc that lies inside the frame."""
-    frame = (int(images.shape[1]), int(images.shape[2]))
-    return float(circle.inside(frame).sum()) / (np.pi * circle.radius**2)
+    return matte_ball(circle, shading) if matte or (certain and likely) else None
 
 
 def _in_front(directions: FloatArray) -> bool:
@@ -133,23 +121,6 @@ def matte_ball(circle: Circle, shading: Shading) -> FoundBall:
     # A deviation of the shading by a share q turns the direction by at most about q radians.
     residual = np.degrees(shading.residual) / 2.0
     return FoundBall("matte", circle, shading.directions, shading.strengths, residual)
-
-
-def settled(
-    images: FloatArray, ball: FoundBall, camera: Camera | None = None, control: Control = SILENT
-) -> FoundBall:
-    """Return the ball with its circle refined from all of its pixels, not from single edges."""
-    if ball.kind == "matte":
-        circle = settle_circle(images, ball.circle, camera)
-        return matte_ball(circle, fit_shading(images, circle, camera))
-    circle = ball.circle
-    if camera is None:
-        circle = settle_outline(images, circle, control)
-    elif circle.radius < camera.focal and len(circle.points) >= 24:
-        # Only a camera that points at the ball sees a circle; the highlights are still those of the photographs.
-        view = facing_view(images, circle, camera)
-        circle = view.in_photographs(settle_outline(view.images, view.circle, control))
-    return shiny_ball(circle, find_highlights(images, circle), camera)
 
 
 def shiny_ball(circle: Circle, highlights: Highlights, camera: Camera | None = None) -> FoundBall:
@@ -167,15 +138,21 @@ def shiny_ball(circle: Circle, highlights: Highlights, camera: Camera | None = N
     return FoundBall("shiny", circle, directions, None, residual, highlights=highlights)
 
 
-def _bright(images: FloatArray) -> float:
-    return float(np.percentile(images[:, ::4, ::4], 99.9))
-
-
-def _usual_angle(a: FoundBall, b: FoundBall) -> float:
-    """Return the typical difference of two balls about a light, in degrees; NaN if they have no light in common."""
-    cosine = (a.directions * b.directions).sum(axis=1)
-    known = np.isfinite(cosine)
-    return float(np.degrees(np.arccos(np.clip(np.median(cosine[known]), -1, 1)))) if known.any() else np.nan
+def settled(
+    images: FloatArray, ball: FoundBall, camera: Camera | None = None, control: Control = SILENT
+) -> FoundBall:
+    """Return the ball with its circle refined from all of its pixels, not from single edges."""
+    circle = ball.circle
+    if ball.kind == "matte":
+        circle = settle_circle(images, circle, camera)
+        return matte_ball(circle, fit_shading(images, circle, camera))
+    if camera is None:
+        circle = settle_outline(images, circle, control)
+    elif circle.radius < camera.focal and len(circle.points) >= 24:
+        # Only a camera that points at the ball sees a circle; the highlights are still those of the photographs.
+        view = facing_view(images, circle, camera)
+        circle = view.in_photographs(settle_outline(view.images, view.circle, control))
+    return shiny_ball(circle, find_highlights(images, circle), camera)
 
 
 def _overlapping(balls: Sequence[FoundBall]) -> list[list[FoundBall]]:
@@ -184,37 +161,31 @@ def _overlapping(balls: Sequence[FoundBall]) -> list[list[FoundBall]]:
     for ball in balls:
         touching = [group for group in groups if any(ball.circle.overlaps(other.circle) for other in group)]
         merged = [ball, *(member for group in touching for member in group)]
-        groups = [group for group in groups if group not in touching]
-        groups.append(merged)
+        groups = [*(group for group in groups if group not in touching), merged]
     return groups
 
 
 def _best_of(images: FloatArray, group: Sequence[FoundBall]) -> FoundBall:
     """Return, of circles that cannot all be balls, the one whose directions explain the rest of the frame best."""
+    if len(group) == 1:
+        return group[0]
     outside = np.ones(images.shape[1:3], dtype=bool)
     for ball in group:
         if ball.circle.coverage > 0.5:
             outside &= ~ball.circle.inside(images.shape[1:3], share=1.03)
     shares = [scene_misfit(images, ball.directions, outside) for ball in group]
-    lowest = np.nanmin(shares) if np.isfinite(shares).any() else np.nan
+    lowest = np.nanmin(shares) if np.isfinite(shares).any() else np.inf
     # Of those that explain nearly as much, take the most complete, and of concentric circles the outermost.
-    able = [
-        ball
-        for ball, share in zip(group, shares, strict=True)
-        if not np.isfinite(lowest) or share <= 1.15 * lowest + 1e-4
-    ]
-    clearest = max(able, key=lambda ball: ball.circle.coverage)
-    around = [ball for ball in able if _concentric(ball.circle, clearest.circle)]
-    seen = [ball.circle for ball in group if ball.circle.coverage > _CLEAR]
-    rings = [circle.radius for circle in seen if _concentric(circle, clearest.circle)]
+    able = [b for b, s in zip(group, shares, strict=True) if s <= 1.15 * lowest + 1e-4 or lowest == np.inf]
+    clearest = max(able, key=lambda ball: ball.circle.coverage).circle
+    rings = [b.circle for b in group if b.circle.coverage > _CLEAR and _concentric(b.circle, clearest)]
+    around = [ball for ball in able if _concentric(ball.circle, clearest)]
     clear = [ball for ball in around if ball.circle.coverage > _CLEAR]
-    if clear and max(rings) > _RINGS * min(rings):
+    if clear and max(ring.radius for ring in rings) > _RINGS * min(ring.radius for ring in rings):
         around = clear  # horizon and outline are both visible: fainter circles around them are something else
     outermost = max(ball.circle.radius for ball in around)
-    return max(
-        (ball for ball in around if ball.circle.radius > _SAME_EDGE * outermost),
-        key=lambda ball: ball.circle.coverage,
-    )
+    around = [ball for ball in around if ball.circle.radius > _SAME_EDGE * outermost]
+    return max(around, key=lambda ball: ball.circle.coverage)
 
 
 def _concentric(a: Circle, b: Circle) -> bool:
@@ -232,13 +203,9 @@ def scene_misfit(images: FloatArray, directions: FloatArray, where: BoolArray) -
     return unexplained_light(pixels[:, known], directions[known])[0]
 
 
-def _agreeing(balls: Sequence[FoundBall]) -> list[FoundBall]:
-    """Return the balls whose directions agree with those of the most trusted one: all see the same lights."""
-    kept: list[FoundBall] = []
-    for ball in balls:
-        if kept:
-            limit = _ALIKE if ball.kind == "shiny" else _MATTE_ALIKE
-            if not _usual_angle(ball, kept[0]) <= limit:
-                continue
-        kept.append(ball)
-    return kept
+def _agree(ball: FoundBall, trusted: FoundBall) -> bool:
+    """Return whether two balls typically see a light in the same direction; False if they have no light in common."""
+    cosine = (ball.directions * trusted.directions).sum(axis=1)
+    known = np.isfinite(cosine)
+    limit = _ALIKE if ball.kind == "shiny" else _MATTE_ALIKE
+    return bool(known.any() and np.median(cosine[known]) >= np.cos(np.radians(limit)))
