@@ -50,17 +50,7 @@ def estimate_room_light(
     images: FloatArray, lights: FloatArray, mask: BoolArray, strengths: FloatArray | None = None
 ) -> RoomLight | None:
     """Estimate room light from the shadows of an object; None if it has no shadows. ``images`` (d, H, W) are not divided
-    by the strengths of the lights.
-
-    >>> import photostereo as ps
-    >>> from photostereo_lab.scenes import render_scene
-    >>> scene = render_scene("sphere", size=64)
-    >>> lit = scene.images + 0.2 * scene.truth_albedo * scene.truth[..., 2]
-    >>> estimate_room_light(lit, scene.lights.directions, scene.mask).is_certain
-    True
-    >>> estimate_room_light(scene.images, scene.lights.directions, scene.mask).is_certain
-    False
-    """
+    by the strengths of the lights."""
     if len(lights) < 6 or not mask.any():
         return None
     values = shrink(images, mask).values
@@ -76,9 +66,8 @@ def estimate_room_light(
         normals = matte_fit(left, lights)[0]
         shading = lights @ (normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)).T
         missed = ((left - np.maximum(lights @ normals.T, 0)) ** 2).sum(axis=0)
-        return shading < AWAY, float(
-            np.median(missed / np.maximum(((values / strong) ** 2).sum(axis=0), 1e-30))
-        )
+        energy = np.maximum(((values / strong) ** 2).sum(axis=0), 1e-30)
+        return shading < AWAY, float(np.median(missed / energy))
 
     # Strong room light makes a surface look flat, as if it had no shadows, unless some of it is subtracted first.
     share = max(0.0, float(np.quantile(values.min(axis=0) / mean, DARKEST)))

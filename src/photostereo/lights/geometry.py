@@ -36,11 +36,7 @@ def require_directions(
 
 
 def row_lengths(vectors: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the Euclidean norm of each row, even if its square would overflow.
-
-    >>> [f"{length:.3g}" for length in row_lengths(np.array([[3.0, 0, 4], [3e200, 0, 4e200]]))]
-    ['5', '5e+200']
-    """
+    """Return the Euclidean norm of each row, even if its square would overflow."""
     top = np.abs(vectors).max(axis=1, initial=1e-300)
     far = np.where(top > 1e100, top, 1.0)
     return np.asarray(far * np.linalg.norm(vectors / far[:, None], axis=1))
@@ -74,10 +70,6 @@ def light_geometry(lights: FloatArray) -> LightGeometry:
 
     With photographs ``y = Lᵀ n + noise`` the covariance of the least-squares normal is ``σ² (L Lᵀ)⁻¹``: its
     longest axis is the direction in which the lights vary least, and its length is ``σ / (√d s_min)``.
-
-    >>> geometry = light_geometry(np.eye(3))
-    >>> round(geometry.condition, 6), np.round(geometry.singular_values, 3)
-    (1.0, array([0.577, 0.577, 0.577]))
     """
     lights = np.asarray(lights, dtype=np.float64)
     _, spread, axes = np.linalg.svd(lights / np.sqrt(len(lights)), full_matrices=False)
@@ -111,24 +103,12 @@ _COMPASS = ("right", "upper right", "top", "upper left", "left", "lower left", "
 
 
 def compass_word(azimuth: float) -> str:
-    """Return the side of the picture in a direction given in degrees counter-clockwise from the right.
-
-    >>> compass_word(0), compass_word(135), compass_word(268)
-    ('right', 'upper left', 'bottom')
-    """
+    """Return the side of the picture in a direction given in degrees counter-clockwise from the right."""
     return _COMPASS[round(azimuth / 45.0) % 8]
 
 
 def direction_words(direction: FloatArray) -> str:
-    """Describe the side of the picture that a light in this direction comes from; both sides if either is possible.
-
-    >>> direction_words(np.array([0.0, 0.0, 1.0]))
-    'from in front, near the camera'
-    >>> direction_words(np.array([0.0, 1.0, 0.1]))
-    'from the top or the bottom'
-    >>> direction_words(np.array([-0.7, 0.0, 0.7]))
-    'from the left'
-    """
+    """Describe the side of the picture that a light in this direction comes from; both sides if either is possible."""
     x, y, z = (float(value) for value in direction)
     if abs(z) > np.cos(np.radians(30.0)):
         return "from in front, near the camera"

@@ -45,9 +45,7 @@ def sample_pixels(
 
     With ``overexposed``, pixels may be white in up to half of the photographs; those values are NaN.
     """
-    frame = images.shape[1:3]
-    inside = np.ones(frame, dtype=bool) if mask is None else mask
-    index = np.flatnonzero(inside)
+    index = np.flatnonzero(np.ones(images.shape[1:3], dtype=bool) if mask is None else mask)
     index = index[:: max(1, len(index) // (4 * most))]
     values = np.asarray(images.reshape(len(images), -1)[:, index], dtype=np.float64).T
     if not len(values):
@@ -66,18 +64,9 @@ def sample_pixels(
 
 
 def unexplained_light(pixels: FloatArray, directions: FloatArray) -> tuple[float, FloatArray]:
-    """Return the share of the light in ``pixels`` (n, d) that no Lambertian surface under these directions explains, and
-    the best strengths.
-
-    >>> rng = np.random.default_rng(0)
-    >>> lights = rng.normal(size=(8, 3)) + [0, 0, 4]
-    >>> strengths = rng.uniform(0.6, 1.4, 8)
-    >>> pixels = (rng.normal(size=(50, 3)) + [0, 0, 5]) @ lights.T * strengths
-    >>> share, found = unexplained_light(pixels, lights)
-    >>> bool(share < 1e-12), bool(np.allclose(found / found[0], strengths / strengths[0]))
-    (True, True)
-    """
-    unit = pixels / np.maximum(np.linalg.norm(pixels, axis=1, keepdims=True), 1e-12)
+    """Return the share of the light in ``pixels`` (n, d) that no matte surface under these directions explains, and the
+    best strengths."""
+    unit = _of_unit_brightness(pixels)
     gram = unit.T @ unit
     axes, _ = np.linalg.qr(directions)
     project = np.eye(len(directions)) - axes @ axes.T
@@ -183,6 +172,10 @@ def _least(rest: FloatArray, squares: FloatArray) -> tuple[float, FloatArray]:
     return max(float(values[0]), 0.0), np.asarray(inverse)
 
 
+def _of_unit_brightness(pixels: FloatArray) -> FloatArray:
+    return np.asarray(pixels / np.maximum(np.linalg.norm(pixels, axis=1, keepdims=True), 1e-12))
+
+
 def _even(strengths: FloatArray) -> FloatArray:
     """Return the strengths with geometric mean 1."""
     return np.asarray(strengths / np.exp(np.mean(np.log(strengths))))
@@ -190,7 +183,7 @@ def _even(strengths: FloatArray) -> FloatArray:
 
 def equal_strengths_suffice(pixels: FloatArray, directions: FloatArray) -> bool:
     """Return whether lights of equal strength explain the pixels (n, d) nearly as well as the best strengths do."""
-    unit = pixels / np.maximum(np.linalg.norm(pixels, axis=1, keepdims=True), 1e-12)
+    unit = _of_unit_brightness(pixels)
     left = without_matte(unit, directions.T)
     equal = float((left**2).sum() / max(float((unit**2).sum()), 1e-12))
     return equal < 1.25 * unexplained_light(pixels, directions)[0] + 1e-4
@@ -201,11 +194,6 @@ def strengths_from_flat(pixels: FloatArray, directions: FloatArray) -> FloatArra
 
     If all normals are the same, a light's strength and its cosine cannot be separated; this assumes that
     the surface faces the camera. NaN values are left out.
-
-    >>> lights = np.array([[0.6, 0, 0.8], [0, 0.8, 0.6], [0, 0, 1.0]])
-    >>> found = strengths_from_flat(np.array([[0.2], [0.7]]) * lights[:, 2] * [1.0, 2.0, 0.5], lights)
-    >>> np.round(found, 6)
-    array([1. , 2. , 0.5])
     """
     logs = np.log(np.maximum(pixels, 1e-12))
     level = np.zeros(len(directions))
@@ -213,19 +201,13 @@ def strengths_from_flat(pixels: FloatArray, directions: FloatArray) -> FloatArra
         before, level = level, known_medians(logs - known_medians((logs - level).T)[:, None])
         if float(np.ptp(level - before)) < 1e-6:
             break
-    strengths = np.exp(level) / np.maximum(directions[:, 2], 0.05)
-    return _even(strengths)
+    return _even(np.exp(level) / np.maximum(directions[:, 2], 0.05))
 
 
 def strengths_from_card(images: FloatArray, directions: FloatArray, box: Sequence[int]) -> FloatArray:
     """Estimate strengths from a matte gray card that faces the camera: brightness over the cosine of the light's angle.
 
     ``box`` is (left, top, right, bottom) in pixels, the last two exclusive.
-
-    >>> images = np.stack([np.full((8, 8), 0.8 * 0.5), np.full((8, 8), 0.6 * 1.0)])
-    >>> found = strengths_from_card(images, np.array([[0.6, 0, 0.8], [0.8, 0, 0.6]]), (2, 2, 6, 6))
-    >>> round(float(found[1] / found[0]), 6)
-    2.0
     """
     left, top, right, bottom = box
     frame = images.shape[1:3]

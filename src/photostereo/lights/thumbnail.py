@@ -29,22 +29,11 @@ class Thumbnail:
         """Brightness (d, N) of the cells in the mask."""
         return self.images[:, self.mask]
 
-    def on_grid(self, vectors: FloatArray) -> FloatArray:
-        """Return vectors (N, 3) of the mask cells as (3, h, w), zero outside."""
-        grid = np.zeros((3, *self.mask.shape))
-        grid[:, self.mask] = vectors.T
-        return grid
-
 
 def shrink(images: NDArray[np.floating], mask: BoolArray, side: int = SIDE) -> Thumbnail:
     """Average a stack (d, H, W) or (d, H, W, 3) over cells, so that the mask's longer side has ``side`` of them.
 
     Large photographs are sampled first (three pixels along a cell's side): only the shading matters.
-
-    >>> mask = np.zeros((40, 60), dtype=bool); mask[10:30, 20:50] = True
-    >>> small = shrink(np.full((3, 40, 60), 0.5, dtype=np.float32), mask, side=15)
-    >>> small.images.shape, float(small.values.min()), float(small.values.max())
-    ((3, 10, 15), 0.5, 0.5)
     """
     rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     cell = max(1, -(-max(rows[-1] - rows[0], cols[-1] - cols[0]) // side))
@@ -70,11 +59,6 @@ def matte_fit(
 
     Values above the pixel's ``top`` quantile may be highlights, and values below ``bottom`` of that shadows; both
     are left out. The misfit is the share of the variation over the photographs that is unexplained.
-
-    >>> lights = np.array([[0, 0, 1], [0.6, 0, 0.8], [0, 0.6, 0.8], [-0.6, 0, 0.8], [0, -0.6, 0.8]])
-    >>> normals, misfit = matte_fit(lights @ np.array([[0.0], [0.6], [0.8]]), lights, top=1.0)
-    >>> np.round(normals, 6).tolist(), bool(misfit[0] < 1e-6)
-    ([[0.0, 0.6, 0.8]], True)
     """
     count = len(lights)
     ordered = np.sort(values, axis=0)

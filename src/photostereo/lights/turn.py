@@ -46,15 +46,7 @@ ROUNDS, SETTLED, ALIKE = 30, 1e-5, 1e-3
 
 
 def turn_of_lights(normals: NDArray[Any], mask: BoolArray) -> NDArray[np.float64]:
-    """Estimate the rotation of all lights, in degrees about x (right), y (up) and z (toward the camera); 0 if not certain.
-
-    >>> import photostereo as ps
-    >>> from photostereo_lab.scenes import render_scene
-    >>> scene = render_scene("sphere", size=48)
-    >>> tilted = scene.truth @ np.array([[1, 0, 0], [0, 0.995, -0.0998], [0, 0.0998, 0.995]]).T
-    >>> np.abs(np.round(turn_of_lights(tilted, scene.mask))).tolist()
-    [6.0, 0.0, 0.0]
-    """
+    """Estimate the rotation of all lights, in degrees about x (right), y (up) and z (toward the camera); 0 if uncertain."""
     scaled = [_coarse(normals, mask, scale) for scale in SCALES]
     found = [_with_error(*pair) for pair in scaled]
     surest, least, where = np.zeros(3), np.inf, scaled[0]
@@ -71,14 +63,7 @@ def turn_of_lights(normals: NDArray[Any], mask: BoolArray) -> NDArray[np.float64
 
 def coarse_curl(normals: NDArray[Any], mask: BoolArray) -> float:
     """Return the share of the slope variation between :data:`SQUARES` squares that fits no surface, because of detail
-    finer than a square, edges in depth, and errors. NaN for a plane, or for too few pixels.
-
-    >>> import photostereo as ps
-    >>> from photostereo_lab.scenes import render_scene
-    >>> sphere, relief = (render_scene(name, size=64) for name in ("sphere", "relief"))
-    >>> coarse_curl(sphere.truth, sphere.mask) < 0.02 < 0.1 < coarse_curl(relief.truth, relief.mask)
-    True
-    """
+    finer than a square, edges in depth, and errors. NaN for a plane, or for too few pixels."""
     scale = max(1, round((float(mask.sum()) / SQUARES) ** 0.5))
     share = _share_of_curl(*_coarse(normals, mask, scale), np.eye(3))
     return share if np.isfinite(share) else np.nan
@@ -102,9 +87,8 @@ def _with_error(normals: NDArray[Any], mask: BoolArray) -> tuple[NDArray[np.floa
     # Above and below, left and right of the median pixel.
     part = 2 * (rows >= np.median(rows)) + (columns >= np.median(columns))
     without = [_turn(curl[part != k], effects[part != k]) for k in range(PARTS)]
-    return _turn(curl, effects), float(np.linalg.norm(np.std(without, axis=0))) * (
-        PARTS - 1
-    ) ** 0.5  # the jackknife
+    jackknife = float(np.linalg.norm(np.std(without, axis=0))) * (PARTS - 1) ** 0.5
+    return _turn(curl, effects), jackknife
 
 
 def _places(normals: NDArray[Any], mask: BoolArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -73,14 +73,7 @@ class Crop:
 
 
 def crop_photographs(photographs: Iterable[NDArray[np.floating]], mask: NDArray[np.bool_]) -> Thumbnails:
-    """Shrink photographs (H, W) or (H, W, 3), linear and not divided by strengths, to the network's input.
-
-    >>> mask = np.zeros((300, 400), dtype=bool)
-    >>> mask[50:250, 100:300] = True
-    >>> small = crop_photographs([np.full((300, 400), 0.25, np.float32)] * 4, mask)
-    >>> small.images.shape, round(float(small.images[:, small.mask].min()), 4), round(float(small.images.max()), 4)
-    ((4, 96, 96, 3), 0.25, 0.25)
-    """
+    """Shrink photographs (H, W) or (H, W, 3), linear and not divided by strengths, to the network's input."""
     crop = Crop(mask, SIDE)
     if np.count_nonzero(crop.mask) < LEAST_PIXELS:
         raise CaptureError(code="thin-mask", side=SIDE)
@@ -89,14 +82,7 @@ def crop_photographs(photographs: Iterable[NDArray[np.floating]], mask: NDArray[
 
 @dataclass(frozen=True)
 class Symmetry:
-    """Optional left-right mirroring, then counterclockwise turns by right angles.
-
-    >>> turn = Symmetry(1, False)
-    >>> turn.of_vectors(np.array([[1, 0, 0]], np.float32)).tolist()  # what pointed right points up
-    [[0.0, 1.0, 0.0]]
-    >>> turn.of_pictures(np.array([[[0, 1], [0, 0]]]))[0].tolist()  # the upper right corner becomes the upper left
-    [[1, 0], [0, 0]]
-    """
+    """Optional left-right mirroring, then counterclockwise turns by right angles."""
 
     turns: int
     mirrored: bool

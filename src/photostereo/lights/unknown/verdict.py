@@ -79,11 +79,7 @@ def share_of_change(frames: Frames) -> float:
 
 
 def spread_of(directions: FloatArray) -> float:
-    """Return the average distance of directions from their mean, in degrees.
-
-    >>> round(spread_of(np.array([[0.6, 0, 0.8], [-0.6, 0, 0.8]])), 1)
-    36.9
-    """
+    """Return the average distance of directions from their mean, in degrees."""
     mean = directions.mean(axis=0)
     cosines = directions @ mean / max(float(np.linalg.norm(mean)), 1e-12)
     return float(np.degrees(np.arccos(np.clip(cosines, -1, 1))).mean())
@@ -107,11 +103,7 @@ def outline_tilt(normals: NDArray[np.float32]) -> float:
 
 
 def depth_factor(directions: FloatArray, expected_error: float) -> float:
-    """Return the factor by which slopes are off if all lights are too high or too low by the expected error.
-
-    >>> round(depth_factor(np.array([[0.6, 0, 0.8], [-0.6, 0, 0.8]]), 5.0), 2)
-    1.2
-    """
+    """Return the factor by which slopes are off if all lights are too high or too low by the expected error."""
     angle = float(np.degrees(np.arccos(np.clip(directions[:, 2], -1, 1))).mean())
     low, high = np.clip([angle, angle + expected_error], 5.0, 80.0)
     return float(np.tan(np.radians(high)) / np.tan(np.radians(low)))
