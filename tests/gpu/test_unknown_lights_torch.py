@@ -10,7 +10,6 @@ import pytest
 
 from photostereo.io.network_weights import Weights
 from photostereo.lights.unknown.crops import SIDE, SYMMETRIES, Thumbnails
-from photostereo.lights.unknown.estimate import given_directions
 from photostereo.lights.unknown.network import LightNetwork, read_weights, shipped_weights
 
 torch = pytest.importorskip("torch")
@@ -52,11 +51,10 @@ def test_numpy_equals_torch(shot, some_known: bool) -> None:
         there = torch_network(shipped_weights())(shot.images, shot.mask, known)
     for scene in range(3):
         images = np.ascontiguousarray(shot.images[scene].permute(0, 2, 3, 1).numpy())
-        network = LightNetwork(shipped_weights(), Thumbnails(images, shot.mask[scene].numpy()))
         directions = np.where(known[scene, :, 3:] > 0, known[scene, :, :3], np.nan)
-        given = given_directions(directions, 5)
-        first = network.first_look(given, SYMMETRIES[0])
-        second = network.second_look(first, first.lights, first.logs, given, SYMMETRIES[0])
+        network = LightNetwork(shipped_weights(), Thumbnails(images, shot.mask[scene].numpy()), directions)
+        first = network.first_look(SYMMETRIES[0])
+        second = network.second_look(first, first.lights, first.logs, SYMMETRIES[0])
         np.testing.assert_allclose(second.lights, there.lights[scene].numpy(), atol=1e-3)
         np.testing.assert_allclose(second.logs, there.strengths[scene].numpy(), atol=1e-3)
         np.testing.assert_allclose(second.log_errors, there.log_error[scene].numpy(), atol=1e-3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +13,7 @@ from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.io.network_weights import Weights
 from photostereo.lights.unknown.crops import SYMMETRIES, Thumbnails
-from photostereo.lights.unknown.network import First, Given, LightNetwork, Second, shipped_weights
+from photostereo.lights.unknown.network import LightNetwork, Look, shipped_weights
 from photostereo.lights.unknown.verdict import Verdict, judge
 
 Float32 = NDArray[np.float32]
@@ -68,27 +69,31 @@ def estimate_lights(
         )
     if not float(images.max()) > 0:
         raise CaptureError("The object is black in every photograph.", code="black-photographs")
-    given = given_directions(known, len(images))
+    lights = np.full((len(images), 3), np.nan) if known is None else np.asarray(known, dtype=np.float64)
+    if lights.shape != (len(images), 3):
+        raise CaptureError(
+            f"There are {len(images)} photographs, but the known directions have the shape {lights.shape}.",
+            code="lights-count",
+            found=lights.shape,
+        )
     views = SYMMETRIES[: next((count for count in (8, 4, 2) if count * len(images) <= most_views), 1)]
-    network = LightNetwork(shipped_weights() if weights is None else weights, thumbnails)
+    network = LightNetwork(shipped_weights() if weights is None else weights, thumbnails, lights)
     control.stage("estimating lights", total=2 * len(views))
-    first: list[First] = []
+    first: list[Look] = []
     for view in views:
-        first.append(network.first_look(given, view))
+        first.append(network.first_look(view))
         control.advance()
-    begin = given.instead_of(_mean_direction([look.lights for look in first]))
+    begin = network.keep_known(_mean_direction([look.lights for look in first]))
     logs = np.mean([look.logs for look in first], axis=0)
-    second: list[Second] = []
+    second: list[Look] = []
     for look, view in zip(first, views, strict=True):
-        second.append(network.second_look(look, begin, logs, given, view))
+        second.append(network.second_look(look, begin, logs, view))
         control.advance()
-    directions = given.instead_of(_mean_direction([look.lights for look in second])).astype(np.float64)
+    directions = network.keep_known(_mean_direction([look.lights for look in second])).astype(np.float64)
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     log_errors = np.mean([look.log_errors for look in second], axis=0, dtype=np.float64)
-    expected = EVERYDAY * np.degrees(np.exp(log_errors))
-    free = given.flags[:, 0] == 0
-    expected = np.where(free, expected, 0.0)
-    overall = float(expected[free].mean()) if free.any() else 0.0
+    expected = np.where(network.is_known, 0.0, EVERYDAY * np.degrees(np.exp(log_errors)))
+    overall = 0.0 if network.is_known.all() else float(expected[~network.is_known].mean())
     normals = _mean_direction([look.normals for look in second]) * network.coarse_mask[..., None]
     strengths = np.exp(np.mean([look.logs for look in second], axis=0, dtype=np.float64))
     return UnknownLights(
@@ -101,23 +106,7 @@ def estimate_lights(
     )
 
 
-def given_directions(known: ArrayLike | None, photographs: int) -> Given:
-    """Return known directions in the form that the network uses."""
-    lights = np.full((photographs, 3), np.nan) if known is None else np.asarray(known, dtype=np.float64)
-    if lights.shape != (photographs, 3):
-        raise CaptureError(
-            f"There are {photographs} photographs, but the known directions have the shape {lights.shape}.",
-            code="lights-count",
-            found=lights.shape,
-        )
-    there = np.isfinite(lights).all(axis=1, keepdims=True)
-    lights = np.where(there, lights, [0.0, 0.0, 1.0])
-    lights = lights / np.maximum(np.linalg.norm(lights, axis=1, keepdims=True), 1e-12)
-    return Given(lights.astype(np.float32), there.astype(np.float32))
-
-
-def _mean_direction(several: list[Float32]) -> Float32:
+def _mean_direction(several: list[Any]) -> Float32:
     total = np.mean(several, axis=0)
-    return np.asarray(
-        total / np.maximum(np.linalg.norm(total, axis=-1, keepdims=True), 1e-12), dtype=np.float32
-    )
+    length = np.maximum(np.linalg.norm(total, axis=-1, keepdims=True), 1e-12)
+    return np.asarray(total / length, dtype=np.float32)

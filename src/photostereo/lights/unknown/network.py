@@ -18,11 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.conventions import FloatArray
 from photostereo.io import network_weights
 from photostereo.io.network_weights import Weights
 from photostereo.lights.unknown.crops import Symmetry, Thumbnails
 from photostereo.lights.unknown.shading import (
     Frames,
+    Matte,
     first_inputs,
     fit_lights,
     frames_of,
@@ -64,103 +66,89 @@ def _shapes(arrays: Mapping[str, NDArray[Any]]) -> dict[str, tuple[int, ...]]:
 
 
 @dataclass(frozen=True, eq=False)
-class First:
-    """Result of the first look: tokens (d, WIDTH), directions (d, 3) and log strengths (d,) with mean 0."""
+class Look:
+    """Result of a look: tokens (d, WIDTH), directions (d, 3) and log strengths (d,) with mean 0.
+
+    The second look also gives logarithms of the expected errors (d,) and normals (h, w, 3).
+    """
 
     tokens: Float32
     lights: Float32
     logs: Float32
-
-
-@dataclass(frozen=True, eq=False)
-class Second:
-    """Result of the second look: directions, log strengths, logarithms of the expected errors, normals (h, w, 3)."""
-
-    lights: Float32
-    logs: Float32
-    log_errors: Float32
-    normals: Float32
-
-
-@dataclass(frozen=True, eq=False)
-class Given:
-    """Known directions (d, 3), and a flag (d, 1) that is 1 where they are known, else 0."""
-
-    lights: Float32
-    flags: Float32
-
-    def turned(self, symmetry: Symmetry) -> Given:
-        return Given(symmetry.of_vectors(self.lights), self.flags)
-
-    @property
-    def both(self) -> Float32:
-        return np.concatenate([self.lights * self.flags, self.flags], axis=1)
-
-    def instead_of(self, lights: Float32) -> Float32:
-        return np.where(self.flags > 0, self.lights, lights)
+    log_errors: Float32 | None = None
+    normals: Float32 | None = None
 
 
 class LightNetwork:
-    """Both looks, for one set of photographs."""
+    """Both looks, for one set of photographs, some of whose lights (d, 3) may be ``known``; NaN for the others."""
 
-    def __init__(self, weights: Weights, thumbnails: Thumbnails) -> None:
+    def __init__(self, weights: Weights, thumbnails: Thumbnails, known: FloatArray | None = None) -> None:
         self._w = weights.arrays
         self._full = frames_of(thumbnails.images, thumbnails.mask)
         self._half = half_frames(self._full)
         self._quarter = half_frames(self._half)
+        lights = np.full((len(thumbnails.images), 3), np.nan) if known is None else known
+        self.is_known = np.isfinite(lights).all(axis=1)
+        self._known = _unit(np.where(self.is_known[:, None], lights, [0.0, 0.0, 1.0]))
 
     @property
     def coarse_mask(self) -> Float32:
         """The mask (h, w) of the coarse normals, as 0 and 1."""
         return self._quarter.cover
 
-    def first_look(self, given: Given, symmetry: Symmetry) -> First:
+    def keep_known(self, lights: Float32) -> Float32:
+        """Return the lights with the known ones in their places."""
+        return np.where(self.is_known[:, None], self._known, lights)
+
+    def _given(self, symmetry: Symmetry) -> Float32:
+        """Return the known lights (d, 4), turned and followed by 1; zero if they are not known."""
+        flags = self.is_known[:, None].astype(np.float32)
+        return np.concatenate([symmetry.of_vectors(self._known) * flags, flags], axis=1)
+
+    def first_look(self, symmetry: Symmetry) -> Look:
         """Estimate lights from the photographs alone, under a symmetry of the square that is undone afterwards."""
         w = self._w
         pictures = symmetry.of_pictures(first_inputs(self._full))
         tokens, _ = _encode(w, "first", pictures, FIRST_STRIDE)
-        tokens = tokens + _affine(w, "known", given.turned(symmetry).both)
+        tokens = tokens + _affine(w, "known", self._given(symmetry))
         for number in range(FIRST_LAYERS):
             tokens = _attention(w, f"first_layers.{number}", tokens)
         raw = _affine(w, "first_head", tokens)
         upward = np.logaddexp(raw[:, 2:3], np.float32(0)) + np.float32(0.02)
         lights = symmetry.undo_vectors(_unit(np.concatenate([raw[:, :2], upward], axis=1)))
-        return First(tokens, given.instead_of(lights), raw[:, 3] - raw[:, 3].mean())
+        return Look(tokens, self.keep_known(lights), raw[:, 3] - raw[:, 3].mean())
 
-    def second_look(
-        self, first: First, lights: Float32, logs: Float32, given: Given, symmetry: Symmetry
-    ) -> Second:
+    def second_look(self, first: Look, lights: Float32, logs: Float32, symmetry: Symmetry) -> Look:
         """Refine the lights, from the photographs and a matte fit to ``lights`` of strengths exp ``logs``."""
         w = self._w
         strengths = np.exp(logs)
         matte = matte_normals(self._half.gray, lights, strengths)
         shown = _turned_frames(self._half, symmetry)
         turned = symmetry.of_vectors(lights)
-        fit = type(matte)(
+        fit = Matte(
             symmetry.of_vectors(symmetry.of_pictures(matte.normals[None])[0]),
             symmetry.of_pictures(matte.albedo[None])[0],
             symmetry.of_pictures(matte.misfit[None])[0],
         )
         tokens, pool = _encode(w, "second", second_inputs(shown, turned, strengths, fit), SECOND_STRIDE)
         quarter = _turned_frames(self._quarter, symmetry)
-        fitted = np.moveaxis(
-            weighted_half(np.moveaxis(fit.normals * shown.cover[..., None], -1, 0), shown.cover), 0, -1
-        )
-        normals = _unit(
-            fitted + _normals(w, np.concatenate([pool, fitted, quarter.cover[..., None]], axis=-1))
-        )
+        inside = np.moveaxis(fit.normals * shown.cover[..., None], -1, 0)
+        fitted = np.moveaxis(weighted_half(inside, shown.cover), 0, -1)
+        maps = np.concatenate([pool, fitted, quarter.cover[..., None]], axis=-1)
+        normals = _unit(fitted + _normals(w, maps))
         closed = fit_lights(normals, quarter.gray, quarter.cover, turned, strengths)
-        clues = np.concatenate([turned, logs[:, None], closed, given.turned(symmetry).both], axis=1)
+        clues = np.concatenate([turned, logs[:, None], closed, self._given(symmetry)], axis=1)
         tokens = first.tokens + tokens + _affine(w, "clues", clues)
         for number in range(SECOND_LAYERS):
             tokens = _attention(w, f"second_layers.{number}", tokens)
         change = _affine(w, "second_head", tokens)
         better = turned + change[:, :3]
         better[:, 2] = np.maximum(better[:, 2], np.float32(0.02))
-        found = given.instead_of(symmetry.undo_vectors(_unit(better)))
+        found = self.keep_known(symmetry.undo_vectors(_unit(better)))
         new_logs = logs + change[:, 3]
         upright = symmetry.undo_vectors(symmetry.undo_pictures(normals[None])[0])
-        return Second(found, new_logs - new_logs.mean(), change[:, 4] + np.float32(USUAL_LOG_ERROR), upright)
+        errors = change[:, 4] + np.float32(USUAL_LOG_ERROR)
+        return Look(tokens, found, new_logs - new_logs.mean(), errors, upright)
 
 
 def _turned_frames(frames: Frames, symmetry: Symmetry) -> Frames:
@@ -231,7 +219,6 @@ def _attention(w: Mapping[str, Float32], name: str, x: Float32) -> Float32:
 
 def _normals(w: Mapping[str, Float32], x: Float32) -> Float32:
     """Apply the network of normals: maps (h, w, C) to (h, w, 3)."""
-
     full = relu(convolve(w, "normals.enter", x[None]))
     half = relu(convolve(w, "normals.halved", full, 2))
     deep = relu(convolve(w, "normals.deep", relu(convolve(w, "normals.quartered", half, 2))))
