@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -148,9 +148,11 @@ def _contradictions(gray: Capture, noise: float, control: Control) -> Iterator[F
     if gray.lights.is_near:  # they vary over the object by more than most mistakes do
         yield Finding("near-lights-unchecked")
         return
-    given, straightened = ("", False) if gray.origin is None else (gray.origin.axes, gray.origin.straightened)
-    images, lights, mask = gray.images, gray.lights.directions, gray.mask
-    mistakes = find_mistakes(images, lights, mask, axes_given=given, straightened=straightened)
+    images, lights, mask, origin = gray.images, gray.lights.directions, gray.mask, gray.origin
+    read: dict[str, Any] = (
+        {} if origin is None else {"axes_given": origin.axes, "straightened": origin.straightened}
+    )
+    mistakes = find_mistakes(images, lights, mask, **read)
     yield from mistakes
     control.check()
     strengths = relative_strengths(images, lights, mask, noise)

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -89,10 +90,7 @@ class Noise:
 
     @cached_property
     def over_blocks(self) -> float:
-        """Like :attr:`sigma`, but including noise that neighbors share; never smaller.
-
-        It is measured where four blocks of a JPEG meet, or from pixels eight apart.
-        """
+        """Like :attr:`sigma`, but including noise that neighbors share; never smaller."""
         return max(self.sigma, float(np.sqrt(self._power(shared=True))))
 
     @property
@@ -116,10 +114,12 @@ class Noise:
         power = float(np.einsum("nj,nj->n", sample, sample).sum(dtype=np.float64)) / sample.size
         # The measured power includes the noise.
         signal = max(power - sigma**2, 0.0)
+        with np.errstate(divide="ignore"):
+            snr_db = float(10 * np.log10(signal / sigma**2)) if sigma > 0 else float("inf")
         normals = least_squares(sample, self.lights).astype(np.float64)
         return NoiseEstimate(
             sigma=sigma,
-            snr_db=_decibels(signal, sigma**2),
+            snr_db=snr_db,
             expected_error=_expected_error(sigma, normals, self.lights),
             from_residual=self.has_residual,
             step=self.step,
@@ -171,12 +171,9 @@ class Noise:
         brightness = _brightness(self.pixels[like(a, detail)])
         edges = quantiles(brightness, np.linspace(0, 1, CLASSES + 1).tolist())
         middle = 0.5 * (edges[1:] + edges[:-1])
-        medians, filled = [], []
-        for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-            inside = detail[(brightness >= low) & (brightness <= high)]
-            filled.append(len(inside) > 0)  # some are empty if blocks are few
-            if filled[-1]:
-                medians.append(row_quantiles(inside.reshape(1, -1), 0.5)[0, 0])
+        parts = [detail[(brightness >= low) & (brightness <= high)] for low, high in pairwise(edges.tolist())]
+        filled = [len(inside) > 0 for inside in parts]  # some are empty if blocks are few
+        medians = [row_quantiles(inside.reshape(1, -1), 0.5)[0, 0] for inside in parts if len(inside)]
         found = (MAD_TO_SIGMA * to_numpy(namespace(detail).stack(medians))) ** 2  # one copy from the GPU
         return np.asarray(middle[filled], np.float64), np.maximum(found, self.step**2 / 12.0)
 
@@ -193,8 +190,11 @@ class NoiseByBrightness:
     def at(self, pixels: Array, amplified: NDArray[np.float32] | None = None) -> PixelNoise:
         """Noise of (N, d) intensities as the camera recorded them, or ``amplified``."""
         more = 1.0 if amplified is None else like(amplified, pixels)
-        coarse = None if self.coarse is None else _looked_up(self.coarse, pixels) * more
-        return PixelNoise(_looked_up(self.fine, pixels) * more, coarse)
+        fine, coarse = (
+            None if table is None else cast(interpolate(_brightness(pixels), *table), "float32") * more
+            for table in (self.fine, self.coarse)
+        )
+        return PixelNoise(namespace(pixels).zeros_like(pixels[:, 0]) if fine is None else fine, coarse)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,12 +237,6 @@ class MaskPixels:
         return np.ascontiguousarray(values.T)
 
 
-def _looked_up(table: NoiseTable | None, pixels: Array) -> Array:
-    if table is None:
-        return namespace(pixels).zeros_like(pixels[:, 0])
-    return cast(interpolate(_brightness(pixels), *table), "float32")
-
-
 def _brightness(pixels: Array) -> Array:
     return pixels.clip(0.0).mean(1)
 
@@ -259,9 +253,7 @@ def step_of_levels(sample: Array) -> float:
     sample = to_numpy(sample)
     steps: list[float] = []
     count, photographs = sample.shape
-    for number, values in enumerate(sample.T):
-        if 2 * (len(steps) + photographs - number) <= photographs:
-            return 0.0  # most photographs have many levels
+    for values in sample.T:
         # A subset rules out most photographs with many levels; sorting all values is slow.
         if VALUES_PER_LEVEL * len(np.unique(values[::4])) > count:
             continue
@@ -272,12 +264,6 @@ def step_of_levels(sample: Array) -> float:
             half = np.searchsorted(np.cumsum(counts[order]), 0.5 * count)
             steps.append(float(gaps[order][min(half, len(gaps) - 1)]))
     return float(np.median(steps)) if 2 * len(steps) > photographs else 0.0
-
-
-def _decibels(signal: float, noise: float) -> float:
-    if noise <= 0:
-        return float("inf")
-    return float(10 * np.log10(signal / noise)) if signal > 0 else float("-inf")
 
 
 def _expected_error(sigma: float, sample: FloatArray, lights: FloatArray) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.conventions import FloatArray
 from photostereo.runtime.arrays import Array, like, to_numpy
 from photostereo.runtime.illumination import mean_lights, without_matte, without_shading
 from photostereo.runtime.order import MAD_TO_SIGMA
@@ -33,12 +34,10 @@ def noise_fields(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 
     photographs have none; the fields are then white noise.
     """
     rng = np.random.default_rng(seed)
-    pixels, lights = _shared(pixels, lights)
-    rest = without_shading(lights)
+    pixels, lights, rest, order = _shared(pixels, lights)
     if not len(rest):
         return like(rng.standard_normal((len(pixels), 3)), pixels)
-    # Each light keeps its coefficients, whatever the order of the photographs.
-    mixture = rest.T @ (rest @ rng.standard_normal((lights.shape[1], 3))[np.argsort(np.lexsort(lights))])
+    mixture = rest.T @ (rest @ rng.standard_normal((lights.shape[1], 3))[order])
     if len(rest) >= 3:  # Cholesky: the signs of a QR depend on the order
         mixture = np.linalg.solve(np.linalg.cholesky(mixture.T @ mixture), mixture.T).T
     else:
@@ -57,12 +56,10 @@ def more_noise(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 0)
     a part of all; ``noise`` is their standard deviation.
     """
     rng = np.random.default_rng(seed)
-    pixels, lights = _shared(pixels, lights)
+    pixels, lights, rest, order = _shared(pixels, lights)
     count = lights.shape[1]
-    rest = without_shading(lights)
     if not len(rest):
         return like((noise * rng.standard_normal(pixels.shape)).astype(np.float32), pixels)
-    order = np.argsort(np.lexsort(lights))  # each light keeps its coefficients in any order
     turned = rng.standard_normal((count, count))
     turned = np.linalg.solve(np.linalg.cholesky(turned @ turned.T), turned)  # its rows are orthonormal
     mixture = rest.T @ (rest @ turned[order][:, order])
@@ -70,9 +67,15 @@ def more_noise(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 0)
     return like((noise * _of_unit_power(fields, noise)).astype(np.float32), pixels)
 
 
-def _shared(pixels: Array, lights: NDArray[Any]) -> tuple[Array, NDArray[Any]]:
-    """Pixels and (3, d) lights; if lights differ between pixels, their matte residuals and the mean lights."""
-    return (pixels, lights) if lights.ndim == 2 else (without_matte(pixels, lights), mean_lights(lights))
+def _shared(pixels: Array, lights: NDArray[Any]) -> tuple[Array, NDArray[Any], FloatArray, NDArray[np.intp]]:
+    """Pixels, (3, d) lights, the combinations (d - 3, d) in which a matte surface cancels, and a fixed order of the lights.
+
+    If lights differ between pixels, these are their matte residuals and the mean lights. With the order, each light keeps
+    its random coefficients, whatever the order of the photographs.
+    """
+    if lights.ndim > 2:
+        pixels, lights = without_matte(pixels, lights), mean_lights(lights)
+    return pixels, lights, without_shading(lights), np.argsort(np.lexsort(lights))
 
 
 def _of_unit_power(fields: NDArray[Any], noise: float) -> NDArray[Any]:

@@ -46,8 +46,8 @@ def unequal_photographs(
     """Find unequal photographs (d, H, W), given their strengths under distant lights (d, 3)."""
     if len(images) < 6:
         return
-    pixels = _sample(images, mask)
-    normals, blurred = least_squares(pixels, lights.T), _not_sharp(images, lights, mask)
+    pixels, blurred = _sample(images, mask), _not_sharp(images, lights, mask)
+    normals = least_squares(pixels, lights.T)
     if blurred.mean() >= MANY:
         sharp = least_squares(pixels[:, ~blurred], lights[~blurred].T)
         yield Finding(
@@ -90,15 +90,16 @@ def _not_sharp(images: FloatArray, lights: FloatArray, mask: BoolArray) -> BoolA
     matte = pixels - without_matte(pixels, lights.T)
     common = np.maximum(matte.T, 0).astype(np.float32).reshape(shown.shape)
 
-    def share(coarse: bool) -> FloatArray:
-        """Share of the common picture in each photograph: of its shading, or of its detail."""
-        parts = []
-        for stack in (shown, common):
-            smooth = np.stack([cv2.GaussianBlur(image, (0, 0), DETAIL) for image in stack])
-            parts.append((smooth if coarse else stack - smooth)[:, inside])
-        return np.asarray((parts[0] * parts[1]).sum(axis=1) / np.maximum((parts[1] ** 2).sum(axis=1), 1e-30))
-
     if not inside.any() or not common[:, inside].any():
         return np.zeros(len(images), bool)
-    sharp = share(coarse=False) / np.maximum(share(coarse=True), 1e-6)
+    smooth = [
+        np.stack([cv2.GaussianBlur(image, (0, 0), DETAIL) for image in stack]) for stack in (shown, common)
+    ]
+
+    def share(part: FloatArray, of: FloatArray) -> FloatArray:
+        """Share of the common picture in each photograph."""
+        part, of = part[:, inside], of[:, inside]
+        return np.asarray((part * of).sum(axis=1) / np.maximum((of**2).sum(axis=1), 1e-30))
+
+    sharp = share(shown - smooth[0], common - smooth[1]) / np.maximum(share(*smooth), 1e-6)
     return np.asarray(sharp < SHARP * np.quantile(sharp, 0.9))

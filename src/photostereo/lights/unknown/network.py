@@ -75,8 +75,8 @@ class Look:
     tokens: Float32
     lights: Float32
     logs: Float32
-    log_errors: Float32 | None = None
-    normals: Float32 | None = None
+    log_errors: Any = None
+    normals: Any = None
 
 
 class LightNetwork:
@@ -88,7 +88,7 @@ class LightNetwork:
         self._half = half_frames(self._full)
         self._quarter = half_frames(self._half)
         lights = np.full((len(thumbnails.images), 3), np.nan) if known is None else known
-        self.is_known = np.isfinite(lights).all(axis=1)
+        self.is_known: NDArray[np.bool_] = np.asarray(np.isfinite(lights).all(axis=1))
         self._known = _unit(np.where(self.is_known[:, None], lights, [0.0, 0.0, 1.0]))
 
     @property
