@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import photostereo as ps
 from photostereo.diagnosis.expected_error import _of_many
 from photostereo.diagnosis.noise import chi_square_quantile
 from photostereo.lights.ambient import estimate_room_light
@@ -21,6 +20,7 @@ from photostereo.lights.thumbnail import matte_fit, shrink
 from photostereo.lights.turn import coarse_curl, turn_of_lights
 from photostereo.lights.unknown.crops import Symmetry, crop_photographs
 from photostereo.lights.unknown.verdict import depth_factor, spread_of
+from photostereo_lab.scenes import render_scene
 
 LIGHTS = np.array([[0, 0, 1], [0.6, 0, 0.8], [0, 0.6, 0.8], [-0.6, 0, 0.8], [0, -0.6, 0.8]])
 
@@ -53,7 +53,7 @@ def test_strengths_in_closed_form() -> None:
 
 
 def test_one_bright_photograph_is_corrected() -> None:
-    scene = ps.render_scene("sphere", size=40, reflectance="ggx")
+    scene = render_scene("sphere", size=40, reflectance="ggx")
     pixels = np.stack([image[scene.mask] for image in scene.images], 1)
     pixels[:, 3] *= 1.25
     found = estimate_strengths(pixels, scene.lights.matrix, np.zeros(len(pixels), np.float32))
@@ -73,7 +73,7 @@ def test_samples_and_quantiles() -> None:
 
 
 def test_light_of_the_room() -> None:
-    scene = ps.render_scene("sphere", size=64)
+    scene = render_scene("sphere", size=64)
     room = 0.2 * scene.truth_albedo * scene.truth[..., 2]
     for images, certain in ((scene.images + room, True), (scene.images, False)):
         assert estimate_room_light(images, scene.lights.directions, scene.mask).is_certain is certain
@@ -95,7 +95,7 @@ def test_thumbnails() -> None:
 
 
 def test_a_turn_of_all_normals() -> None:
-    sphere, relief = (ps.render_scene(name, size=64) for name in ("sphere", "relief"))
+    sphere, relief = (render_scene(name, size=64) for name in ("sphere", "relief"))
     tilted = sphere.truth @ np.array([[1, 0, 0], [0, 0.995, -0.0998], [0, 0.0998, 0.995]]).T
     np.testing.assert_allclose(np.abs(turn_of_lights(tilted, sphere.mask)), [6, 0, 0], atol=0.5)
     assert coarse_curl(sphere.truth, sphere.mask) < 0.02 < 0.1 < coarse_curl(relief.truth, relief.mask)
