@@ -106,7 +106,7 @@ def check_lights(
         cameras.append(None)
     claimed = np.where(np.isfinite(lights.expected_error), lights.expected_error, USUAL)
     files = tuple(file.name for file in found.files)
-    for ball in opened.balls(control):
+    for ball in opened.balls(None if inside.all() else inside, control):
         disc, given = ball.circle.inside(frame), lights.directions
         beside = disc.mean() < LARGEST if inside.all() else inside[disc].mean() < INSIDE
         witness = inside & ~ball.circle.inside(frame, share=1.1)

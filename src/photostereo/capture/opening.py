@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from photostereo.capture.capture import require_count
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
+from photostereo.core.conventions import BoolArray
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.io.camera import Heads, focal_in_pixels
@@ -133,11 +134,13 @@ class Opened:
     alignment: Alignment  #: how far the camera moved
     small: NDArray[np.float32]  #: (d, h, w) the photographs in gray, linear and at a low resolution
 
-    def balls(self, control: Control = SILENT) -> list[FoundBall]:
-        """Balls in the small photographs; the search runs once."""
-        if "_balls" not in vars(self):
-            object.__setattr__(self, "_balls", find_balls(self.small, control=control))
-        return list(vars(self)["_balls"])
+    def balls(self, beside: BoolArray | None, control: Control = SILENT) -> list[FoundBall]:
+        """Balls in the small photographs, outside a mask of the object; searched once for each mask."""
+        known = vars(self).get("_balls")
+        if known is None or not np.array_equal(known[0], beside):
+            known = beside, find_balls(self.small, beside=beside, control=control)
+            object.__setattr__(self, "_balls", known)
+        return list(known[1])
 
 
 def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) -> Opened:

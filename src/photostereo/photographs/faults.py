@@ -22,6 +22,7 @@ from photostereo.photographs.alignment.motion import LONGEST
 from photostereo.photographs.alignment.tiles import cut_tiles, tile_means
 from photostereo.photographs.framing import coarse, resized
 from photostereo.photographs.source import Photographs
+from photostereo.runtime.threads import in_turn, processors
 
 Pictures = NDArray[np.float32]
 
@@ -161,18 +162,24 @@ def find_blurred(pictures: Pictures) -> list[int]:
     side = min(TILE, max(pictures.shape[1:]) // 8)
     if side < 4 or len(pictures) < FEWEST_LEFT:
         return []
-    smooth = [[cv2.GaussianBlur(picture, (0, 0), blur) for blur in BLURS] for picture in pictures]
-    fine = [first - second for first, second, _ in smooth]
-    energy = np.array(
-        [np.vdot(f, f) / max(np.vdot(p, p), 1e-30) for f, p in zip(fine, pictures, strict=True)]
-    )
+
+    def bands(number: int) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
+        """Fine detail and coarse structure of a picture, and the energy of the detail relative to the picture's."""
+        picture = pictures[number]
+        first, second, coarsest = (cv2.GaussianBlur(picture, (0, 0), blur) for blur in BLURS)
+        detail = first - second
+        return detail, coarsest, np.vdot(detail, detail) / max(np.vdot(picture, picture), 1e-30)
+
+    fine, smooth, energy = zip(*in_turn(bands, len(pictures), processors()), strict=True)
+    suspects = np.flatnonzero(np.array(energy) < LITTLE * np.median(energy))
+    if not suspects.size:
+        return []
     squares = np.array([tile_means(f * f, side) for f in fine], np.float64)
     detailed = np.argsort(-np.median(squares, axis=0), kind="stable")[:TILES]
     details, rest = (
         np.stack([cut_tiles(part, side, detailed) for part in stack], axis=1).astype(np.float64)
-        for stack in (fine, [one[2] for one in smooth])
+        for stack in (fine, smooth)
     )
-    suspects = np.flatnonzero(energy < LITTLE * np.median(energy))
     blurred = [int(number) for number in suspects if _is_blurred(details, rest, int(number))]
     return [] if len(blurred) > MOST_BLURRED * len(pictures) else blurred
 

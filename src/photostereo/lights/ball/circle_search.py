@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import FloatArray
+from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.lights.ball.circle import Circle, visible_share
 from photostereo.lights.ball.outlines import Outlines, black_level, shared_outlines
 
@@ -103,8 +103,12 @@ _FINE_ENOUGH = 100.0
 LEAST_COVERAGE = 0.5
 
 
-def find_circles(images: FloatArray, *, most: int = 12, control: Control = SILENT) -> list[Circle]:
+def find_circles(
+    images: FloatArray, *, most: int = 12, beside: BoolArray | None = None, control: Control = SILENT
+) -> list[Circle]:
     """Find at most ``most`` circles in the photographs (d, H, W) of a stack, those with the longest outlines first.
+
+    Circles with their centers on the object ``beside`` which they lie are skipped.
 
     Finds circles at least 32 pixels wide (in frames above four megapixels, larger in proportion),
     even if up to half of the outline is outside the frame or invisible against the background.
@@ -129,6 +133,8 @@ def find_circles(images: FloatArray, *, most: int = 12, control: Control = SILEN
         largest = 1.2 * max(outlines.frame) if last else _LARGEST
         smallest = max(_SMALLEST, LEAST_RADIUS / 2**level / first_scale)
         votes += [(score, level, circle) for score, circle in vote_for_circles(outlines, smallest, largest)]
+    if beside is not None:
+        votes = [vote for vote in votes if not _is_on(beside, vote[2].scaled(first_scale * 2.0 ** vote[1]))]
     votes.sort(key=lambda vote: -vote[0])
     found: list[Circle] = []
     for _, level, circle in votes[: 4 * most]:
@@ -138,6 +144,12 @@ def find_circles(images: FloatArray, *, most: int = 12, control: Control = SILEN
             found.append(fitted)
     found.sort(key=lambda circle: -circle.coverage * circle.radius)  # the most edges, not the smallest circle
     return [circle.scaled(first_scale) for circle in found[:most]]
+
+
+def _is_on(mask: BoolArray, circle: Circle) -> bool:
+    """Return whether the center of a circle is in the mask."""
+    row, col = round(circle.y), round(circle.x)
+    return 0 <= row < mask.shape[0] and 0 <= col < mask.shape[1] and bool(mask[row, col])
 
 
 def _refined(pyramid: Sequence[Outlines], level: int, circle: Circle) -> Circle | None:

@@ -65,11 +65,17 @@ class FoundBall:
 
 
 def find_balls(
-    images: FloatArray, *, camera: Camera | None = None, most: int = 4, control: Control = SILENT
+    images: FloatArray,
+    *,
+    camera: Camera | None = None,
+    most: int = 4,
+    beside: BoolArray | None = None,
+    control: Control = SILENT,
 ) -> list[FoundBall]:
-    """Find at most ``most`` balls in the photographs (d, H, W), shiny ones first, then by the length of their outlines."""
+    """Find at most ``most`` balls in the photographs (d, H, W), shiny ones first, then by the length of their outlines;
+    only balls ``beside`` an object, if its mask is given."""
     candidates = []
-    for circle in find_circles(images, most=24, control=control):
+    for circle in find_circles(images, most=24, beside=beside, control=control):
         control.check()
         ball = ball_at(images, circle, camera=camera)
         if ball is None:

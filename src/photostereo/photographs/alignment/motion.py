@@ -14,6 +14,7 @@ from photostereo.core.conventions import FloatArray
 from photostereo.photographs.alignment.edges import Edges, compare_edges
 from photostereo.photographs.alignment.tiles import SIDE, TileShifts, tile_shifts
 from photostereo.photographs.framing import Float32, coarse, moved_back, resized
+from photostereo.runtime.threads import in_turn, processors
 
 #: Pixels along the longer side of the pictures that :func:`estimate_motion` is given at most: the last of its levels.
 LONGEST = 1280
@@ -126,14 +127,18 @@ def _first_guess(pictures: Float32) -> FloatArray:
     Fits that start at zero reach only a few pixels. Phase correlation finds any distance. It is misled by shading where
     there is no texture, so its result counts only if the photographs agree on it.
     """
-    details = [_detail(picture) for picture in pictures]
+    details = list(in_turn(lambda k: _detail(pictures[k]), len(pictures), processors()))
     window = cv2.createHanningWindow(pictures.shape[:0:-1], cv2.CV_32F)
     count = len(pictures)
     rng = np.random.default_rng(0)
     compared: list[list[tuple[int, FloatArray]]] = [[] for _ in range(count)]
-    for one in range(count):
-        for other in rng.permutation(np.delete(np.arange(count), one))[:PARTNERS]:
-            found = np.array(cv2.phaseCorrelate(details[one], details[other], window)[0])
+    partners = [rng.permutation(np.delete(np.arange(count), one))[:PARTNERS] for one in range(count)]
+
+    def compare(one: int) -> list[FloatArray]:
+        return [np.array(cv2.phaseCorrelate(details[one], details[k], window)[0]) for k in partners[one]]
+
+    for one, shifts in enumerate(in_turn(compare, count, processors())):
+        for other, found in zip(partners[one], shifts, strict=True):
             compared[other].append((one, found))
             compared[one].append((int(other), -found))
     positions = np.zeros((count, 2))

@@ -89,9 +89,13 @@ def tile_shifts(
 
     def of_chosen(those: Sequence[Float32]) -> tuple[Float32, Float32]:
         """Values (T, d, n) and their derivatives by columns and rows (T, d, 2, n)."""
-        values = np.stack([cut_tiles(picture, side, chosen) for picture in those], axis=1)
-        slopes = [[cut_tiles(one, side, chosen) for one in derivatives(picture)] for picture in those]
-        return values, np.stack([np.stack(both, axis=1) for both in slopes], axis=1)
+
+        def cut(number: int) -> tuple[Float32, Float32]:
+            slopes = [cut_tiles(one, side, chosen) for one in derivatives(those[number])]
+            return cut_tiles(those[number], side, chosen), np.stack(slopes, axis=1)
+
+        values, slopes = zip(*in_turn(cut, len(those), processors()), strict=True)
+        return np.stack(values, axis=1), np.stack(slopes, axis=1)
 
     values, slopes = of_chosen(pictures)
     own_values, own_slopes = (values, slopes) if judged is None else of_chosen(judged)
