@@ -90,12 +90,20 @@ def tile_shifts(
     def of_chosen(those: Sequence[Float32]) -> tuple[Float32, Float32]:
         """Values (T, d, n) and their derivatives by columns and rows (T, d, 2, n)."""
 
-        def cut(number: int) -> tuple[Float32, Float32]:
-            slopes = [cut_tiles(one, side, chosen) for one in derivatives(those[number])]
-            return cut_tiles(those[number], side, chosen), np.stack(slopes, axis=1)
+        size = len(chosen), len(those)
+        values, slopes = (
+            np.empty((*size, side * side), np.float32),
+            np.empty((*size, 2, side * side), np.float32),
+        )
 
-        values, slopes = zip(*in_turn(cut, len(those), processors()), strict=True)
-        return np.stack(values, axis=1), np.stack(slopes, axis=1)
+        def cut(number: int) -> None:
+            values[:, number] = cut_tiles(those[number], side, chosen)
+            for axis, slope in enumerate(derivatives(those[number])):
+                slopes[:, number, axis] = cut_tiles(slope, side, chosen)
+
+        for _ in in_turn(cut, len(those), processors()):
+            pass
+        return values, slopes
 
     values, slopes = of_chosen(pictures)
     own_values, own_slopes = (values, slopes) if judged is None else of_chosen(judged)
