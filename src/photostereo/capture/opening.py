@@ -112,16 +112,9 @@ def require_matching(found: Found) -> None:
     files, path, table = found.files, found.path, found.lights
     require_count(len(files), str(path), path)
     if table is not None and len(files) != len(table.vectors):
-        few = "fewer" if len(table.vectors) < len(files) else "more"
+        lights = len(table.vectors)
         raise CaptureError(
-            f"{table.path} has {len(table.vectors)} lights, {few} than the {len(files)} photographs in {path} (from "
-            f"{files[0].name} to {files[-1].name}). Each photograph needs exactly one light, in the same "
-            "order: complete the light file, or move pictures that are not photographs of the object out "
-            "of the folder. Several exposures of one light are merged if their EXIF data has the exposure times.",
-            code="lights-count",
-            file=table.path,
-            lights=len(table.vectors),
-            photographs=len(files),
+            code="lights-count", file=table.path, name=path, photographs=len(files), lights=lights
         )
 
 

@@ -126,11 +126,11 @@ class ReadOptions:
     def __post_init__(self) -> None:
         for name, count in (("circle", 3), ("card", 4), ("crop", 4)):
             if (value := getattr(self, name)) is not None and len(value) != count:
-                words = f"{name} needs {count} numbers, in pixels; it has {len(value)}."
-                raise ParameterError(words, code="bad-option", option=name)
+                needed = f"{count} numbers, in pixels"
+                raise ParameterError(code="bad-option", option=name, needed=needed, value=value)
         if self.focal is not None and not 1 <= self.focal <= LONGEST_FOCAL:
-            words = f"The focal length must be between 1 and {LONGEST_FOCAL:.0e} pixels, not {self.focal:g}."
-            raise ParameterError(words, code="bad-option", option="focal")
+            needed = f"between 1 and {LONGEST_FOCAL:.0e} pixels"
+            raise ParameterError(code="bad-option", option="focal", needed=needed, value=self.focal)
         require_known(self.align, ALIGNMENTS, "alignment", "unknown-align")
         require_known(self.lights_strengths, STRENGTHS, "value of lights_strengths", "unknown-strengths")
         plain: dict[str, Any] = {}

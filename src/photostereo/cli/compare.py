@@ -98,9 +98,7 @@ def compare(
     with pipeline.writing(out, force=force) as (folder, target):
         capture = pipeline.loaded
         report_state(terminal, pipeline)
-        results, depths = comparison.solve_each(pipeline, folder, of_each, terminal.say)
-        rows = comparison.comparison_rows(results, capture, folder)
-        comparison.write_comparison_files(folder, capture, results, rows)
+        results, depths, rows = comparison.solve_each(pipeline, folder, of_each, terminal.say)
         table = comparison_table(rows)
         write_text(folder / "comparison.tex", table.latex("comparison"))
         if report:

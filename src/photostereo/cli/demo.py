@@ -30,9 +30,7 @@ def demo(
     terminal.say(f"A synthetic owl under {len(pipeline.capture)} lights, with as much noise as signal")
     with pipeline.writing(out, force=force) as (folder, _):
         write_diligent(pipeline.capture, folder / "capture")
-        results, _ = comparison.solve_each(pipeline, folder, {name: {} for name in METHODS}, terminal.say)
-        rows = comparison.comparison_rows(results, pipeline.capture, folder)
-        comparison.write_comparison_files(folder, pipeline.capture, results, rows)
+        *_, rows = comparison.solve_each(pipeline, folder, {name: {} for name in METHODS}, terminal.say)
     table = comparison_table(rows)
     terminal.table(None, table.header, table.rows)
     best = out / METHODS[-1]

@@ -71,10 +71,6 @@ def find_object(
 
     Detection fails if the object reaches most of the frame's border, if it lies flat and has the color and brightness of
     its ground, or if its edge is as black as the ground; ``doubt`` reports most of these cases.
-
-    >>> shots = np.full((4, 60, 60), 0.3); shots[:, 20:45, 20:40] = np.array([0.1, 0.5, 0.9, 0.2])[:, None, None]
-    >>> bool(480 < find_object(shots).mask.sum() <= 500)  # rounded corners
-    True
     """
     stack, shape = shrunk(frames, control=control)
     out = np.zeros(stack.shape[1:3], dtype=bool)

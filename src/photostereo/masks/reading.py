@@ -39,11 +39,7 @@ def read_mask(
 def mask_from_values(
     values: NDArray[Any], label: str, frame: tuple[int, int]
 ) -> tuple[BoolArray, tuple[Finding, ...]]:
-    """Convert any array to a mask, as for :func:`read_mask`; ``label`` names the source at the start of a message.
-
-    >>> mask_from_values(np.array([[0, 1, 1]]), "The mask", (1, 3))[0].tolist()
-    [[False, True, True]]
-    """
+    """Convert any array to a mask, as for :func:`read_mask`; ``label`` names the source at the start of a message."""
     if values.ndim == 3 and values.shape[2] > 0:
         values = values.max(axis=2)
     if values.shape != tuple(frame):
@@ -68,10 +64,6 @@ def mask_from_brightness(images: NDArray[Any]) -> BoolArray:
     stays dark under every light, and fails if the background reflects as much as the object; then paint a mask.
 
     N. Otsu, "A threshold selection method from gray-level histograms", 1979. doi:10.1109/TSMC.1979.4310076
-
-    >>> images = np.full((3, 20, 20), 0.01); images[:, 5:15, 5:15] = 0.5; images[:, 9, 9] = 0
-    >>> int(mask_from_brightness(images).sum())
-    100
     """
     brightest = images.max(axis=0)
     if brightest.ndim == 3:

@@ -33,14 +33,7 @@ COARSE_ITERATIONS, FINE_ITERATIONS = 150, 60
 
 
 def cheapest_outline(cost: Float32, length: Float32) -> BoolArray:
-    """Region with the smallest sum of pixel costs (negative inside) and outline length, weighted by the cost of
-    a unit there.
-
-    >>> cost = np.full((40, 40), 0.5, np.float32); cost[10:30, 10:30] = -0.5; cost[20, 20] = 0.9; cost[2, 2] = -0.9
-    >>> inside = cheapest_outline(cost, np.full((40, 40), 0.4, np.float32))
-    >>> bool(inside[20, 20]), bool(inside[2, 2]), bool(350 < inside.sum() <= 400)
-    (True, False, True)
-    """
+    """Region with the smallest sum of pixel costs and outline length, weighted by the cost of a unit there."""
     levels = [(np.asarray(cost, np.float32), np.asarray(length, np.float32))]
     while min(levels[-1][0].shape) > COARSEST:
         fine_cost, fine_length = levels[-1]

@@ -84,14 +84,9 @@ def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Set
         raise ParameterError(code="no-state-in-parts", remedy=remedy, name=name, budget=budget)
     need = OF_THE_PROGRAM + plan.writing
     if need > plan.budget:
-        words = (
-            f"Writing the results of {width} × {height} pixels needs {in_words(need)} of memory, but only "
-            f"{in_words(max(plan.budget, 0))} may be used."
-        )
+        size, words, left = f"{width} × {height}", in_words(need), in_words(max(plan.budget, 0))
         remedy = "less-to-write" if settings.surface or settings.output.report else "more-memory"
-        raise ParameterError(
-            words, code="no-memory-for-results", remedy=remedy, need=need, budget=plan.budget
-        )
+        raise ParameterError(code="no-memory-for-results", remedy=remedy, size=size, need=words, budget=left)
     if not whole and (method.model.divisible or not plan.loads):
         bands_of(capture, method, method.resolve(solving.parameters), where, plan.solving)
 

@@ -36,8 +36,11 @@ def solve_each(
     folder: Path,
     parameters: Mapping[str, Mapping[str, Any]],
     say: Callable[[str], object] = lambda text: None,
-) -> tuple[list[Reconstruction], list[FloatArray | None]]:
-    """Solve a capture with several methods, each into a folder of its name; return the results and their depths."""
+) -> tuple[list[Reconstruction], list[FloatArray | None], list[dict[str, Any]]]:
+    """Solve a capture with several methods, each into a folder of its name, and write table and picture beside them.
+
+    Return the results, their depths, and the rows of the table.
+    """
     device = pipeline.settings.solving.device
     results: list[Reconstruction] = []
     depths: list[FloatArray | None] = []
@@ -50,7 +53,16 @@ def solve_each(
         results.append(pipeline.solution)
         surface = pipeline.settings.surface
         depths.append(None if surface is None else shown_on_page(pipeline.surface)["depth"])
-    return results, depths
+    capture = pipeline.at_hand
+    rows = [_row(result, capture, folder / result.method) for result in results]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(folder / "comparison.csv", text.getvalue())
+    write_json(folder / "comparison.json", rows)
+    write_png(folder / "comparison.png", _picture(capture, results))
+    return results, depths, rows
 
 
 def write_comparison_page(
@@ -87,39 +99,22 @@ def write_comparison_page(
     )
 
 
-def comparison_rows(
-    results: Sequence[Reconstruction], capture: Capture, folder: Path
-) -> list[dict[str, Any]]:
-    """One row of figures per method, from its result and the summary in its folder."""
-    rows = []
-    for result in results:
-        error, expected = (
-            result.angular_error,
-            read_summary(folder / result.method).get("expected_error") or {},
-        )
-        row: dict[str, Any] = {"method": result.method}
-        row |= {name: getattr(error, name, None) for name in ("mean", "median", "within_10deg")}
-        row |= {"expected": expected.get("degrees"), "grade": expected.get("grade")}
-        row["unexplained"] = typical_residual(result.normals, capture)
-        row["seconds"] = sum(spent for stage, spent in result.seconds.items() if stage != "load")  # shared
-        rows.append(row | {"status": result.status})
-    return rows
+def _row(result: Reconstruction, capture: Capture, folder: Path) -> dict[str, Any]:
+    """The figures of a method, from its result and the summary in its folder."""
+    expected = read_summary(folder).get("expected_error") or {}
+    figures = ("mean", "median", "within_10deg")
+    return {
+        "method": result.method,
+        **{name: getattr(result.angular_error, name, None) for name in figures},
+        "expected": expected.get("degrees"),
+        "grade": expected.get("grade"),
+        "unexplained": typical_residual(result.normals, capture),
+        "seconds": sum(spent for stage, spent in result.seconds.items() if stage != "load"),  # shared
+        "status": result.status,
+    }
 
 
-def write_comparison_files(
-    folder: Path, capture: Capture, results: Sequence[Reconstruction], rows: Sequence[Mapping[str, Any]]
-) -> None:
-    """Write ``comparison.csv``, ``comparison.json`` and ``comparison.png``."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]))
-    writer.writeheader()
-    writer.writerows(rows)
-    write_text(folder / "comparison.csv", text.getvalue())
-    write_json(folder / "comparison.json", rows)
-    write_png(folder / "comparison.png", comparison_picture(capture, results))
-
-
-def comparison_picture(capture: Capture, results: Sequence[Reconstruction]) -> NDArray[np.uint8]:
+def _picture(capture: Capture, results: Sequence[Reconstruction]) -> NDArray[np.uint8]:
     """Normals of truth and methods in a row; if the truth is known, error maps below."""
     import cv2
 

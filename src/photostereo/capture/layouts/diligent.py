@@ -151,12 +151,8 @@ def _read_mat(path: Path, key: str) -> NDArray[np.float32]:
     remedy = f"Save the truth as {key} in a MATLAB file of version 5 to 7 (not 7.3), or remove the file."
     arrays = read_mat(path, "truth", remedy=remedy)
     if key not in arrays:
-        held = ", ".join(arrays) or "nothing"
-        raise CaptureError(
-            f"The truth {path} has no numbers named {key}; it has {held}. {remedy}",
-            code="unreadable-file",
-            file=path,
-        )
+        problem = f"it has no numbers named {key}, only {', '.join(arrays) or 'nothing'}"
+        raise CaptureError(code="unreadable-file", what="truth", file=path, problem=problem, advice=remedy)
     return finite_or_zero(arrays[key])
 
 
