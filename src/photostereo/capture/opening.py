@@ -129,7 +129,7 @@ class Opened:
 
     def balls(self, beside: BoolArray | None, control: Control = SILENT) -> list[FoundBall]:
         """Balls in the small photographs, outside a mask of the object; searched once for each mask."""
-        known = vars(self).get("_balls")
+        known: Any = vars(self).get("_balls")
         if known is None or not np.array_equal(known[0], beside):
             known = beside, find_balls(self.small, beside=beside, control=control)
             object.__setattr__(self, "_balls", known)
