@@ -90,3 +90,10 @@ def test_a_photograph_without_a_light_can_be_left_out(folder, shots):
     with pytest.raises(CaptureError):
         ps.load(folder)
     assert len(ps.load(folder, leave_out=["shot12.png"])) == 11
+
+
+def test_corrections_are_summarized_in_words():
+    edits = Edits(lights="estimate", leave_out=("a.jpg", "b.jpg"), circle=(120, 80, 30.5))
+    assert edits.describe() == "lights estimated, ball marked by hand, 2 photographs left out"
+    assert Edits(mask="full", moved_lights={"a.jpg": (0, 0.6, 0.8)}).describe() == "mask, 1 light moved"
+    assert Edits.from_dict(edits.as_dict()) == edits
