@@ -40,6 +40,7 @@ ALLOWED = {
     "report/document.py": "our own sources",
     "report/serving.py": "arrays of a result, mapped tile by tile; pages as they are",
     "report/surface_parts.py": "the data of a page that was read safely",
+    "results/formats/material.py": "what it has just encoded",
     "results/formats/obj.py": "into memory",
     "results/maps.py": "into the file that the writer has opened",
     "capture/layouts/archive.py": "into the file that the writer has opened",

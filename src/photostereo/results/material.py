@@ -151,64 +151,46 @@ def flatten(slope: Float64) -> Float64:
 
 
 def encode_material(material: Material, size: PixelSize, name: str = "material") -> dict[str, bytes]:
-    """Return the files of a material: name → content.
-
-    ``NAME_BaseColor.png`` (sRGB), ``NAME_Normal_OpenGL.png`` and ``NAME_Normal_DirectX.png`` (16 bits),
-    ``NAME_Height.png`` (16 bits), ``NAME_Roughness.png``, ``NAME_AmbientOcclusion.png``,
-    ``NAME_OcclusionRoughnessMetallic.png`` (the three in R, G, B, as glTF and Unreal pack them) and
-    ``NAME.json`` with the range of the heights and how well the maps wrap.
-    """
-    maps, words = _maps(material), describe_maps(material, size)
+    """Return the files of a material, name → content: a picture per map, named as engines expect, and ``NAME.json``."""
+    maps = _maps(material, size)
     size = replace(size, millimeters=size.millimeters * material.texel)
-    files = {f"{name}_{kind}.png": encode_png(m, size=size, comment=words[kind]) for kind, m in maps.items()}
     rows, cols = material.height.shape
+    low, high = float(material.height.min()), float(material.height.max())
     facts = {
         "pixels": [cols, rows],
         "size": [cols * size.millimeters, rows * size.millimeters],
         "unit": size.unit,
-        "height_range": [bound * size.millimeters for bound in _range(material)],
+        "height_range": [low * size.millimeters, high * size.millimeters],
         "tileable": material.tileable,
         # Ratio of the mean step across the seam to that between neighbors: right to left, bottom to top.
-        "seam": {kind: [round(seam_ratio(m, axis), 3) for axis in (1, 0)] for kind, m in maps.items()},
+        "seam": {kind: [round(seam_ratio(m, axis), 3) for axis in (1, 0)] for kind, (m, _) in maps.items()},
         "roughness": "measured from the photographs" if material.roughness_measured else "assumed",
-        "maps": {f"{name}_{kind}.png": words[kind] for kind in maps},
+        "maps": {f"{name}_{kind}.png": words for kind, (_, words) in maps.items()},
     }
-    files[f"{name}.json"] = json_bytes(facts, indent=1)
-    return files
+    files = {f"{name}_{kind}.png": encode_png(m, size=size, comment=said) for kind, (m, said) in maps.items()}
+    return files | {f"{name}.json": json_bytes(facts, indent=1)}
 
 
-def _maps(material: Material) -> dict[str, NDArray[Any]]:
-    """Return the pictures by the names that engines expect."""
+def _maps(material: Material, size: PixelSize) -> dict[str, tuple[NDArray[Any], str]]:
+    """Return the pictures with their descriptions, by the names that engines expect."""
     everywhere = np.ones(material.height.shape, dtype=bool)
-    low, high = _range(material)
+    low, high = float(material.height.min()), float(material.height.max())
     shown = (material.height - low) / (high - low if high > low else 1.0)
+    low, high = (bound * material.texel * size.millimeters for bound in (low, high))
+    unit = "mm" if size.known else "pixels"
+    rule = f"height = low + value / 65535 * (high - low), in {unit}; low = {low:.9g}, high = {high:.9g}"
     occlusion, rough = (np.rint(255 * m).astype(np.uint8) for m in (material.occlusion, material.roughness))
+    packed = np.stack([occlusion, rough, np.zeros_like(rough)], axis=-1)
     n = material.normals.astype(np.float32)
     return {
-        "BaseColor": np.rint(255 * srgb_from_linear(material.albedo)).astype(np.uint8),
-        "Normal_OpenGL": encode_normals(n, everywhere),
-        "Normal_DirectX": encode_normals(n, everywhere, flip_y=True),
-        "Height": np.rint(65535 * shown).astype(np.uint16),
-        "Roughness": rough,
-        "AmbientOcclusion": occlusion,
-        "OcclusionRoughnessMetallic": np.stack([occlusion, rough, np.zeros_like(rough)], axis=-1),
+        "BaseColor": (
+            np.rint(255 * srgb_from_linear(material.albedo)).astype(np.uint8),
+            "Base color, sRGB.",
+        ),
+        "Normal_OpenGL": (encode_normals(n, everywhere), "Normals, OpenGL: green up."),
+        "Normal_DirectX": (encode_normals(n, everywhere, flip_y=True), "Normals, DirectX: green down."),
+        "Height": (np.rint(65535 * shown).astype(np.uint16), rule),
+        "Roughness": (rough, "Perceptual roughness, linear; alpha is its square."),
+        "AmbientOcclusion": (occlusion, "Ambient occlusion, linear; white is open."),
+        "OcclusionRoughnessMetallic": (packed, "R ambient occlusion, G roughness, B metallic (0), linear."),
     }
-
-
-def describe_maps(material: Material, size: PixelSize) -> dict[str, str]:
-    """Describe the maps, by the names that engines expect."""
-    low, high = (bound * material.texel * size.millimeters for bound in _range(material))
-    unit = "mm" if size.known else "pixels"
-    return {
-        "BaseColor": "Base color, sRGB.",
-        "Normal_OpenGL": "Normals, OpenGL: green up.",
-        "Normal_DirectX": "Normals, DirectX: green down.",
-        "Height": f"height = low + value / 65535 * (high - low), in {unit}; low = {low:.9g}, high = {high:.9g}",
-        "Roughness": "Perceptual roughness, linear; alpha is its square.",
-        "AmbientOcclusion": "Ambient occlusion, linear; white is open.",
-        "OcclusionRoughnessMetallic": "R ambient occlusion, G roughness, B metallic (0), linear.",
-    }
-
-
-def _range(material: Material) -> tuple[float, float]:
-    return float(material.height.min()), float(material.height.max())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 from photostereo.core.errors import ParameterError
 from photostereo.results.formats.format import Format, Job
-from photostereo.results.material import describe_maps, encode_material, make_material
+from photostereo.results.material import encode_material, make_material
 from photostereo.results.roughness import estimate_roughness
 
 
@@ -29,14 +31,15 @@ def write_material(job: Job) -> dict[str, str]:
         stretch=job.stretch,
         size=job.texels,
     )
-    for name, content in encode_material(material, job.size, job.stem).items():
+    files = encode_material(material, job.size, job.stem)
+    for name, content in files.items():
         job.write(f"material/{name}", content)
-    folder, said = f"material/{job.stem}", describe_maps(material, job.size)
-    means = {f"{folder}_{kind}.png": words for kind, words in said.items()}
-    return {
-        **means,
-        f"{folder}.json": "Size, range of heights, quality of the seams, and the meaning of each map.",
+    facts = f"{job.stem}.json"
+    said = {
+        **json.loads(files[facts])["maps"],
+        facts: "Size, heights, quality of the seams, meaning of each map.",
     }
+    return {f"material/{name}": words for name, words in said.items()}
 
 
 FORMAT = Format(
