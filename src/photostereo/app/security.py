@@ -21,6 +21,12 @@ from photostereo.io.names import WINDOWS_DEVICES, shortened
 LOOPBACK = "127.0.0.1"
 #: Other files accepted with dropped photographs: lights and their strengths.
 _LIGHT_SUFFIXES = (".csv", ".txt", ".json", ".lp")
+#: Headers of every response.
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
 
 
 @dataclass(frozen=True)
@@ -58,11 +64,9 @@ class Address:
             "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         )
         return {
+            **_HEADERS,
             "Content-Security-Policy": policy,
             "X-Frame-Options": "DENY",
-            "X-Content-Type-Options": "nosniff",
-            "Referrer-Policy": "no-referrer",
-            "Cache-Control": "no-store",
             "Cross-Origin-Opener-Policy": "same-origin",
             "Cross-Origin-Resource-Policy": "same-origin",
         }
@@ -70,12 +74,7 @@ class Address:
     @property
     def results_headers(self) -> dict[str, str]:
         """Headers of every file of a result; a page among them also has its own policy."""
-        return {
-            "Content-Security-Policy": f"frame-ancestors {self.origin}",
-            "X-Content-Type-Options": "nosniff",
-            "Referrer-Policy": "no-referrer",
-            "Cache-Control": "no-store",
-        }
+        return {**_HEADERS, "Content-Security-Policy": f"frame-ancestors {self.origin}"}
 
 
 class Guard:

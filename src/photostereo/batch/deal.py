@@ -32,6 +32,8 @@ PAUSE = 0.02
 GONE = 2.5
 #: A job is given up after this number of workers died running it: two deaths may be chance, and each costs a worker.
 DEATHS = 3
+#: Seconds for the outcome of a job, which is small, to arrive.
+FETCH_SECONDS = 60
 #: Seconds for a worker to come back after a restart; the others continue meanwhile, so a longer wait costs nothing.
 RESTART_SECONDS = 20
 
@@ -40,7 +42,7 @@ RESTART_SECONDS = 20
 class Job:
     """A job for a worker."""
 
-    key: Any  #: identifies its outcome
+    key: Hashable  #: identifies its outcome
     #: called by the worker; an error is returned as the outcome (an object with a ``status``), not raised
     call: Callable[[], Any]
     bundle: Hashable = None  #: jobs of one bundle go to one worker while there are enough bundles
@@ -69,13 +71,10 @@ class Coordinator:
     control: RunControl = SILENT_RUN  #: receives progress
 
     def __post_init__(self) -> None:
-        from distributed import as_completed
-
         self.waiting: dict[Hashable, deque[Job]] = {}
         self.bundle_of: dict[str, Hashable] = {}
-        self.held: dict[str, _Held] = {}  # by Dask's key
-        self.ended = as_completed(loop=self.client.loop, with_results=True, raise_errors=False)
-        self.deaths: Counter[Any] = Counter()
+        self.held: dict[Hashable, _Held] = {}  # by the key of the job
+        self.deaths: Counter[Hashable] = Counter()
         self.present: set[str] = set()
         self.silent: set[str] = set()
         self.looked, self.seen = -TICK, {"": time.monotonic()}  # when each worker was last seen
@@ -86,17 +85,19 @@ class Coordinator:
         while self.fetch_more() or self.held or any(self.waiting.values()):
             self.deal()
             self.report()
-            for future, result in self.wait():
-                self.finish(future, result)
+            for held in self.wait():
+                self.finish(held)
         self.report()
         return self.tally
 
-    def wait(self) -> list[tuple[Any, Any]]:
-        """Return the jobs that end within a tick, with their results."""
+    def wait(self) -> list[_Held]:
+        """Return the jobs that end within a tick."""
         end = time.monotonic() + TICK
-        while not (found := self.ended.next_batch(block=False)) and time.monotonic() < end:
+        while not (ended := [held for held in self.held.values() if held.future.done()]):
+            if time.monotonic() > end:
+                break
             time.sleep(PAUSE)
-        return list(found)
+        return ended
 
     def add(self, jobs: Iterable[Job]) -> None:
         for job in jobs:
@@ -125,8 +126,7 @@ class Coordinator:
         for worker in self.present - {held.worker for held in self.held.values()}:
             if (job := self.next_job(worker)) is not None:
                 future = self.client.submit(job.call, workers=[worker], pure=False)
-                self.held[future.key] = _Held(job, worker, now, future)
-                self.ended.add(future)
+                self.held[job.key] = _Held(job, worker, now, future)
 
     def look(self, now: float) -> None:
         """Ask the scheduler for its workers, and take back the jobs of dead ones."""
@@ -139,13 +139,14 @@ class Coordinator:
 
     def take_back(self, held: _Held) -> None:
         """Run a job elsewhere because its worker is gone, unless that happened too often."""
-        self.deaths[held.job.key] += 1
-        if self.deaths[held.job.key] == DEATHS:
+        job = held.job
+        self.deaths[job.key] += 1
+        if self.deaths[job.key] == DEATHS:
             words = "Every worker that ran this died; it may need more memory than they have."
-            self.settle(held, self.fail(words, "worker-died"))
+            self.settle(job, self.fail(words, "worker-died"))
             return
-        del self.held[held.future.key]
-        self.waiting.setdefault((held.job.key, "again"), deque()).append(held.job)
+        del self.held[job.key]
+        self.waiting.setdefault((job.key, "again"), deque()).append(job)
         with suppress(Exception):  # the scheduler may be gone too
             held.future.cancel(force=True)
 
@@ -162,49 +163,45 @@ class Coordinator:
             bundle = self.bundle_of[worker] = next(free, longest)
         return self.waiting[bundle].popleft()
 
-    def finish(self, future: Any, result: Any) -> None:
+    def finish(self, held: _Held) -> None:
         from distributed.scheduler import KilledWorker
 
-        if (held := self.held.get(future.key)) is None:  # overdue, or taken back
-            return
-        problem = None if future.status == "finished" else result[1] if future.status == "error" else result
-        if isinstance(problem, (KilledWorker, CancelledError)):
+        try:
+            outcome = held.future.result(timeout=FETCH_SECONDS)
+        except (KilledWorker, CancelledError, TimeoutError):
             self.take_back(held)
-        else:
-            words = f"{type(problem).__name__}: {problem}"
-            self.settle(held, result if problem is None else self.fail(words, "internal"))
+            return
+        except Exception as problem:
+            outcome = self.fail(f"{type(problem).__name__}: {problem}", "internal")
+        self.settle(held.job, outcome)
 
     def end_overdue(self, held: _Held) -> None:
         """Mark a job past its deadline as failed; its worker gets no more jobs and is restarted under another name."""
         words = f"No result after {as_time(self.options.deadline)}, the time limit of a job: the worker hung or was stopped."
-        self.settle(held, self.fail(words, "deadline"))
+        self.settle(held.job, self.fail(words, "deadline"))
         self.silent.add(held.worker)
         self.present.discard(held.worker)
-        threading.Thread(target=self.restart, args=(held,), daemon=True).start()
 
-    def restart(self, held: _Held) -> None:
-        """Ask for a fresh process; a worker without a nanny does not come back."""
-        with suppress(Exception):  # the scheduler may be gone too
-            held.future.cancel(force=True)
-            self.client.restart_workers([held.worker], timeout=RESTART_SECONDS, raise_for_error=False)
+        def restart() -> None:  # a worker without a nanny does not come back
+            with suppress(Exception):  # the scheduler may be gone too
+                held.future.cancel(force=True)
+                self.client.restart_workers([held.worker], timeout=RESTART_SECONDS, raise_for_error=False)
+
+        threading.Thread(target=restart, daemon=True).start()
 
     def give_up(self) -> None:
-        """Mark every waiting job as failed: no worker is left and none has come back."""
+        """Mark every job as failed: no worker is left and none has come back."""
         words = (
             f"No worker was available for {as_time(self.options.wait_for_workers)}. Find out why they ended (memory, a "
             "limit on processes or open files), then retry the failed jobs."
         )
-        for held in list(self.held.values()):
-            self.settle(held, self.fail(words, "no-workers"))
-        for job in (job for jobs in self.waiting.values() for job in jobs):
-            self.count(job, self.fail(words, "no-workers"))
+        waiting = [job for jobs in self.waiting.values() for job in jobs]
+        for job in (*(held.job for held in self.held.values()), *waiting):
+            self.settle(job, self.fail(words, "no-workers"))
         self.waiting, self.more = {}, None
 
-    def settle(self, held: _Held, outcome: Any) -> None:
-        del self.held[held.future.key]
-        self.count(held.job, outcome)
-
-    def count(self, job: Job, outcome: Any) -> None:
+    def settle(self, job: Job, outcome: Any) -> None:
+        self.held.pop(job.key, None)
         self.write(job.key, outcome)
         self.tally.count(outcome.status)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import cv2
 import numpy as np
 from markupsafe import Markup
 
@@ -16,11 +15,12 @@ from photostereo._version import __version__
 from photostereo.batch.ledger import Ledger
 from photostereo.core.errors import PhotostereoError
 from photostereo.diagnosis.expected_error import ExpectedError
-from photostereo.io.safe import read_bytes
+from photostereo.io.images import decode_image
 from photostereo.report.document import bundle, content_policy, templates, write_page
+from photostereo.report.packing import small_map
 from photostereo.report.pictures import jpeg
 
-#: Pixels along the longer side of a thumbnail.
+#: Pixels along the longer side of a thumbnail, made from 16-bit normals.
 THUMBNAIL = 128
 #: A figure more than this number of robust standard deviations from the median of its batch is an outlier. In batches of
 #: similar captures, three would mark one in a hundred by chance.
@@ -130,12 +130,7 @@ def _figure(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
 def thumbnail(path: Path) -> str | None:
     """Return a small copy of a picture as a data URL; None if there is no picture."""
     try:
-        picture = cv2.imdecode(np.frombuffer(read_bytes(path, "picture"), np.uint8), cv2.IMREAD_COLOR)
-    except (PhotostereoError, cv2.error):
+        small = small_map(decode_image(path), THUMBNAIL)
+    except PhotostereoError:
         return None
-    if picture is None:
-        return None
-    scale = min(1.0, THUMBNAIL / max(picture.shape[:2]))
-    size = (max(1, round(picture.shape[1] * scale)), max(1, round(picture.shape[0] * scale)))
-    small = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
-    return jpeg(small[..., ::-1], quality=80)
+    return jpeg(np.rint(small / 257).astype(np.uint8), quality=80)

@@ -115,7 +115,7 @@ def fit_lights(
     # Above white, the color is white and the luminance above 1, so a dim light shows the pixel unclipped.
     boost = np.maximum(1.0, a.max(axis=1))
     gray = np.maximum(np.asarray(gray_from_rgb(a)), 1e-4)
-    curve = _linear if linear else srgb_curve
+    curve = np.asarray if linear else srgb_curve
     coefficients = np.zeros((*mask.shape, len(solve)), dtype=np.float32)
     found = np.empty((len(n), len(solve)), dtype=np.float32)
     for start in range(0, len(n), CHUNK):
@@ -141,10 +141,6 @@ def quantize(
     picture = np.broadcast_to(bias, coefficients.shape).astype(np.uint8)
     picture[mask] = np.clip(np.rint(inside / scale + bias), 0, 255)
     return picture, scale, bias
-
-
-def _linear(value: Float64) -> Float64:
-    return value
 
 
 def encoding_in_words(linear: bool) -> str:
