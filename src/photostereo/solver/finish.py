@@ -20,6 +20,7 @@ from photostereo.core.errors import ParameterError
 from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import Array, cast, empty, is_tensor, like, namespace, to_numpy
 from photostereo.runtime.illumination import PixelLights, pseudo_inverse, shading, some_lights
+from photostereo.solver.conditions import Conditions
 from photostereo.solver.problem import Solution
 from photostereo.solver.reconstruction import Reconstruction
 
@@ -39,17 +40,9 @@ def with_colors(
     result: Reconstruction, capture: Capture, frames: Iterable[NDArray[Any]], control: Control = SILENT
 ) -> Reconstruction:
     """Add the tint of photographs (H, W, 3), read one at a time, to a gray result."""
-    inside = result.mask
-    factors = np.ones(len(capture), np.float32) if result.strengths is None else result.strengths
-
-    def corrected() -> Iterator[NDArray[Any]]:
-        for frame, factor in zip(frames, factors, strict=True):
-            control.check()
-            yield frame / factor
-            control.advance()
-
+    inside, frames = result.mask, Conditions(factors=result.strengths).correct_frames(frames)
     lights = capture.lights_at(np.flatnonzero(inside))
-    along = _along_frames(lights.in_view(result.normals[inside]), inside, corrected(), lights, control)
+    along = _along_frames(lights.in_view(result.normals[inside]), inside, frames, lights, control)
     gray, tinted = result.albedo[inside], np.empty(along.shape, np.float32)
     for part in _parts(len(gray)):
         tinted[part] = _tinted(gray[part], along[part])
@@ -143,6 +136,7 @@ def _along_frames(
             share = some_lights(back, part)[..., number, :, None]
             along[part] += shading(unit[part], share) * seen
             control.check()
+        control.advance()
     return along
 
 

@@ -6,10 +6,10 @@ A single solve, a grid of the prior's strengths, the trials of a sweep and the t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,8 +39,6 @@ from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.sample import Part
 from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
 
-#: Maximum number of photographs hashed at a time for the digest: a core hashes 1.7 GB per second.
-HASHED = 6
 #: Pixels along a side of the small photographs for a model's view of the whole object: two for each cell of the context
 #: network, as in its training.
 SMALL = 160
@@ -120,7 +118,7 @@ class Prepared:
     lights: PixelLights
     model: Model
     device: Device
-    digest: Callable[[], str]
+    digest: str
     seconds: dict[str, float]  #: preparation time by stage
     noise: list[Noise]  #: of the corrected intensities until the first solve, if the method has a prior
     colors: Array | None  #: (N, d, 3) of a sample, and on a GPU
@@ -253,7 +251,7 @@ class Prepared:
             method=self.measured.method.name,
             parameters=dict(values),
             capture=capture.name,
-            digest=self.digest(),
+            digest=self.digest,
             angular_error=None if truth is None else summarize_error(pictures.normals, truth, mask),
             versions={**versions(), **self.device.facts()},
             strengths=self.measured.conditions.factors,
@@ -285,9 +283,8 @@ def prepare(
     values = entry.of_model(entry.resolve(parameters))
     where = device_for(entry, device)
     clock = Clock()
-    digest: Callable[[], str] = partial(getattr, capture, "digest")
     if sample is None:
-        part = Part.rows(capture.mask)
+        part, digest = Part.rows(capture.mask), capture.digest
         capture.require_light()
         seen = intensities(capture, where, colors=entry.sees_colors)
     else:
@@ -321,11 +318,8 @@ def _survey(
     small: Crop | None,
     *,
     colors: bool,
-) -> tuple[Intensities, Callable[[], str], list[NDArray[np.float32]]]:
-    """Read every photograph once; return the intensities of a sample, a function for the digest, and small photographs.
-
-    Photographs that stay in memory are hashed in the background.
-    """
+) -> tuple[Intensities, str, list[NDArray[np.float32]]]:
+    """Read every photograph once; return the intensities of a sample, the digest of the capture, and small photographs."""
     spread = np.flatnonzero(capture.mask)[:: max(1, capture.pixel_count // SAMPLED_PIXELS)]
     brightness = np.empty((len(capture), spread.size), dtype=np.float32)
     pixels = np.empty((sample.index.size, len(capture)), dtype=np.float32)
@@ -333,8 +327,8 @@ def _survey(
     hashes, images = [], []
     capture.photographs.keep_decoded()
     control.stage("survey", len(capture))
-    ahead, pool = max(1, processors() // 2), ThreadPoolExecutor(min(HASHED, processors()))
-    try:
+    ahead = max(1, processors() // 2)
+    with ThreadPoolExecutor(ahead) as pool:
         for number, frame in enumerate(capture.photographs.frames(control)):
             hashes.append(pool.submit(hash_of, frame))
             brightness[number] = gray_of(frame, spread)
@@ -343,13 +337,9 @@ def _survey(
                 tinted[:, number] = frame.reshape(-1, 3)[sample.index]
             if small is not None:
                 images.append(small.shrink(frame)[small.mask])
-            if number >= ahead and not capture.in_memory:
+            if number >= ahead:
                 hashes[number - ahead].result()  # limits the photographs waiting
             control.advance()
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        raise
-    pool.shutdown(wait=False)
     if not brightness.any():
         capture.require_light()
     scale = float(np.percentile(brightness, 99))
@@ -358,13 +348,10 @@ def _survey(
         if found is not None:
             found /= np.float32(scale)
     seen = Intensities(device.put(pixels), scale, None if tinted is None else device.put(tinted))
-
-    def digest() -> str:
-        found = (job.result() for job in hashes)
-        return digest_of(
-            capture.photographs.shape, found, capture.lights.directions, np.asarray(capture.mask)
-        )
-
+    content = (job.result() for job in hashes)
+    digest = digest_of(
+        capture.photographs.shape, content, capture.lights.directions, np.asarray(capture.mask)
+    )
     return seen, digest, images
 
 
