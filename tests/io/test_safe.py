@@ -15,6 +15,7 @@ import pytest
 from scipy.io import savemat
 
 from photostereo.core.errors import CaptureError, ParameterError
+from photostereo.core.texts import amount
 from photostereo.core.units import PixelSize
 from photostereo.io import memory, safe
 from photostereo.io.names import printable
@@ -149,7 +150,7 @@ def test_amounts_of_memory(text):
 
 def test_memory_in_words():
     assert memory.parse_memory("2.5GB") == 2500000000
-    assert (memory.in_words(2.5e9), memory.in_words(3e6)) == ("2.5 GB", "3 MB")
+    assert (amount(2.5e9), amount(3e6)) == ("2.5 GB", "3 MB")
     words = "The photograph a.png needs 1000000000.0 GB of memory, but only"
     with pytest.raises(CaptureError, match=words):
         memory.require_memory(10**18, "The photograph a.png", "Crop it.")

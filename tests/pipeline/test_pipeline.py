@@ -152,7 +152,7 @@ def test_what_is_wrong_is_said_before_the_work(folder, tmp_path, decoded):
 def test_a_path_in_the_place_of_a_capture_is_explained(folder):
     with pytest.raises(ParameterError) as caught:
         ps.solve(str(folder))
-    assert caught.value.code == "not-a-capture"
+    assert caught.value.code == "needs-a-capture"
 
 
 def test_the_movement_of_the_camera_is_estimated_once(folder):

@@ -89,4 +89,4 @@ def test_progress_in_a_notebook(scene, monkeypatch):
 def test_a_folder_is_not_a_capture():
     with pytest.raises(ParameterError) as caught:
         ps.solve("folder")
-    assert caught.value.code == "not-a-capture"
+    assert caught.value.code == "needs-a-capture"

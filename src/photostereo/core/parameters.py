@@ -49,13 +49,9 @@ class Parameter:
         except ParameterError:
             raise
         except (TypeError, ValueError, OverflowError):
-            raise ParameterError(
-                f"Parameter {self.name} of method {method} must be {self.allowed}, not {str(value)[:80]}. "
-                f"Its default is {self.show_default()}: {self.doc}",
-                code="bad-parameter",
-                name=self.name,
-                method=method,
-            ) from None
+            given, default = str(value)[:80], f"{self.show_default()}: {self.doc}"
+            facts = {"name": self.name, "method": method, "allowed": self.allowed}
+            raise ParameterError(code="bad-parameter", given=given, default=default, **facts) from None
 
     def _is_in_range(self, value: float) -> bool:
         low = -math.inf if self.minimum is None else self.minimum
@@ -155,14 +151,8 @@ def resolve(known: Iterable[Parameter], given: Mapping[str, Any], method: str) -
     by_name = {parameter.name: parameter for parameter in known}
     for name in given:
         if name not in by_name:
-            listing = ", ".join(by_name) or "none"
-            raise ParameterError(
-                code="unknown-parameter",
-                name=name,
-                method=method,
-                hint=did_you_mean(name, by_name),
-                listing=listing,
-            )
+            hint, known = did_you_mean(name, by_name), ", ".join(by_name) or "none"
+            raise ParameterError(code="unknown-parameter", name=name, method=method, hint=hint, known=known)
     return {
         name: parameter.convert(given[name], method) if name in given else parameter.default
         for name, parameter in by_name.items()

@@ -37,9 +37,15 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
 
 
+def amount(size: float) -> str:
+    """Format an amount of memory, in bytes."""
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
+
+
 class _Formatter(Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
-        return percent(value) if format_spec == "percent" else format(value, format_spec)
+        special = {"percent": percent, "amount": amount}.get(format_spec)
+        return special(value) if special else format(value, format_spec)
 
 
 def _as_option(written: re.Match[str]) -> str:

@@ -48,11 +48,8 @@ class PixelSize:
     def __post_init__(self) -> None:
         # Beyond these, resolutions and coordinates exceed the number formats of picture and mesh files.
         if not SMALLEST <= self.millimeters <= LARGEST:
-            raise ParameterError(
-                f"The pixel size is {self.millimeters:g} mm; it must be between {SMALLEST:g} and {LARGEST:g} mm.",
-                code="pixel-size-out-of-range",
-                millimeters=self.millimeters,
-            )
+            size, bounds = self.millimeters, {"least": SMALLEST, "most": LARGEST}
+            raise ParameterError(code="pixel-size-out-of-range", millimeters=size, **bounds)
 
     @classmethod
     def of(cls, size: PixelSize | float | str | None) -> PixelSize:

@@ -88,14 +88,9 @@ def require_memory(size: int, what: str, remedy: str) -> None:
     if size < 1 << 24:  # too small to matter
         return
     free, limit = available_memory(), _limit.get()
-    if size > min(free, limit):
-        there = f"{free / 1e9:.1f} GB are free" if free < limit else f"{in_words(limit)} may be used"
-        raise CaptureError(
-            f"{what} needs {size / 1e9:.1f} GB of memory, but only {there}. {remedy}",
-            code="not-enough-memory",
-            needed=size,
-            free=min(free, limit),
-        )
+    most = min(free, limit)
+    if size > most:
+        raise CaptureError(code="not-enough-memory", what=what, needed=size, free=most, advice=remedy)
 
 
 def parse_memory(text: str) -> int:
@@ -105,8 +100,3 @@ def parse_memory(text: str) -> int:
     if not 0 < amount < LARGEST:
         raise ParameterError(code="invalid-memory", text=text[:40])
     return int(amount)
-
-
-def in_words(amount: float) -> str:
-    """Format an amount of memory."""
-    return f"{amount / 1e9:.1f} GB" if amount >= 1e9 else f"{amount / 1e6:.0f} MB"

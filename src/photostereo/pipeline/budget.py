@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ParameterError
-from photostereo.io.memory import available_memory, in_words, parse_memory
+from photostereo.core.texts import amount
+from photostereo.io.memory import available_memory, parse_memory
 from photostereo.pipeline.settings import Settings
 from photostereo.results.choice import SurfaceChoice
 from photostereo.solver.methods import Method
@@ -80,11 +81,11 @@ def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Set
     height, width = capture.frame
     at_once = height * (row_of(capture, method) + width * OF_A_RESULT)  # in addition to the photographs
     if whole and OF_THE_PROGRAM + capture.stack_bytes + at_once > plan.budget:
-        name, budget, remedy = capture.name, in_words(plan.budget), "state-needs-memory"
+        name, budget, remedy = capture.name, amount(plan.budget), "state-needs-memory"
         raise ParameterError(code="no-state-in-parts", remedy=remedy, name=name, budget=budget)
     need = OF_THE_PROGRAM + plan.writing
     if need > plan.budget:
-        size, words, left = f"{width} × {height}", in_words(need), in_words(max(plan.budget, 0))
+        size, words, left = f"{width} × {height}", amount(need), amount(max(plan.budget, 0))
         remedy = "less-to-write" if settings.surface or settings.output.report else "more-memory"
         raise ParameterError(code="no-memory-for-results", remedy=remedy, size=size, need=words, budget=left)
     if not whole and (method.model.divisible or not plan.loads):

@@ -146,11 +146,7 @@ def _nvrtc() -> ctypes.CDLL:
             return ctypes.CDLL(place)
         except OSError:
             continue
-    raise MissingDependencyError(
-        f"NVIDIA's run-time compiler ({name}) was not found; it comes with torch's CUDA builds. Reinstall "
-        "them with `pip install --force-reinstall torch`, or work without the GPU (device cpu).",
-        code="missing-nvrtc",
-    )
+    raise MissingDependencyError(code="missing-nvrtc", name=name)
 
 
 @lru_cache(maxsize=1)

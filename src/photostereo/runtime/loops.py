@@ -58,11 +58,7 @@ class _Waiting(CPUDispatcher):  # type: ignore[misc]
 
     def __call__(self, *values: Any, **named: Any) -> Any:
         if _Waiting._layer == _FORKED:
-            raise PhotostereoError(
-                "This process was forked from one that has already solved with several threads, and cannot use threads "
-                'itself. Start workers with multiprocessing.get_context("spawn") or "forkserver".',
-                code="forked-after-threads",
-            )
+            raise PhotostereoError(code="forked-after-threads")
         if _Waiting._layer in _SAFE_LAYERS:
             return super().__call__(*values, **named)
         with _ONE_AT_A_TIME:

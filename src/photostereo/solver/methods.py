@@ -19,7 +19,7 @@ from photostereo.priors.entry import PriorEntry
 from photostereo.priors.registry import find_prior, prior_names
 from photostereo.reflectance.entry import Look, ModelEntry
 from photostereo.reflectance.registry import registered_models
-from photostereo.solver.choice import DEFAULT_METHOD, WORDS, choose
+from photostereo.solver.choice import WORDS, choose
 
 if TYPE_CHECKING:
     from photostereo.capture import Capture
@@ -171,19 +171,14 @@ def find_method(name: str | Method, prior: str | None = None) -> Method:
     if isinstance(name, Method):
         return name if prior is None else _with_prior(name, prior)
     if not isinstance(name, str):
-        raise ParameterError(
-            f"A method is given by a name such as {DEFAULT_METHOD!r}, not by {type(name).__name__}. "
-            f"Known methods: {', '.join(method_names())}.",
-            code="method-not-a-name",
-        )
+        known = ", ".join(method_names())
+        raise ParameterError(code="method-not-a-name", found=type(name).__name__, known=known)
     model, plus, inside = choose(name).name.partition("+")
     if model not in _registered():
+        known, words = ", ".join(method_names()), ", ".join(WORDS)
+        hint, pair = did_you_mean(name, (*method_names(), *WORDS)), f"{method_names()[0]}+{prior_names()[0]}"
         raise ParameterError(
-            f'There is no method "{name}".{did_you_mean(name, (*method_names(), *WORDS))} Choose from '
-            f"{', '.join(method_names())}, or {', '.join(WORDS)}. Add a prior to a method that has none with a plus sign, "
-            f"such as {next(iter(_registered()))}+{prior_names()[0]}.",
-            code="unknown-method",
-            method=name,
+            code="unknown-method", method=name, hint=hint, known=known, words=words, pair=pair
         )
     method = _registered()[model]
     if plus:
@@ -204,12 +199,7 @@ def _with_prior(method: Method, prior: str) -> Method:
     if method.prior is not None:
         if method.prior == entry:
             return method
-        raise ParameterError(
-            f"Method {method.name} has a prior already, {method.prior.name}.",
-            code="second-prior",
-            method=method.name,
-            prior=prior,
-        )
+        raise ParameterError(code="second-prior", method=method.name, prior=method.prior.name)
     for known in _registered().values():
         if known.model == method.model and known.prior == entry:
             return known

@@ -148,13 +148,8 @@ class Prepared:
         own, entry = self.measured.values, self.measured.method
         same_model = all(np.array_equal(values[name], value) for name, value in own.items())
         if (capture, method.name, device) != (self.capture, entry.name, self.device) or not same_model:
-            raise ParameterError(
-                f"The statistics were prepared for {entry.name} on {self.capture.name} with "
-                f"{own or 'no parameters'} on {self.device.name}, but this solve is for "
-                f"{method.name} on {capture.name} on {device.name}. Prepare again with the same capture, method, "
-                "model parameters and device.",
-                code="prepared-for-something-else",
-            )
+            prepared, asked = f"{entry.name} on {self.capture.name}", f"{method.name} on {capture.name}"
+            raise ParameterError(code="prepared-for-something-else", prepared=prepared, asked=asked)
 
     def solve(self, values: Mapping[str, Any], control: Control = SILENT, **state: Any) -> Reconstruction:
         """Return the reconstruction for these values of all parameters (from :meth:`Method.resolve`).

@@ -109,11 +109,7 @@ def solve(
     'cbr+dictionary'
     """
     if not isinstance(capture, Capture):
-        raise ParameterError(
-            f"solve needs a Capture, not {type(capture).__name__}. Read a folder with photostereo.load, or use "
-            "photostereo.Pipeline, which reads, solves and writes.",
-            code="not-a-capture",
-        )
+        raise ParameterError(code="needs-a-capture", found=type(capture).__name__)
     entry, why = method_for(capture, method, prior)
     values = entry.resolve(parameters)
     where = device_for(entry, device)
@@ -270,14 +266,8 @@ def solve_grid(
     entry = find_method(method, prior)
     varied = entry.prior.strengths if entry.prior else ()
     if not varied or any(set(setting) != set(varied) for setting in settings):
-        raise ParameterError(
-            f"A grid varies the strengths of a prior. Method {entry.name} has the strengths "
-            f"{', '.join(varied) or 'none'}; each setting must give all of them and nothing else, but one gives "
-            f"{', '.join(next((s for s in settings if set(s) != set(varied)), ())) or 'none'}.",
-            code="grid-of-other-parameters",
-            method=entry.name,
-            strengths=list(varied),
-        )
+        names = ", ".join(varied) or "none"
+        raise ParameterError(code="grid-of-other-parameters", method=entry.name, strengths=names)
     values = [entry.resolve({**parameters, **setting}) for setting in settings]
     if not values:
         return []

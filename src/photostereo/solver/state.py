@@ -113,13 +113,9 @@ def resumed(saved: SolveState | str | Path, first: SolveState, device: Device) -
     found, needed = ({name: _kind_of(a) for name, a in s.arrays().items()} for s in (state, first))
     for name in [*found, *needed]:
         if found.get(name) != needed.get(name):
-            raise ParameterError(
-                f"The saved state does not fit this solve: its {name} is {found.get(name, 'missing')}, but this method "
-                f"with this capture and these parameters needs {needed.get(name, 'none')}. {_REMEDY}",
-                code="state-does-not-fit",
-                file=None if isinstance(saved, SolveState) else saved,
-                array=name,
-            )
+            kinds = {"found": found.get(name, "missing"), "needed": needed.get(name, "none")}
+            file = None if isinstance(saved, SolveState) else saved
+            raise ParameterError(code="state-does-not-fit", file=file, array=name, advice=_REMEDY, **kinds)
 
     def moved(arrays: dict[str, Array]) -> dict[str, Array]:  # copied: the caller's state must not change
         return {name: device.put(np.array(to_numpy(array))) for name, array in arrays.items()}

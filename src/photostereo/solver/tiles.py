@@ -15,7 +15,7 @@ import numpy as np
 
 from photostereo.capture import Capture
 from photostereo.core.errors import ParameterError
-from photostereo.io.memory import available_memory, in_words
+from photostereo.io.memory import available_memory
 from photostereo.runtime.arrays import Device
 from photostereo.solver.methods import Method
 
@@ -121,13 +121,10 @@ def plan_bands(
     most -= most % step
     if most < SMALLEST:
         least = OF_THE_PROGRAM + height * width * OF_A_RESULT + row * (SMALLEST + 2 * around)
+        facts = {"photographs": photographs, "width": width, "height": height, "rows": SMALLEST}
+        memory = max(memory, 0)
         raise ParameterError(
-            f"{photographs} photographs of {width} × {height} pixels need at least {in_words(least)} of memory, even "
-            f"in bands of {SMALLEST} rows, but {in_words(max(memory, 0))} may be used.",
-            code="memory-too-small",
-            remedy="more-memory",
-            needed=least,
-            allowed=memory,
+            code="memory-too-small", remedy="more-memory", needed=least, allowed=memory, **facts
         )
     start = top - top % step
     count = -(-(bottom - start) // most)
