@@ -151,8 +151,8 @@ def resolve(known: Iterable[Parameter], given: Mapping[str, Any], method: str) -
     by_name = {parameter.name: parameter for parameter in known}
     for name in given:
         if name not in by_name:
-            hint, known = did_you_mean(name, by_name), ", ".join(by_name) or "none"
-            raise ParameterError(code="unknown-parameter", name=name, method=method, hint=hint, known=known)
+            hint, names = did_you_mean(name, by_name), ", ".join(by_name) or "none"
+            raise ParameterError(code="unknown-parameter", name=name, method=method, hint=hint, names=names)
     return {
         name: parameter.convert(given[name], method) if name in given else parameter.default
         for name, parameter in by_name.items()

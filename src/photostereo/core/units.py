@@ -48,8 +48,8 @@ class PixelSize:
     def __post_init__(self) -> None:
         # Beyond these, resolutions and coordinates exceed the number formats of picture and mesh files.
         if not SMALLEST <= self.millimeters <= LARGEST:
-            size, bounds = self.millimeters, {"least": SMALLEST, "most": LARGEST}
-            raise ParameterError(code="pixel-size-out-of-range", millimeters=size, **bounds)
+            size = self.millimeters
+            raise ParameterError(code="pixel-size-out-of-range", size=size, least=SMALLEST, most=LARGEST)
 
     @classmethod
     def of(cls, size: PixelSize | float | str | None) -> PixelSize:

@@ -58,8 +58,8 @@ def read_weights(path: str | Path, shapes: Shapes) -> Weights:
     expected = shapes(content)
     for name in (*expected, *content):
         array = content.get(name)
-        fits = array is not None and array.dtype == np.float16 and array.shape == expected.get(name)
-        if not fits or not np.isfinite(array).all():
+        half = array is not None and array.dtype == np.float16 and bool(np.isfinite(array).all())
+        if array is None or not half or array.shape != expected.get(name):
             problem = f"{name} is missing, unknown, or not of the expected shape in finite 16-bit numbers"
             raise ParameterError(code="not-weights", file=path, problem=problem, advice=REMEDY)
     if claimed != digest_of(content):

@@ -121,7 +121,12 @@ def plan_bands(
     most -= most % step
     if most < SMALLEST:
         least = OF_THE_PROGRAM + height * width * OF_A_RESULT + row * (SMALLEST + 2 * around)
-        facts = {"photographs": photographs, "width": width, "height": height, "rows": SMALLEST}
+        facts: dict[str, Any] = {
+            "photographs": photographs,
+            "width": width,
+            "height": height,
+            "rows": SMALLEST,
+        }
         memory = max(memory, 0)
         raise ParameterError(
             code="memory-too-small", remedy="more-memory", needed=least, allowed=memory, **facts
