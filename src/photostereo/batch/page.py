@@ -83,10 +83,7 @@ def order_rows(rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def robust_distances(figures: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
-    """Return how far each figure lies from the median, in robust standard deviations (1.4826 × the median distance).
-
-    A spread below one percent of the median counts as one percent: batches of similar captures have no outliers.
-    """
+    """Return how far each figure lies from the median, in robust standard deviations (1.4826 × the median distance)."""
     result: list[dict[str, float]] = [{} for _ in figures]
     for name in FIGURES:
         have = [(entry, facts[name]) for entry, facts in zip(result, figures, strict=True) if name in facts]
@@ -94,6 +91,7 @@ def robust_distances(figures: Sequence[Mapping[str, float]]) -> list[dict[str, f
             continue
         values = np.array([value for _, value in have])
         middle = float(np.median(values))
+        # At least one percent of the median: batches of similar captures have no outliers.
         spread = max(1.4826 * float(np.median(np.abs(values - middle))), 0.01 * abs(middle), 1e-3)
         for entry, value in have:
             entry[name] = abs(value - middle) / spread

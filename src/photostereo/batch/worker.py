@@ -138,13 +138,7 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
 
 
 def figures_of(pipeline: Pipeline) -> dict[str, float]:
-    """Return numbers that show which captures of a batch went wrong.
-
-    ``expected`` (expected error, degrees), ``flawed`` (1 if a problem was found, so it cannot be good), ``mask_share``,
-    ``dark`` and ``saturated`` (shares of the values), ``albedo`` (median), ``tilt`` (mean angle between normals and
-    camera, degrees), ``away`` (share of normals that face away); for photographs in memory also ``residual`` (brightness
-    that a matte surface leaves unexplained) and, if there is truth, ``error`` (mean, degrees).
-    """
+    """Return numbers that show which captures of a batch went wrong; ``docs/many-captures.md`` explains them."""
     capture, result, expected = pipeline.at_hand, pipeline.solution, pipeline.expected
     dark = pipeline.diagnosis.dark_count
     up = result.normals[result.mask][:, 2]

@@ -91,10 +91,7 @@ def line_chart(
     suffix: str = "",
     y_range: tuple[float, float] | None = None,
 ) -> Markup:
-    """Draw lines over a common x axis; screen readers read ``summary`` instead of the picture.
-
-    The y axis is logarithmic if ``allow_log`` and the values span more than a factor of thirty.
-    """
+    """Draw lines over a common x axis, with ``allow_log`` on a logarithmic y axis if they span a factor of thirty."""
     values = [v for line in series for v in line.values if math.isfinite(v)]
     if not values or len(x) == 0:
         return NOTHING
@@ -166,10 +163,7 @@ def color_bar(
     words: tuple[str, str] | None = None,
     per_pixel: float | None = None,
 ) -> Markup:
-    """Draw a horizontal color scale with round numbers, or words at its two ends.
-
-    With ``per_pixel``, the size of a pixel, ticks also carry their length in pixels, so that the page can change the unit.
-    """
+    """Draw a color scale with round numbers, or words at its ends; ``per_pixel`` lets the page change the unit."""
     across = _scale(low, high, 8, 292)
     ticks = [
         (across(tick), short_number(tick) + suffix, None if per_pixel is None else f"{tick / per_pixel:.9g}")

@@ -159,10 +159,7 @@ def shrink(values: FloatArray, known: BoolArray, level: int) -> tuple[NDArray[np
 
 
 def mean_curvature(normals: FloatArray) -> FloatArray:
-    """Half the divergence of the normals across the picture, 1 / pixel; a ball of radius R has 1 / R everywhere.
-
-    Central differences; the frame's edge is 0.
-    """
+    """Half the divergence of the normals, 1 / pixel (0 at the edge); a ball of radius R has 1 / R everywhere."""
     curvature = np.zeros(normals.shape[:2], np.float32)
     across = normals[1:-1, 2:, 0] - normals[1:-1, :-2, 0]
     down = normals[2:, 1:-1, 1] - normals[:-2, 1:-1, 1]

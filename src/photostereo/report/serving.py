@@ -34,10 +34,7 @@ _TILE_PATH = re.compile(rf"{TILES}/(normals|albedo|depth)/([^/]+)/(\d{{1,2}})/(\
 
 
 class ResultTiles:
-    """Tiles of the results that a page in this folder shows, computed from their arrays on request.
-
-    Only folders that the page names are read: its own (``-``) and those beside it.
-    """
+    """Tiles of the results that a page shows, computed on request from its own folder (``-``) and those that it names."""
 
     def __init__(self, folder: Path, page: str) -> None:
         self.folder = folder

@@ -89,11 +89,7 @@ def view_data(
     room: int = PAGE_BYTES,
     control: Control = SILENT,
 ) -> dict[str, Any]:
-    """Return the tiles of the results by name, and of their common albedo, as fine as ``room`` characters allow.
-
-    Each result comes with further facts for the page's script: its ``folder`` beside the page (None: no folder) and, in a
-    comparison, its ``title`` and the ``still`` picture of its normals.
-    """
+    """Return the tiles of results, with further facts for the page's script, as fine as ``room`` characters allow."""
     layout, colors = common.layout, Channel(common, "albedo")
     sets: dict[str, dict[str, Any]] = {}
     channels = {

@@ -56,12 +56,7 @@ def encode_heights(depth: ArrayLike, mask: Bool) -> tuple[NDArray[np.uint16], tu
 
 
 def write_heights(folder: Path, depth: ArrayLike, mask: Bool, size: PixelSize) -> dict[str, Any]:
-    """Write ``depth.npy``, ``depth.png`` and ``depth.tiff``; return ``files`` (name → convention), ``range`` (as in
-    PNG and TIFF), ``range_pixels`` and ``png``.
-
-    ``depth.npy`` (float32) is in pixels, consistent with the normals; PNG and TIFF are in millimeters if the pixel
-    size is known. Outside the mask, NPY and TIFF are NaN, PNG is 0.
-    """
+    """Write ``depth.npy``, in pixels like the normals, ``depth.png`` and ``depth.tiff``; return facts about them."""
     import tifffile  # takes 0.1 s, and not every result has heights
 
     z = np.where(mask, np.asarray(depth, dtype=np.float64), np.nan)

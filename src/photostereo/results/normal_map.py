@@ -16,12 +16,7 @@ from photostereo.masks.reading import read_mask
 def read_normal_map(
     png_path: str | Path, mask_path: str | Path | None = None, flip_y: bool = False
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Read unit normals (H, W, 3) and the mask from a normal map of 8 or 16 bits, RGB or RGBA; DirectX with
-    ``flip_y``.
-
-    Bright pixels of a mask picture are inside. Without one, the alpha channel is the mask or, if there is none, every
-    pixel that is not black (or the mid-gray that encodes no normal).
-    """
+    """Read unit normals (H, W, 3) and the mask, by default the alpha channel or every pixel that has a normal."""
     source = Path(png_path)
     picture = decode_image(source, alpha=True)
     if picture.ndim != 3 or picture.shape[2] not in (3, 4):
