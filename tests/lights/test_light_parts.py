@@ -83,7 +83,7 @@ def test_thumbnails() -> None:
     mask = np.zeros((40, 60), dtype=bool)
     mask[10:30, 20:50] = True
     small = shrink(np.full((3, 40, 60), 0.5, dtype=np.float32), mask, side=15)
-    assert small.images.shape == (3, 10, 15) and (small.values == 0.5).all()
+    assert small.mask.shape == (10, 15) and (small.values == 0.5).all()
     normals, misfit = matte_fit(LIGHTS @ np.array([[0.0], [0.6], [0.8]]), LIGHTS, top=1.0)
     np.testing.assert_allclose(normals, [[0, 0.6, 0.8]], atol=1e-6)
     assert misfit[0] < 1e-6

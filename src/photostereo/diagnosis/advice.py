@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from photostereo.core.findings import Finding, listed
+from photostereo.core.findings import Finding, Severity, listed
 from photostereo.lights.geometry import compass_word, direction_words
 
 if TYPE_CHECKING:
@@ -59,9 +59,9 @@ def _about_reading(capture: Capture) -> Iterator[Finding]:
     if check is not None and check.finding.is_mistake:
         yield check.finding
     alignment = None if capture.origin is None else capture.origin.alignment
-    if alignment is not None and alignment.uncertain.any():
-        count, photographs = int(alignment.uncertain.sum()), len(alignment.uncertain)
-        yield Finding("displaced-photographs", "problem", count=count, photographs=photographs)
+    count = 0 if alignment is None else int(alignment.uncertain.sum())
+    if count:
+        yield Finding("displaced-photographs", "problem", count=count, photographs=len(capture))
 
 
 def _about_lights(diagnosis: Diagnosis) -> Iterator[Finding]:
@@ -69,10 +69,8 @@ def _about_lights(diagnosis: Diagnosis) -> Iterator[Finding]:
     if lights.second_spread < NARROW_CONE:
         yield Finding("narrow-lights", "problem", photographs=count, spread=lights.second_spread)
     elif lights.thin_spread < NEARLY_COPLANAR:
-        missing = direction_words(lights.thin_direction)
-        yield Finding(
-            "coplanar-lights", "problem", photographs=count, spread=lights.thin_spread, missing=missing
-        )
+        missing, spread = direction_words(lights.thin_direction), lights.thin_spread
+        yield Finding("coplanar-lights", "problem", photographs=count, spread=spread, missing=missing)
     elif lights.widest_gap > WIDE_GAP and count > 3:
         missing = compass_word(lights.gap_azimuth)
         yield Finding("gap-between-lights", missing=missing, degrees=lights.widest_gap)
@@ -91,9 +89,8 @@ def _about_shadows(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
     dim = diagnosis.dim_photographs
     if dim:
         lit, names = count - len(dim), listed(dim, 8)
-        serious = lit <= FEW or 3 * len(dim) > count
-        facts: dict[str, Any] = {"count": len(dim), "photographs": count, "names": names, "lit": lit}
-        yield Finding("dim-photographs", "problem" if serious else "notice", **facts)
+        how: Severity = "problem" if lit <= FEW or 3 * len(dim) > count else "notice"
+        yield Finding("dim-photographs", how, count=len(dim), photographs=count, names=names, lit=lit)
     if count <= FEW:
         yield Finding("few-photographs", photographs=count)
     elif share > POORLY_LIT[0]:

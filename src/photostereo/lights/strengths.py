@@ -210,18 +210,14 @@ def strengths_from_card(images: FloatArray, directions: FloatArray, box: Sequenc
     ``box`` is (left, top, right, bottom) in pixels, the last two exclusive.
     """
     left, top, right, bottom = box
-    frame = images.shape[1:3]
-    if not (0 <= left < right <= frame[1] and 0 <= top < bottom <= frame[0]):
+    height, width = images.shape[1:3]
+    if not (0 <= left < right <= width and 0 <= top < bottom <= height):
+        words = f"The card {left},{top},{right},{bottom} is not inside the photographs, which are {width} × {height}"
         raise CaptureError(
-            f"The card {left},{top},{right},{bottom} is not inside the photographs, which are {frame[1]} × "
-            f"{frame[0]} (width × height). Give left,top,right,bottom in pixels.",
-            code="card-outside",
+            f"{words} (width × height). Give left,top,right,bottom in pixels.", code="card-outside"
         )
     level = np.median(images[:, top:bottom, left:right].reshape(len(images), -1), axis=1).astype(np.float64)
-    strengths = level / np.maximum(directions[:, 2], 1e-3)
-    if not (strengths > 0).all():
-        raise CaptureError(
-            "The card is black in some photograph. Choose a part of it that every light reaches.",
-            code="black-card",
-        )
-    return _even(strengths)
+    if not (level > 0).all():
+        words = "The card is black in some photograph. Choose a part of it that every light reaches."
+        raise CaptureError(words, code="black-card")
+    return _even(level / np.maximum(directions[:, 2], 1e-3))

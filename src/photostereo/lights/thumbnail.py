@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -17,17 +17,11 @@ SIDE = 64
 DIM = 0.05
 
 
-@dataclass(frozen=True, eq=False)
-class Thumbnail:
+class Thumbnail(NamedTuple):
     """The mask's bounding box on a coarse grid."""
 
-    images: FloatArray  #: (d, h, w) mean brightness of the mask pixels in each cell; 0 outside
+    values: FloatArray  #: (d, N) mean brightness of the mask pixels in each cell of the mask
     mask: BoolArray  #: (h, w) cells of which at least half is mask
-
-    @property
-    def values(self) -> FloatArray:
-        """Brightness (d, N) of the cells in the mask."""
-        return self.images[:, self.mask]
 
 
 def shrink(images: NDArray[np.floating], mask: BoolArray, side: int = SIDE) -> Thumbnail:
@@ -42,14 +36,13 @@ def shrink(images: NDArray[np.floating], mask: BoolArray, side: int = SIDE) -> T
     weight = mask[box].astype(np.float32)
     size = tuple(max(1, round(length * step / cell)) for length in weight.shape[::-1])
     share = cv2.resize(weight, size, interpolation=cv2.INTER_AREA)
-    small = np.empty((len(images), *share.shape), dtype=np.float64)
-    for target, image in zip(small, images, strict=True):
+    inside = np.asarray(share >= 0.5)
+    values = np.empty((len(images), int(inside.sum())))
+    for target, image in zip(values, images, strict=True):
         gray = gray_from_rgb(image[box]) if image.ndim == 3 else image[box]
-        target[:] = cv2.resize(np.asarray(gray * weight, np.float32), size, interpolation=cv2.INTER_AREA)
-    inside = share >= 0.5
-    small[:, inside] /= share[inside]
-    small[:, ~inside] = 0
-    return Thumbnail(small, np.asarray(inside))
+        small = cv2.resize(np.asarray(gray * weight, np.float32), size, interpolation=cv2.INTER_AREA)
+        target[:] = small[inside]
+    return Thumbnail(values / share[inside], inside)
 
 
 def matte_fit(

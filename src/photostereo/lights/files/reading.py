@@ -29,18 +29,10 @@ _STRENGTH = re.compile("intensity|strength|brightness|i|power|(?:intensity_|i_?)
 #: Prefixes of position columns, by unit.
 _POSITION_UNITS = {"position": "pixels", "widths": "widths", "mm": "mm"}
 #: Names of the arrays with directions and strengths in a .mat file, in order of preference.
-_DIRECTIONS = [
-    "light_directions",
-    "lightdirections",
-    "directions",
-    "lights",
-    "light",
-    "lightdir",
-    "l",
-    "s",
-    "v",
-]
-_STRENGTHS = ["light_intensities", "intensities", "intensity", "strengths", "int", "e"]
+_DIRECTIONS = (
+    "light_directions", "lightdirections", "directions", "lights", "light", "lightdir", "l", "s", "v",
+)  # fmt: skip
+_STRENGTHS = ("light_intensities", "intensities", "intensity", "strengths", "int", "e")
 #: Source that :mod:`.writing` gives for lights estimated from the photographs.
 ESTIMATED = "estimated"
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?$")
@@ -78,7 +70,7 @@ def read_intensities(path: Path, count: int) -> NDArray[np.float64]:
         if values.shape in ((1, count), (3, count)) and values.shape != (count, count):
             values = values.T
         if values.shape[1] not in (1, 3):
-            raise _wrong_shape(values, "one line per photograph with one strength or three (R G B)")
+            raise _FileError("light-file-shape", "must have one strength or three (R G B) per line.")
         if len(values) != count:
             words = f"has the strengths of {len(values)} lights, but there are {count} photographs. Each photograph needs"
             raise _FileError(
@@ -130,7 +122,8 @@ def _from_text(path: Path, count: int | None) -> LightTable:
             return LightTable(path, np.ascontiguousarray(values.T))
     if values.shape[1] not in (3, 4, 6):
         wanted = "x y z per line (optionally with one strength, or three for R G B), or three lines: all x, all y, all z"
-        raise _wrong_shape(values, wanted)
+        words = f"has {values.shape[0]} lines of {values.shape[1]} numbers; expected {wanted}."
+        raise _FileError("light-file-shape", words)
     strengths = {3: None, 4: values[:, 3:].reshape(-1), 6: values[:, 3:]}[values.shape[1]]
     return LightTable(path, np.ascontiguousarray(values[:, :3]), strengths, files)
 
@@ -214,10 +207,7 @@ def _split(line: str) -> list[str]:
 def _numbers(lines: list[str]) -> list[list[str]]:
     # Commas separate numbers in one file and mark decimals in another; the whole file decides, not a single line.
     loose = [re.split(r"[;\s]+", line.strip("; \t")) for line in lines]
-    words = [word for row in loose for word in row]
-    decimals = any("," in word for word in words) and all(
-        _DECIMAL_COMMA.match(word) or _WHOLE.match(word) for word in words
-    )
+    decimals = all(_DECIMAL_COMMA.match(word) or _WHOLE.match(word) for row in loose for word in row)
     return loose if decimals else [[w for w in re.split(r"[,;\s]+", line) if w] for line in lines]
 
 
@@ -234,11 +224,6 @@ def _rectangle(rows: list[list[str]]) -> NDArray[np.float64]:
             words = f"has {len(rows[0])} numbers in its first line but {len(row)} in line {number}. Complete that line."
             raise _FileError("light-file-line", words)
     return np.array([[decimal(word) for word in row] for row in rows])
-
-
-def _wrong_shape(values: NDArray[Any], wanted: str) -> _FileError:
-    words = f"has {values.shape[0]} lines of {values.shape[1]} numbers; expected {wanted}."
-    return _FileError("light-file-shape", words)
 
 
 def _is_number(word: str) -> bool:
@@ -264,8 +249,12 @@ def _from_json(path: Path) -> LightTable:
                 strengths = [entry["intensity"] for entry in lights]
             key = "position" if "position" in lights[0] and "direction" not in lights[0] else key
             is_meshroom = "viewId" in lights[0] or "lightId" in lights[0]
-            if is_meshroom:
-                _require_directional(lights)
+            kinds = {str(entry.get("type", "directional")) for entry in lights} if is_meshroom else ()
+            if any(kind.lower() != "directional" for kind in kinds):
+                words = (
+                    f"contains lights of other types ({', '.join(kinds)}); only directional ones can be used."
+                )
+                raise _FileError("light-file-type", words)
             vectors = np.array([entry[key] for entry in lights], dtype=np.float64)
             if is_meshroom:  # its y points down, its z away from the camera
                 vectors = vectors * np.array([1.0, -1.0, -1.0])
@@ -274,7 +263,7 @@ def _from_json(path: Path) -> LightTable:
             if vectors.ndim == 2 and vectors.shape[0] == 3 and vectors.shape[1] != 3:
                 vectors = vectors.T
         intensities = None if strengths is None else np.array(strengths, dtype=np.float64)
-    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise _FileError("light-file-shape", f"does not describe lights ({error!r}); {_JSON}.") from error
     fits = intensities is None or intensities.shape in ((len(vectors),), (len(vectors), 3))
     if vectors.ndim != 2 or vectors.shape[1] != 3 or not fits:
@@ -289,16 +278,6 @@ def _from_json(path: Path) -> LightTable:
     except ParameterError as error:
         raise CaptureError(f"{path}: {error}", code="light-units", file=path, unit=unit) from error
     return replace(table, positions=scale * table.vectors, unit="mm", pixel_size=size)
-
-
-def _require_directional(lights: list[dict[str, Any]]) -> None:
-    kinds = {str(light.get("type", "directional")) for light in lights}
-    others = [kind for kind in kinds if kind.lower() != "directional"]
-    if others:
-        words = f"contains lights of the type {others[0]}; only directional ones can be used."
-        raise _FileError(
-            "light-file-type", f"{words} Calibrate the lights as directional lights in Meshroom."
-        )
 
 
 def _from_mat(path: Path, count: int | None) -> LightTable:

@@ -165,16 +165,13 @@ class LightTable:
         assert self.files is not None
         named = [name.casefold() for name in self.files]
         present = {photograph.name.casefold() for photograph in photographs}
+        wrong = "names {}, which is not among the photographs. Correct the name, or restore the photograph."
+        twice = "names {} twice. Each photograph has exactly one light: correct the file."
         for name, key in zip(self.files, named, strict=True):
-            if key not in present:
-                code = "light-without-photograph"
-                words = f"names {name}, which is not among the photographs. Correct the name, or restore the photograph."
-            elif named.count(key) > 1:
-                code = "light-repeated"
-                words = f"names {name} twice. Each photograph has exactly one light: correct the file."
-            else:
+            if key in present and named.count(key) == 1:
                 continue
-            raise CaptureError(f"{self.path} {words}", code=code, file=self.path, name=name)
+            code, words = ("light-repeated", twice) if key in present else ("light-without-photograph", wrong)
+            raise CaptureError(f"{self.path} {words.format(name)}", code=code, file=self.path, name=name)
 
 
 def checked(table: LightTable) -> LightTable:
