@@ -159,7 +159,7 @@ def _turned_ring(
         if turn is None:
             continue  # not a rotation: the photographs would show it
         seen = surface.turned(np.linalg.inv(turn))
-        if seen.away <= FACES and seen.curl <= best and not seen.outwards < DECIDES:
+        if seen.away <= FACES and seen.curl < best and not seen.outwards < DECIDES:
             best, found = seen.curl, words
     if not found:
         return None
