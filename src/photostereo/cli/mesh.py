@@ -37,6 +37,7 @@ def mesh(
     """Rebuild depth and meshes with other options, or from any normal map."""
     from photostereo.core.units import PixelSize
     from photostereo.io.atomic import replacing_directory, write_json
+    from photostereo.io.ownership import MARK
     from photostereo.io.safe import exists
     from photostereo.pipeline.folder import files_to_offer, integrate_result, make_surface, shown_on_page
     from photostereo.report import renew_surface
@@ -69,7 +70,14 @@ def mesh(
     # The old surface is removed only once the new one is complete: everything else is copied next to it.
     with replacing_directory(target, force=force or in_place, keep=used, renew=renewed) as folder:
         if in_place:
-            _copy_all_but_surface(source, folder)
+            replaced = {*SURFACE_FILES, MARK}
+            shutil.copytree(
+                source,
+                folder,
+                symlinks=True,
+                dirs_exist_ok=True,
+                ignore=lambda place, _: replaced if Path(place) == source else (),
+            )
         summary["conventions"] = {
             name: said for name, said in summary.get("conventions", {}).items() if (folder / name).exists()
         }
@@ -94,19 +102,6 @@ def mesh(
         terminal.say(facts["note"])
     terminal.say(f"Results: {target}")
     return {"out": str(target.absolute()), "surface": facts}
-
-
-def _copy_all_but_surface(source: Path, folder: Path) -> None:
-    from photostereo.io.ownership import MARK
-    from photostereo.results.formats import SURFACE_FILES
-
-    for path in source.iterdir():
-        if path.name in SURFACE_FILES or path.name == MARK:
-            continue
-        if path.is_dir() and not path.is_symlink():
-            shutil.copytree(path, folder / path.name, symlinks=True)
-        else:
-            shutil.copy2(path, folder / path.name, follow_symlinks=False)
 
 
 def _from_picture(source: Path, mask: Path | None, flip_y: bool) -> ps.Reconstruction:
