@@ -127,7 +127,8 @@ def _from_file(found: Found, full: tuple[int, int], options: ReadOptions) -> Lig
     behind = int((lights.directions[:, 2] <= 0).sum())
     if behind:
         notes.append(Finding("lights-behind", count=behind, lights=len(lights), file=name))
-    balls = _discs([Circle(*ball) for ball in table.balls], full)
+    discs = [Circle(*ball).with_margin(full) for ball in table.balls]
+    balls = np.logical_or.reduce(discs) if discs else None
     return Lighting(lights, balls=balls, notes=tuple(notes), is_complete=table.is_complete)
 
 
@@ -281,11 +282,6 @@ def _completed(given: FloatArray, factors: FloatArray, closed: BoolArray) -> Flo
     if closed.any():
         factors = np.where(closed, 1.0, factors / np.exp(np.log(factors[closed]).mean()))
     return np.asarray((given.T * factors).T)
-
-
-def _discs(circles: Sequence[Circle], frame: tuple[int, int]) -> BoolArray | None:
-    """Pixels of balls; None if there are none."""
-    return np.logical_or.reduce([circle.with_margin(frame) for circle in circles]) if circles else None
 
 
 def _unusable(verdict: Verdict, found: Found, missing: int) -> CaptureError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import cache
 from importlib import import_module
@@ -202,7 +201,9 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
     if isinstance(result, Capture):
         if options.lights_strengths == "unknown":
             raise ParameterError(code="strengths-in-archive")
-        return _without(result, options.leave_out)
+        names = result.origin.files if result.origin else ()
+        kept = [number for number, name in enumerate(names) if name not in options.leave_out]
+        return result if len(kept) == len(names) else result.take(kept)
     unused: tuple[str, ...] = ()
     if estimated:
         result, unused = replace(result, lights=None), ABOUT_LIGHTS
@@ -211,15 +212,9 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
         table = replace(result.lights, intensities=None, open_strengths=unknown)
         result, unused = replace(result, lights=table), ABOUT_STRENGTHS
     notes = tuple(note for note in result.notes if as_finding(note).code not in unused)
-    names = enumerate(file.name for file in result.files)
-    excluded = {number: "excluded" for number, name in names if name in options.leave_out}
+    files = enumerate(result.files)
+    excluded = {number: "excluded" for number, file in files if file.name in options.leave_out}
     return replace(result, notes=notes).without(excluded)
-
-
-def _without(capture: Capture, left_out: Sequence[str]) -> Capture:
-    names = capture.origin.files if capture.origin else ()
-    kept = [number for number, name in enumerate(names) if name not in left_out]
-    return capture if len(kept) == len(names) else capture.take(kept)
 
 
 def _lights_of_another(options: ReadOptions) -> ReadOptions:

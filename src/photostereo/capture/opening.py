@@ -130,7 +130,7 @@ class Opened:
     def balls(self, beside: BoolArray | None, control: Control = SILENT) -> list[FoundBall]:
         """Balls in the small photographs, outside a mask of the object; searched once for each mask."""
         known: Any = vars(self).get("_balls")
-        if known is None or not np.array_equal(known[0], beside):
+        if known is None or not np.array_equal(known[0], np.asarray(beside)):
             known = beside, find_balls(self.small, beside=beside, control=control)
             object.__setattr__(self, "_balls", known)
         return list(known[1])
