@@ -112,9 +112,9 @@ def require_matching(found: Found) -> None:
     files, path, table = found.files, found.path, found.lights
     require_count(len(files), str(path), path)
     if table is not None and len(files) != len(table.vectors):
-        lights = len(table.vectors)
+        name, lights = f"{path} (with {table.path.name})", len(table.vectors)
         raise CaptureError(
-            code="lights-count", file=table.path, name=path, photographs=len(files), lights=lights
+            code="lights-count", file=table.path, name=name, photographs=len(files), lights=lights
         )
 
 
