@@ -38,7 +38,7 @@ def problem(name: str, megapixels: float):
     else:
         normals = egg_box(round(1e3 * np.sqrt(megapixels)))
         mask = np.ones(normals.shape[:2], dtype=bool)
-    return (*assemble(SlopeSource(normals, mask), mask, None, None), mask)
+    return (*assemble(SlopeSource(normals, mask), mask), mask)
 
 
 def sparse_matrix(lattice, mask):

@@ -112,7 +112,7 @@ def accuracy() -> None:
 def rectangle() -> None:
     from scipy.fft import dctn, idctn
 
-    from photostereo.surface.rectangle import solve_rectangle
+    from photostereo.surface.poisson import solve_rectangle
 
     rng = np.random.default_rng(0)
     p, q = rng.normal(size=(2, 2048, 2048))

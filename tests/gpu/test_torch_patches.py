@@ -10,7 +10,7 @@ from photostereo.priors.dictionary.patches import PatchGrid
 from photostereo.priors.dictionary.torch_patches import TorchPatches
 
 
-@pytest.fixture(params=[((8, 8, 3), 4), ((5, 7, 1), 3), ((4, 4, 3), 1), ((3, 3, 3), (2, 3))])
+@pytest.fixture(params=[((8, 8, 3), 4), ((5, 7, 1), 3), ((4, 4, 3), 1), ((3, 3, 3), 2)])
 def grid(request) -> PatchGrid:
     size, stride = request.param
     rows, cols = np.mgrid[:31, :26]

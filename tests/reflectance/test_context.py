@@ -10,7 +10,7 @@ from photostereo.core.control import SILENT
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.io.network_weights import SHIPPED
 from photostereo.reflectance.learned.context import network
-from photostereo.reflectance.learned.context.cells import SIDE, Square
+from photostereo.reflectance.learned.context.correct import SIDE, Square
 from photostereo.reflectance.learned.context.features import CHANNELS, VECTORS
 from photostereo.reflectance.learned.model import Learned
 from photostereo.reflectance.learned.weights import context_network

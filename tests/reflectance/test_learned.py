@@ -13,12 +13,11 @@ from photostereo.diagnosis.metrics import angular_error
 from photostereo.diagnosis.noise import Noise
 from photostereo.io.network_weights import digest_of
 from photostereo.reflectance.learned import kernels
-from photostereo.reflectance.learned.matte import fit_both, matte_witness, misfits_around
+from photostereo.reflectance.learned.matte import Witness, combine, fit_both, matte_witness, misfits_around
 from photostereo.reflectance.learned.model import Learned
 from photostereo.reflectance.learned.neighbors import average_neighbors
 from photostereo.reflectance.learned.outline import rim_of, with_rim
 from photostereo.reflectance.learned.weights import SHIPPED_DIGEST, set_network
-from photostereo.reflectance.learned.witnesses import Witness, combine
 from photostereo.runtime.illumination import PixelLights
 from photostereo.runtime.matte_fits import fit_all, fit_lit
 from photostereo_lab import scenes

@@ -98,7 +98,7 @@ def test_the_model_is_the_lambertian_one_on_the_cleaned_photographs() -> None:
     dirty, _, _ = low_rank_and_sparse(seed=1)
     dirty = dirty.astype(np.float32)
     model = LowRank(dirty, lights)
-    cleaned = model.decompose().low_rank
+    cleaned = model._clean(SILENT)[0].low_rank
     plain = Lambertian(cleaned, lights)
     fit = model.alone(SILENT)
     assert fit.iterations > 5 and fit.converged

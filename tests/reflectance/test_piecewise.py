@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from photostereo.core.control import SILENT
-from photostereo.reflectance.piecewise.elimination import RIDGE
-from photostereo.reflectance.piecewise.kernels import statistics
+from photostereo.reflectance.piecewise.elimination import RIDGE, statistics
 from photostereo.reflectance.piecewise.model import Piecewise
 from photostereo.runtime.symmetric import solve_symmetric_3x3
 

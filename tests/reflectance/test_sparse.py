@@ -7,10 +7,10 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 from photostereo.core.control import SILENT, Control
-from photostereo.reflectance.sparse.inlier_noise import noise_of_residuals
 from photostereo.reflectance.sparse.model import (
     LeastAbsolute,
     SparseBayes,
+    noise_of_residuals,
 )
 
 from .readable import l1_reweighted_readable, sbl_readable

@@ -6,8 +6,8 @@ import pytest
 import photostereo as ps
 from photostereo.core.control import SILENT
 from photostereo.reflectance.learned import student as module
+from photostereo.reflectance.learned.matte import Witness
 from photostereo.reflectance.learned.student import WIDTH, Student, inputs, learn
-from photostereo.reflectance.learned.witnesses import Witness
 from photostereo.solver.bands import solve_band
 from photostereo_lab.scenes import render_scene
 

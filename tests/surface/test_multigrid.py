@@ -12,8 +12,16 @@ import pytest
 
 from photostereo.core.control import SILENT, Cancelled, Control
 from photostereo.core.errors import ConvergenceWarning
-from photostereo.surface import integrate, lattice_kernels, multigrid
-from photostereo.surface.lattice import Lattice, combine_blocks, enlarge
+from photostereo.surface import integrate, multigrid
+from photostereo.surface.lattice import (
+    Lattice,
+    combine_blocks,
+    enlarge,
+    jacobi_change,
+    prolong,
+    relax,
+    restrict,
+)
 from photostereo.surface.multigrid import Multigrid, conjugate_gradients
 
 
@@ -71,15 +79,15 @@ def test_loops_equal_array_operations(shape: tuple[int, int], pulled: bool) -> N
     row, col = np.indices(shape)
     for color in (0, 1):
         relaxed = values.copy()
-        lattice_kernels.relax(*links, inverse, side, relaxed, color)
+        relax(*links, inverse, side, relaxed, color)
         chosen = ((row + col) % 2 == color) & (inverse > 0)
         assert close(relaxed, np.where(chosen, inverse * (side + neighbors(*links, values)), values))
     change, small, large = np.empty_like(values), np.empty_like(coarse), values.copy()
-    lattice_kernels.jacobi_change(*links, inverse, side, values, change)
+    jacobi_change(*links, inverse, side, values, change)
     assert close(change, np.where(inverse > 0, inverse * (side + neighbors(*links, values)) - values, 0))
-    lattice_kernels.restrict(*links, change, small)
+    restrict(*links, change, small)
     assert close(small, combine_blocks(np.add, neighbors(*links, change)))
-    lattice_kernels.prolong(*links, inverse, coarse, large)
+    prolong(*links, inverse, coarse, large)
     assert close(large - values, inverse * neighbors(*links, enlarge(coarse, shape)))
 
 
@@ -90,7 +98,7 @@ def test_prolongation_of_equal_links_is_linear() -> None:
     inverse = 1 / Lattice(right, down).diagonal()
     row, col = np.mgrid[:8, :10] * 2 + 0.5
     fine = np.zeros((16, 20), dtype=np.float32)
-    lattice_kernels.prolong(right, down, inverse, (3 * row - col).astype(np.float32), fine)
+    prolong(right, down, inverse, (3 * row - col).astype(np.float32), fine)
     row, col = np.mgrid[:16, :20]
     assert np.abs(fine - (3 * row - col))[1:-1, 1:-1].max() < 1e-5
 

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array, vstack
 from scipy.sparse.linalg import lsqr
 
 from photostereo.surface import integrate
-from photostereo.surface.rectangle import solve_rectangle
+from photostereo.surface.poisson import solve_rectangle
 
 
 def difference_matrix(shape: tuple[int, int]) -> tuple[csr_array, np.ndarray, np.ndarray, int]:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
+from photostereo.runtime.loops import njit
 from photostereo.surface.arrays import Bool, Float32, Float64
 from photostereo.surface.lattice import combine_blocks, enlarge
 from photostereo.surface.triangles import Faces, Squares, packed, stacked, triangles_of_squares
@@ -61,8 +62,6 @@ def triangulate_adaptively(
 
 def block_errors(depth: Float64, whole: Bool, control: Control = SILENT) -> list[Float32]:
     """Return block errors for levels 1, 2, …: infinite if a block is not whole, never below those of its parts."""
-    from photostereo.surface.adaptive_kernel import patch_errors
-
     parts = np.where(whole, np.float32(0), np.float32(np.inf))
     errors: list[Float32] = []
     for level in range(1, TOP + 1):
@@ -166,3 +165,22 @@ def _cells_of_level(depth: Float64, split: list[Bool], level: int) -> Faces:
             stacked(fan & cut, middle, between, last),
         ]
     return np.concatenate(found)
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def patch_errors(depth: Float64, usable: Bool, side: int, errors: Float32) -> None:
+    """Write the errors of the usable blocks of ``side`` pixels."""
+    for block_row in range(errors.shape[0]):
+        for block_col in range(errors.shape[1]):
+            if not usable[block_row, block_col]:
+                continue
+            top, left = block_row * side, block_col * side
+            a, b = depth[top, left], depth[top, left + side]
+            c, d = depth[top + side, left], depth[top + side, left + side]
+            worst = 0.0
+            for row in range(side + 1):
+                above = a + (c - a) * row / side
+                slope = (b + (d - b) * row / side - above) / side
+                for col in range(side + 1):
+                    worst = max(worst, abs(depth[top + row, left + col] - above - slope * col))
+            errors[block_row, block_col] = worst + 0.25 * abs(a + d - b - c)

@@ -12,6 +12,9 @@ from photostereo.core.display import Displayed
 from photostereo.core.errors import ParameterError
 from photostereo.surface.arrays import Bool, Float64
 
+#: Pictures of the strengths of pulls and of the heights that they pull toward: anchors, and the flat zero of a high pass.
+Pulls = tuple[Float64, Float64]
+
 
 @dataclass(frozen=True)
 class Camera:
@@ -58,6 +61,18 @@ class Camera:
         with np.errstate(invalid="ignore", divide="ignore"):
             log_height = -self.focal * np.log(-depth / self.focal)
         return np.where(np.isfinite(log_height), log_height, np.nan)
+
+
+@dataclass(frozen=True)
+class Heights:
+    """Heights as a picture, and solver information; see :class:`Surface`."""
+
+    values: Float64
+    iterations: int
+    residual: float
+    converged: bool
+    torn: tuple[Bool, Bool] | None = None
+    energy: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,10 @@ from photostereo.core.errors import ConvergenceWarning, ParameterError, require_
 from photostereo.core.findings import Finding
 from photostereo.runtime.threads import shorten_spinning
 from photostereo.surface.arrays import Bool, Float64
-from photostereo.surface.integrated import Camera, Surface
-from photostereo.surface.multigrid import Heights, center_parts
+from photostereo.surface.integrated import Camera, Heights, Pulls, Surface
 from photostereo.surface.slopes import SlopeSource, prepare_mask
 
-Solver = Callable[[SlopeSource, Bool, Float64 | None, Float64 | None], Heights]
+Solver = Callable[[SlopeSource, Bool, Pulls | None], Heights]
 
 METHODS = ("poisson", "simchony", "robust")
 #: Parts of up to this many pixels are solved together: separate solves would cost more.
@@ -136,7 +135,7 @@ def integrate(
     else:
         solve = _solver(method, rtol, max_iter, tol, sharpness, control)
         pulls = _pulls(source, anchors, anchor_weight, highpass)
-        found = _integrate_parts(source, labels, *pulls, solve, control)
+        found = _integrate_parts(source, labels, pulls, solve, control)
 
     depth = found.values
     if pinhole is not None:
@@ -175,14 +174,14 @@ def _solver(
 
     how = Descent(tol=tol) if max_iter is None else Descent(max_iter, tol)
 
-    def robust(source: SlopeSource, group: Bool, pull: Float64 | None, target: Float64 | None) -> Heights:
-        return solve_robust(RobustProblem(source.field(group), pull, target, sharpness), how, control)
+    def robust(source: SlopeSource, group: Bool, pulls: Pulls | None) -> Heights:
+        return solve_robust(RobustProblem(source.field(group), pulls, sharpness), how, control)
 
     return robust
 
 
 def _integrate_rectangle(source: SlopeSource, highpass: float | None) -> Float64:
-    from photostereo.surface.rectangle import solve_rectangle
+    from photostereo.surface.poisson import solve_rectangle
 
     mask = source.mask
     field = source.field(mask)
@@ -199,10 +198,10 @@ def _integrate_rectangle(source: SlopeSource, highpass: float | None) -> Float64
 
 def _pulls(
     source: SlopeSource, anchors: ArrayLike | None, anchor_weight: float, highpass: float | None
-) -> tuple[Float64 | None, Float64 | None]:
-    """Return pictures of the pulls and their target heights: anchors, and the flat zero of a high pass."""
+) -> Pulls | None:
+    """Return the pulls of anchors and of a high pass, if there are any."""
     if anchors is None and highpass is None:
-        return None, None
+        return None
     mask, camera = source.mask, source.camera
     pull, target = np.zeros(mask.shape), np.zeros(mask.shape)
     if highpass is not None:
@@ -244,8 +243,7 @@ def _groups(labels: NDArray[np.int32], control: Control) -> Iterator[tuple[tuple
 def _integrate_parts(
     source: SlopeSource,
     labels: NDArray[np.int32],
-    pull: Float64 | None,
-    target: Float64 | None,
+    pulls: Pulls | None,
     solve: Solver,
     control: Control,
 ) -> Heights:
@@ -255,17 +253,24 @@ def _integrate_parts(
     results = []
     for box, group in _groups(labels, control):
         control.check()
-        result = solve(
-            source.crop(box),
-            group,
-            None if pull is None else np.where(group, pull[box], 0.0),
-            None if target is None else target[box],
-        )
+        own = None if pulls is None else (np.where(group, pulls[0][box], 0.0), pulls[1][box])
+        result = solve(source.crop(box), group, own)
         found = np.where(group, result.values, 0.0)
-        center_parts(found, np.where(group, labels[box], 0), None if pull is None else pull[box])
+        center_parts(found, np.where(group, labels[box], 0), None if pulls is None else pulls[0][box])
         values[box] += found
         for whole, part in zip(torn, result.torn or (), strict=False):
             whole[box] |= part
         results.append((result.iterations, result.residual, result.converged, result.energy))
     iterations, residuals, converged, energies = zip(*results, strict=True)
     return Heights(values, max(iterations), max(residuals), all(converged), torn, energies[0])
+
+
+def center_parts(values: Float64, labels: NDArray[np.int32], pull: Float64 | None) -> None:
+    """Shift every connected part without a pull to mean zero, in place. Label 0 is ignored."""
+    flat = labels.ravel()
+    count = int(flat.max()) + 1
+    mean = np.bincount(flat, values.ravel(), count) / np.maximum(np.bincount(flat, minlength=count), 1)
+    mean[0] = 0.0
+    if pull is not None:
+        mean[np.bincount(flat, pull.ravel(), count) > 0] = 0.0
+    values -= mean[labels]

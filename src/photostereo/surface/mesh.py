@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import srgb_from_linear
 from photostereo.core.errors import MissingDependencyError, ParameterError
-from photostereo.surface.adaptive import triangulate_adaptively
 from photostereo.surface.arrays import Float64
 from photostereo.surface.integrated import Surface
 from photostereo.surface.triangles import Faces, Squares, boundary_edges, split_pinched, triangulate
@@ -136,6 +135,8 @@ def build_mesh(
     if full <= most:
         faces, pixels = triangulate(squares)
     else:
+        from photostereo.surface.adaptive import triangulate_adaptively  # loads Numba
+
         faces, pixels, tolerance = triangulate_adaptively(squares, most, control)
     control.check()
     # Two fans that touch in a point need two vertices: otherwise many programs reject the mesh.

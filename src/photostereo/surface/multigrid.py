@@ -20,33 +20,21 @@ doi:10.1137/S1064827597327310.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.surface.arrays import Bool, Float32, Float64
-from photostereo.surface.lattice import Lattice
+from photostereo.surface.arrays import Float32, Float64
+from photostereo.surface.integrated import Heights
+from photostereo.surface.lattice import Lattice, jacobi_change, prolong, relax, restrict
 
 #: The coarsest level has at most this many pixels; it is factorized. With 200, comb-shaped masks need four times the
 #: iterations.
 COARSEST = 2_000
 #: Chessboard sweeps before and after a coarse correction. With one, long tears converge slowly.
 SWEEPS = 2
-
-
-@dataclass(frozen=True)
-class Heights:
-    """Heights as a picture, and solver information; see :class:`~photostereo.surface.integrated.Surface`."""
-
-    values: Float64
-    iterations: int
-    residual: float
-    converged: bool
-    torn: tuple[Bool, Bool] | None = None
-    energy: tuple[float, ...] = ()
 
 
 class _Level:
@@ -61,10 +49,8 @@ class _Level:
         self.values, self.side, self.change = (np.zeros_like(self.inverse) for _ in range(3))
 
     def relax(self, colors: tuple[int, int]) -> None:
-        from photostereo.surface import lattice_kernels
-
         for color in SWEEPS * colors:
-            lattice_kernels.relax(*self.links, self.inverse, self.side, self.values, color)
+            relax(*self.links, self.inverse, self.side, self.values, color)
 
 
 class Multigrid:
@@ -87,8 +73,6 @@ class Multigrid:
         return self._cycle(0)
 
     def _cycle(self, depth: int) -> Float32:
-        from photostereo.surface import lattice_kernels
-
         level = self.levels[depth]
         self.control.check()
         if depth + 1 == len(self.levels):
@@ -98,9 +82,9 @@ class Multigrid:
         level.values[:] = 0
         level.relax((0, 1))
         self.control.check()
-        lattice_kernels.jacobi_change(*level.links, level.inverse, level.side, level.values, level.change)
-        lattice_kernels.restrict(*level.links, level.change, self.levels[depth + 1].side)
-        lattice_kernels.prolong(*level.links, level.inverse, self._cycle(depth + 1), level.values)
+        jacobi_change(*level.links, level.inverse, level.side, level.values, level.change)
+        restrict(*level.links, level.change, self.levels[depth + 1].side)
+        prolong(*level.links, level.inverse, self._cycle(depth + 1), level.values)
         self.control.check()
         level.relax((1, 0))  # reversed, so that the cycle is symmetric
         return level.values
@@ -159,14 +143,3 @@ def conjugate_gradients(
         percent = reached
     control.advance(100 - percent)
     return Heights(values, iterations, size / scale, size <= goal)
-
-
-def center_parts(values: Float64, labels: NDArray[np.int32], pull: Float64 | None) -> None:
-    """Shift every connected part without a pull to mean zero, in place. Label 0 is ignored."""
-    flat = labels.ravel()
-    count = int(flat.max()) + 1
-    mean = np.bincount(flat, values.ravel(), count) / np.maximum(np.bincount(flat, minlength=count), 1)
-    mean[0] = 0.0
-    if pull is not None:
-        mean[np.bincount(flat, pull.ravel(), count) > 0] = 0.0
-    values -= mean[labels]

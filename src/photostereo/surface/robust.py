@@ -29,13 +29,15 @@ doi:10.1007/978-3-031-19769-7_32.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import numpy as np
 
 from photostereo.core.control import SILENT, Control
 from photostereo.surface.arrays import Float64
+from photostereo.surface.integrated import Heights, Pulls
 from photostereo.surface.lattice import combine_blocks, enlarge
-from photostereo.surface.multigrid import Heights, conjugate_gradients
+from photostereo.surface.multigrid import conjugate_gradients
 from photostereo.surface.slopes import FACING_FLOOR, SlopeField
 from photostereo.surface.softmin import (
     Shares,
@@ -65,11 +67,10 @@ SHIFT_AT = (3, 8, 16, 32, 64)
 
 @dataclass(frozen=True)
 class RobustProblem:
-    """Slope equations and pulls toward known heights, as pictures."""
+    """Slope equations, and pulls toward known heights if there are any."""
 
     field: SlopeField
-    pull: Float64 | None = None
-    target: Float64 | None = None
+    pulls: Pulls | None = None
     sharpness: float = 4.0
 
     @property
@@ -84,9 +85,9 @@ class RobustProblem:
     def energy(self, values: Float64) -> float:
         """Return the energy of these heights at their best shares."""
         total = soft_energy(self.field, values, self.sharpness)
-        if self.pull is not None:
-            goal = 0.0 if self.target is None else self.target
-            total += float((self.pull * (values - goal) ** 2).sum())
+        if self.pulls is not None:
+            pull, target = self.pulls
+            total += float((pull * (values - target) ** 2).sum())
         return total
 
     @property
@@ -110,77 +111,68 @@ def lower_weighted(
     """Reduce the least-squares cost of these shares, from ``values``, until its gradient falls to ``rtol`` of its start."""
     lattice, residual = weighted_problem(problem.field, shares, values, control)
     del shares
-    if problem.pull is not None:
-        lattice = replace(lattice, pull=problem.pull.astype(np.float32))
-        residual += problem.pull * ((0.0 if problem.target is None else problem.target) - values)
-    correction = conjugate_gradients(
-        lattice,
-        residual,
-        np.zeros_like(residual),
-        rtol=rtol,
-        max_iter=int(STEPS_PER_DIGIT * max(1.0, -float(np.log10(rtol)))),
-        control=control.unreported(),
-    )
+    if problem.pulls is not None:
+        pull, target = problem.pulls
+        lattice = replace(lattice, pull=pull.astype(np.float32))
+        residual += pull * (target - values)
+    steps = int(STEPS_PER_DIGIT * max(1.0, -float(np.log10(rtol))))
+    start, quiet = np.zeros_like(residual), control.unreported()
+    correction = conjugate_gradients(lattice, residual, start, rtol=rtol, max_iter=steps, control=quiet)
     corrected = correction.values
     corrected += values
     return correction
 
 
-@dataclass(frozen=True)
-class _State:
-    """Heights and the energy of their best shares. The shares are recomputed when needed, to save memory."""
-
-    values: Float64
-    energy: float
-
-
 def descend(problem: RobustProblem, start: Float64, how: Descent, control: Control = SILENT) -> Heights:
-    """Alternate between shares and heights from ``start`` at one resolution."""
+    """Alternate between shares and heights from ``start`` at one resolution.
 
-    def state(values: Float64) -> _State:
+    A state is an energy and its heights; the shares are computed again when needed, to save memory.
+    """
+
+    def state(values: Float64) -> tuple[float, Float64]:
         control.check()
-        return _State(values, problem.energy(values))
+        return problem.energy(values), values
+
+    def lower(*states: tuple[float, Float64]) -> tuple[float, Float64]:
+        return min(states, key=itemgetter(0))
 
     size = problem.size
     rtol = min(how.inner_rtol, TIGHT_RTOL) if size <= TIGHT_UP_TO else how.inner_rtol
-    now = state(start)
+    energy, now = state(start)
     del start  # free its memory: only the state is needed from here on
-    energies = [now.energy]
+    energies = [energy]
     residual, reach, calm = 0.0, 1.0, 0
     control.stage("integrate (robust)", how.max_iter)
     for iteration in range(1, how.max_iter + 1):
-        solution = lower_weighted(problem, now.values, problem.shares(now.values), rtol, control)
-        residual = solution.residual
-        following = state(solution.values)
+        solution = lower_weighted(problem, now, problem.shares(now), rtol, control)
+        residual, following = solution.residual, state(solution.values)
         del solution
         # Reweighting takes short steps: extrapolate, and keep the result if its energy is lower.
-        longer = following.values - now.values
+        longer = following[1] - now
         longer *= reach
-        longer += following.values
+        longer += following[1]
         further = state(longer)
         del longer
-        ahead = further.energy < following.energy
+        ahead = further[0] < following[0]
         reach = min(1.5 * reach, FARTHEST) if ahead else max(0.5 * reach, 0.5)
         # The lower limit of the shares affects the last digits: never accept a rise.
-        before, now = now.energy, min(now, further if ahead else following, key=lambda s: s.energy)
+        before, (energy, now) = energy, lower((energy, now), further if ahead else following)
         del following, further  # free their memory before the next solve
         # No progress once: shift tears. Twice: the solve may be too loose. Three times: done.
         if calm == 1 or iteration in SHIFT_AT:
-            shifted = shift_tears(problem.field, now.values, problem.sharpness, control)
-            now = min(now, state(shifted), key=lambda s: s.energy)
-        energies.append(now.energy)
+            shifted = state(shift_tears(problem.field, now, problem.sharpness, control))
+            energy, now = lower((energy, now), shifted)
+        energies.append(energy)
         control.advance()
-        rests = before - now.energy <= how.tol * max(before, 1e-12 * size)
-        calm = calm + 1 if rests else 0
+        calm = calm + 1 if before - energy <= how.tol * max(before, 1e-12 * size) else 0
         if calm == 3:
             break
-    torn = torn_links(problem.field.mask, problem.shares(now.values))
-    return Heights(now.values, len(energies) - 1, residual, calm == 3, torn, tuple(energies))
+    torn = torn_links(problem.field.mask, problem.shares(now))
+    return Heights(now, len(energies) - 1, residual, calm == 3, torn, tuple(energies))
 
 
-def solve_robust(problem: RobustProblem, how: Descent | None = None, control: Control = SILENT) -> Heights:
+def solve_robust(problem: RobustProblem, how: Descent = Descent(), control: Control = SILENT) -> Heights:
     """Return heights and torn links; see :func:`~photostereo.integrate`."""
-    how = how or Descent()
     best = descend(problem, first_start(problem, how, control), how, control)
     if not problem.is_coarsened or problem.size > TWO_STARTS:
         return best
@@ -207,8 +199,12 @@ def first_start(problem: RobustProblem, how: Descent, control: Control) -> Float
     """Return the robust result at half the resolution, upsampled; for a small problem, the least squares."""
     if not problem.is_coarsened:
         return start_from_least_squares(problem, control)
-    pulls = coarsen_pull(problem.pull, problem.target)
-    coarse = RobustProblem(coarsen(problem.field, control), *pulls, problem.sharpness)
+    pulls = problem.pulls
+    if pulls is not None:
+        # s (z − t)² in fine pixels is 4 s (z − t)² in coarse ones, and a block represents four link equations.
+        total, moment = combine_blocks(np.add, pulls[0]), combine_blocks(np.add, pulls[0] * pulls[1])
+        pulls = total, 0.5 * moment / np.where(total > 0, total, 1.0)
+    coarse = RobustProblem(coarsen(problem.field, control), pulls, problem.sharpness)
     result = descend(coarse, first_start(coarse, how, control), how, control.unreported())
     return prolong(result.values, problem.field, control)
 
@@ -234,19 +230,6 @@ def coarsen(field: SlopeField, control: Control) -> SlopeField:
         tilt_row / length,
         (total / np.maximum(count, 1.0)).astype(np.float32),
     )
-
-
-def coarsen_pull(pull: Float64 | None, target: Float64 | None) -> tuple[Float64 | None, Float64 | None]:
-    """Return pulls and targets of blocks.
-
-    ``s (z − t)²`` in fine pixels is ``4 s (z − t)²`` in coarse ones, and a block represents four link equations.
-    """
-    if pull is None:
-        return None, None
-    total = combine_blocks(np.add, pull)
-    if target is None:
-        return total, None
-    return total, 0.5 * combine_blocks(np.add, pull * target) / np.where(total > 0, total, 1.0)
 
 
 def prolong(coarse: Float64, field: SlopeField, control: Control) -> Float64:

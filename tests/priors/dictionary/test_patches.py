@@ -19,7 +19,7 @@ def grids(draw: st.DrawFn) -> PatchGrid:
     """A random picture, mask, patch size and stride."""
     height, width = draw(st.integers(1, 21)), draw(st.integers(1, 21))
     w_x, w_y = draw(st.integers(1, min(width, 9))), draw(st.integers(1, min(height, 9)))
-    stride = (draw(st.integers(1, w_x)), draw(st.integers(1, w_y)))
+    stride = draw(st.integers(1, min(w_x, w_y)))
     mask = np.random.default_rng(draw(st.integers(0, 2**31))).random((height, width)) < draw(
         st.floats(0.01, 1)
     )
@@ -71,7 +71,7 @@ def test_only_patches_that_touch_the_mask_are_kept_and_none_is_missing(grid):
     ]
     assert list(zip(grid.window_rows, grid.window_cols, strict=True)) == expected
     assert grid.row_starts[-1] == grid.mask.shape[0] - w_y and grid.col_starts[-1] == grid.mask.shape[1] - w_x
-    assert np.diff(grid.row_starts).max(initial=1) <= grid.stride[1]
+    assert np.diff(grid.row_starts).max(initial=1) <= w_y
 
 
 @settings(max_examples=50, deadline=None)
@@ -97,7 +97,7 @@ def test_order_inside_a_patch_is_component_then_y_then_x():
     height, width = 5, 7
     rows, cols = np.mgrid[:height, :width]
     n = np.stack([100 * c + 10 * rows + cols for c in range(3)], axis=-1).reshape(-1, 3).astype(float)
-    grid = PatchGrid.from_mask(np.ones((height, width), bool), size=(3, 2, 3), stride=(2, 1))
+    grid = PatchGrid.from_mask(np.ones((height, width), bool), size=(3, 2, 3), stride=2)
     second = grid.extract(n)[1]  # one step to the right
     np.testing.assert_array_equal(second[:6], [2, 3, 4, 12, 13, 14])
     np.testing.assert_array_equal(second[6:12], second[:6] + 100)
@@ -143,7 +143,8 @@ def test_the_grid_is_read_only_and_copies_the_mask():
         ((10, 10), (11, 4, 3), 4, "patch-larger-than-picture"),
         ((10, 20), (4, 11, 3), 4, "patch-larger-than-picture"),
         ((20, 20), (4, 4, 3), 5, "stride-larger-than-patch"),
-        ((20, 20), (4, 8, 3), (4, 9), "stride-larger-than-patch"),
+        ((20, 20), (8, 4, 3), 5, "stride-larger-than-patch"),
+        ((20, 20), (8, 8, 3), (4, 4), "bad-stride"),
         ((20, 20), (4, 4, 3), 0, "bad-stride"),
         ((20, 20), (4, 4, 3), 1.5, "bad-stride"),
         ((20, 20), (4, 4, 2), 2, "bad-patch-depth"),

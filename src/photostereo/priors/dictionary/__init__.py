@@ -13,6 +13,4 @@ Array layouts, the same in every file of this folder:
 ``B``       (K, w)           the paper's B: row i holds atom i's code in every patch (the paper's g_i)
 ``R``       (w, m)           the residual ``P - B.T @ D``
 ==========  ===============  ==========================================================================
-
-``compiled`` is a fast version of the paper's pass; ``tests/priors/dictionary/readable.py`` has its equations line by line.
 """

@@ -39,30 +39,15 @@ def initial_dictionary(
     patches: FloatArray | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> NDArray[np.float64]:
-    """Return an initial dictionary, shape (K, m): K atoms as rows, each of unit norm.
+    """Return an initial dictionary (K, m) for patches of ``size`` (w_x, w_y, w_z), ``m = w_x w_y w_z``.
 
-    Parameters
-    ----------
-    kind : ``"dct"``: the one-dimensional DCT of length m. ``"dct-separable"``: products of cosines along z, y and x.
-        ``"identity"``: unit vectors, followed by cosines (as ``"dct"``) if K > m. ``"random-patches"``: K different
-        patches, normalized. An array is checked and normalized to rounding.
-    size : (w_x, w_y, w_z), patch size, ``m = w_x w_y w_z``
-    atoms : K; by default m, or the number of rows of the array
-    patches : (w, m), needed for ``"random-patches"``
-    rng : for ``"random-patches"``
+    ``"dct"``: the one-dimensional DCT of length m. ``"dct-separable"``: products of cosines along z, y and x.
+    ``"identity"``: unit vectors, followed by cosines (as ``"dct"``) if K > m. ``"random-patches"``: K different ``patches``
+    (w, m), normalized. An array is checked and normalized to rounding. By default K is m, or the rows of the array.
 
-    Raises
-    ------
-    ParameterError
-        For an unknown kind, an array of the wrong shape or norm, or too few patches to draw from.
-
-    Examples
-    --------
     >>> D = initial_dictionary("dct", (8, 8, 3))
     >>> D.shape, bool(np.allclose(D @ D.T, np.eye(192)))
     ((192, 192), True)
-    >>> initial_dictionary("dct-separable", (4, 4, 3), atoms=100).shape
-    (100, 48)
     """
     length = size[0] * size[1] * size[2]
     if not isinstance(kind, str):
@@ -103,13 +88,9 @@ def cosines(length: int, count: int) -> NDArray[np.float64]:
 
 
 def separable_cosines(size: tuple[int, int, int], count: int) -> NDArray[np.float64]:
-    """Products of cosines along z, y and x: those of lowest total frequency, or a basis and finer ones.
-
-    Up to m atoms are chosen from the separable DCT-II and keep its Kronecker order (z slowest). Beyond m, the
-    whole basis comes first, so that the atoms always span the patches; then, lowest first, products with the
-    intermediate frequencies along x and y, from a grid finer by an integer factor f. At ``K = f^2 m`` this is
-    the usual overcomplete separable DCT.
-    """
+    """Up to m atoms: those of lowest total frequency of the separable DCT-II, in its Kronecker order (z slowest). Beyond m:
+    the whole basis, so that the atoms span the patches, then, lowest first, products with intermediate frequencies along x
+    and y, from a grid finer by an integer f. At ``K = f^2 m`` this is the usual overcomplete separable DCT."""
     w_x, w_y, w_z = size
     if count > w_x * w_y * w_z and w_x == w_y == 1:
         raise ParameterError(code="too-few-cosines", w_z=w_z, count=count)

@@ -22,7 +22,8 @@ number of threads.
 ``new`` (block, w) hold the changes of atom k in row k; those of a chunk start at the index of its first patch, and their
 patches are counted from there.
 
-All functions are in one file because Numba's disk cache detects edits only in the file of the called function.
+Numba's disk cache detects edits only in the file of the called function, so all functions are in one file. The readable
+form is ``update_dictionary`` in ``tests/priors/dictionary/readable.py``.
 """
 
 from __future__ import annotations
@@ -57,19 +58,9 @@ def dictionary_pass(
 
         || P - B^T D ||_F^2 + mu^2 ||B||_0   subject to  |B| <= q,  ||d_i|| = 1
 
-    On return, R (w, m) is the residual of the new D and B. Without ``update_atoms`` D is fixed, and only the codes change.
-    Up to rounding, the result equals that of ``update_dictionary`` in ``tests/priors/dictionary/readable.py``. It does not
-    depend on the number of threads.
-
-    The time is that of one matrix product ``R D^T`` plus a part that grows with the number of non-zeros. Numba's
-    threads synchronize once per atom; if other programs keep the cores busy, or many solves run at once, one
-    thread is faster (``numba.set_num_threads(1)`` or the variable ``NUMBA_NUM_THREADS=1``).
-
-    >>> R = np.array([[3.0, 4.0], [0.1, 0.0]])
-    >>> D, B = np.array([[1.0, 0.0]]), np.zeros((1, 2))
-    >>> dictionary_pass(R, D, B, mu=1.0)
-    >>> D, B
-    (array([[0.6, 0.8]]), array([[3., 0.]]))
+    On return, R (w, m) is the residual of the new D and B. Without ``update_atoms`` only the codes change. The time is that
+    of one matrix product ``R D^T`` plus a part that grows with the number of non-zeros. Numba's threads synchronize once
+    per atom; if other programs keep the cores busy, one thread is faster (``NUMBA_NUM_THREADS=1``).
     """
     check_thresholds(mu, q)
     _check_arrays(R, D, B)
@@ -89,14 +80,7 @@ def follow_atoms(
 ) -> None:
     """Run a pass, **in place**, in which each atom of D is replaced by the given one at the end of its turn.
 
-    Patches are then independent of each other, which is much faster than learning. The pass can be canceled every few
-    thousand patches, a few tenths of a second; R, D and B are then invalid.
-
-    >>> R = np.array([[3.0, 4.0], [0.1, 0.0]])
-    >>> D, B = np.array([[1.0, 0.0]]), np.zeros((1, 2))
-    >>> follow_atoms(R, D, B, np.array([[0.6, 0.8]]), mu=1.0)
-    >>> D, B
-    (array([[0.6, 0.8]]), array([[3., 0.]]))
+    Patches are then independent of each other, which is much faster than learning. If canceled, R, D and B are invalid.
     """
     check_thresholds(mu, q)
     _check_arrays(R, D, B, given)
@@ -113,11 +97,7 @@ def follow_atoms(
 
 
 def squared_norm(R: FloatArray) -> float:
-    """Return ``||R||_F^2`` of a (w, m) array in double precision, independent of the number of threads.
-
-    >>> squared_norm(np.full((10, 10), 2.0, np.float32))
-    400.0
-    """
+    """Return ``||R||_F^2`` of a (w, m) array in double precision, independent of the number of threads."""
     squared = np.zeros(-(-len(R) // CHUNK))
     squares_by_chunk(np.ascontiguousarray(R), squared)
     return float(np.cumsum(squared)[-1]) if len(squared) else 0.0  # in the order of the chunks
@@ -164,10 +144,8 @@ def dot(a, b):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=REORDER)
 def products(R, D, H):  # type: ignore[no-untyped-def]
-    """Compute ``H[j, p] = d_j . r_p`` in tiles of 3 patches by 4 atoms, whose sums stay in registers.
-
-    Atoms are processed in panels of 16, which stay in the L1 cache while the loop runs over the patches.
-    """
+    """Compute ``H[j, p] = d_j . r_p`` in tiles of 3 patches by 4 atoms, whose sums stay in registers, and panels of 16
+    atoms, which stay in the L1 cache while the loop runs over the patches."""
     w, m = R.shape
     K = D.shape[0]
     zero = R.dtype.type(0)
@@ -282,10 +260,7 @@ def accumulate(R, patch, new, count, toward):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def new_atom(d, used, toward, overlap, direction):  # type: ignore[no-untyped-def]
-    """Set ``d_i <- E_i^T g_i / ||E_i^T g_i||``, or e_1 if g_i = 0; adds the sums of the chunks in order.
-
-    ``direction`` is the accumulator, in double precision.
-    """
+    """Set ``d_i <- E_i^T g_i / ||E_i^T g_i||``, or e_1 if g_i = 0; adds the sums of the chunks in order."""
     kept = 0
     for count in used:
         kept += count
@@ -397,11 +372,8 @@ def _follow(R, before, after, B, gram, gram_new, H, mu, q):  # type: ignore[no-u
 
 @njit(cache=True, parallel=True)
 def follow_pass(R, D, given, B, gram, gram_new, mu, q, first, last):  # type: ignore[no-untyped-def]
-    """Update codes B and residual R of the patches ``first`` to ``last`` in a pass in which each atom of D is replaced by
-    the given one at the end of its turn.
-
-    ``gram[k, j] = d_k . d_j`` and ``gram_new[k, j] = given_k . d_j``.
-    """
+    """Update codes B and residual R of the patches ``first`` to ``last``; ``gram[k, j] = d_k . d_j`` and ``gram_new[k, j] =
+    given_k . d_j``."""
     K = D.shape[0]
     for c in prange(-(-(last - first) // FOLLOW_CHUNK)):
         low, high = first + c * FOLLOW_CHUNK, min(first + (c + 1) * FOLLOW_CHUNK, last)

@@ -50,7 +50,6 @@ class PatchGrid:
 
     mask: BoolArray  #: (H, W) array of bool
     size: tuple[int, int, int]  #: (w_x, w_y, w_z)
-    stride: tuple[int, int]  #: (s_x, s_y)
     #: Window positions along y and x, whether or not the window was kept.
     row_starts: IntArray
     col_starts: IntArray
@@ -64,14 +63,10 @@ class PatchGrid:
         mask: BoolArray,
         *,
         size: tuple[int, int, int] = (8, 8, 3),
-        stride: int | tuple[int, int] = 4,
+        stride: int = 4,
         side: int = 0,
     ) -> PatchGrid:
-        """Build the grid of patches that touch ``mask``.
-
-        ``size`` is (w_x, w_y, w_z), columns, rows and components (1 or 3) of a patch. The ``stride`` is at most
-        the width of a patch, so that every pixel is covered. If the picture consists of crops of ``side`` rows, stacked
-        vertically, no patch crosses from one crop to the next.
+        """Build the grid; no patch crosses from one crop to the next if the picture is a stack of crops of ``side`` rows.
 
         >>> grid = PatchGrid.from_mask(np.ones((32, 16), bool), side=16)
         >>> grid.row_starts.tolist(), grid.n_patches
@@ -80,16 +75,13 @@ class PatchGrid:
         mask = np.array(mask, dtype=bool)
         if mask.ndim != 2 or not mask.any():
             raise ParameterError(
-                f"Patches need a mask of two dimensions with at least one pixel in it; this one has shape "
-                f"{mask.shape} and {int(mask.sum())} pixels. Check the capture's mask.",
-                code="empty-mask",
+                f"Patches need a mask with pixels; its shape is {mask.shape}.", code="empty-mask"
             )
         height, width = mask.shape
-        size, stride = _checked_size(size), _checked_stride(stride)
-        _check_fit((side or height, width), size, stride)
+        _check((side or height, width), size, stride)
         tops = np.arange(0, height, side or height, dtype=np.int32)
-        row_starts = (tops[:, None] + patch_starts(side or height, size[1], stride[1])).ravel()
-        col_starts = patch_starts(width, size[0], stride[0])
+        row_starts = (tops[:, None] + patch_starts(side or height, size[1], stride)).ravel()
+        col_starts = patch_starts(width, size[0], stride)
         # Count mask pixels in each window with a summed-area table.
         table = np.zeros((height + 1, width + 1), dtype=np.int32 if mask.size < 2**31 else np.int64)
         np.cumsum(mask, axis=0, dtype=table.dtype, out=table[1:, 1:])
@@ -98,7 +90,7 @@ class PatchGrid:
         low, right = top + size[1], left + size[0]
         rows, cols = np.nonzero(table[low, right] - table[top, right] - table[low, left] + table[top, left])
         mask.setflags(write=False)
-        return cls(mask, size, stride, row_starts, col_starts, row_starts[rows], col_starts[cols])
+        return cls(mask, size, row_starts, col_starts, row_starts[rows], col_starts[cols])
 
     @cached_property
     def n_pixels(self) -> int:
@@ -117,10 +109,7 @@ class PatchGrid:
 
     @cached_property
     def count(self) -> NDArray[np.float64]:
-        """Number of patches that cover each mask pixel: the diagonal of ``sum_j P_j^T P_j``, shape (N,).
-
-        It is the same for the three components, even with ``w_z = 1``, where a patch covers only one.
-        """
+        """Number of patches (N,) that cover each component of a mask pixel: the diagonal of ``sum_j P_j^T P_j``."""
         first_row, last_row, first_col, last_col = self._covering_lines
         counts = np.outer(last_row - first_row, last_col - first_col)[self.mask].astype(np.float64)
         counts.setflags(write=False)
@@ -161,10 +150,7 @@ class PatchGrid:
 
     @cached_property
     def _window_index(self) -> NDArray[np.int32]:
-        """Index of the window at each (row start, column start) among the kept ones; -1 if dropped.
-
-        Shape (rows, columns, 3): that index, the top row, the left column.
-        """
+        """Per (row start, column start): index of the window among the kept ones (-1: dropped), top row, left column."""
         table = np.full((self.row_starts.size, self.col_starts.size, 3), -1, dtype=np.int32)
         at_row = np.searchsorted(self.row_starts, self.window_rows)
         at_col = np.searchsorted(self.col_starts, self.window_cols)
@@ -177,55 +163,43 @@ class PatchGrid:
     def _covering_lines(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """Range [first, last) of the row starts that cover each row of the picture, and likewise for columns."""
         (w_x, w_y, _), (height, width) = self.size, self.mask.shape
-        return *_covering(self.row_starts, height, w_y), *_covering(self.col_starts, width, w_x)
+
+        def covering(starts: IntArray, length: int, width: int) -> tuple[IntArray, IntArray]:
+            places = np.arange(length)
+            first, last = (
+                np.searchsorted(starts, places - (width - 1)),
+                np.searchsorted(starts, places, side="right"),
+            )
+            return first.astype(np.int32), last.astype(np.int32)
+
+        return *covering(self.row_starts, height, w_y), *covering(self.col_starts, width, w_x)
 
     def _checked_normals(self, n: FloatArray) -> FloatArray:
-        n = np.ascontiguousarray(n)
         if n.shape != (self.n_pixels, 3) or n.dtype not in (np.float32, np.float64):
-            raise ValueError(
-                f"The normals must be floats of shape ({self.n_pixels}, 3), not {n.dtype} {n.shape}."
-            )
-        return n
+            raise ValueError(f"The normals must be floats of shape ({self.n_pixels}, 3).")
+        return np.ascontiguousarray(n)
 
     def _as_windows(self, P: FloatArray, *, writes: bool) -> NDArray[Any]:
         """View patches as (windows, 3, w_y, w_x): for ``w_z = 1``, three consecutive rows form one window."""
         shape = (self.n_patches, self.patch_length)
         in_place = P.flags.c_contiguous or not writes
         if P.shape != shape or not in_place or P.dtype not in (np.float32, np.float64):
-            raise ValueError(
-                f"The patches must be contiguous floats of shape {shape}, not {P.dtype} {P.shape}."
-            )
+            raise ValueError(f"The patches must be contiguous floats of shape {shape}.")
         return np.ascontiguousarray(P).reshape(-1, 3, self.size[1], self.size[0])
 
 
-def _covering(starts: IntArray, length: int, width: int) -> tuple[IntArray, IntArray]:
-    """Range [first, last) of the windows that cover each position along an axis."""
-    places = np.arange(length)
-    first, last = np.searchsorted(starts, places - (width - 1)), np.searchsorted(starts, places, side="right")
-    return first.astype(np.int32), last.astype(np.int32)
-
-
-def _checked_size(size: tuple[int, int, int]) -> tuple[int, int, int]:
+def _check(shape: tuple[int, ...], size: tuple[int, int, int], stride: int) -> None:
     if np.shape(size) != (3,) or any(int(side) != side or side < 1 for side in size):
         raise ParameterError(code="bad-patch-size", size=size)
     if size[2] not in (1, 3):
         raise ParameterError(code="bad-patch-depth", depth=size[2])
-    return int(size[0]), int(size[1]), int(size[2])
-
-
-def _checked_stride(stride: int | tuple[int, int]) -> tuple[int, int]:
-    pair = stride if isinstance(stride, tuple | list) else (stride, stride)
-    if np.shape(pair) != (2,) or any(int(step) != step or step < 1 for step in pair):
+    if np.shape(stride) != () or int(stride) != stride or stride < 1:
         raise ParameterError(code="bad-stride", stride=stride)
-    return int(pair[0]), int(pair[1])
-
-
-def _check_fit(shape: tuple[int, ...], size: tuple[int, int, int], stride: tuple[int, int]) -> None:
-    for axis, length, width, step in zip("xy", shape[::-1], size[:2], stride, strict=True):
+    for axis, length, width in zip("xy", shape[::-1], size[:2], strict=True):
         if width > length:
             raise ParameterError(code="patch-larger-than-picture", axis=axis, width=width, length=length)
-        if step > width:
-            raise ParameterError(code="stride-larger-than-patch", step=step, axis=axis, width=width)
+        if stride > width:
+            raise ParameterError(code="stride-larger-than-patch", step=stride, axis=axis, width=width)
 
 
 # The loops. The normals are copied to a picture of three planes (3, H, W), in which a row of a patch is contiguous. Every
@@ -280,10 +254,8 @@ def _sum_row(windows, window_index, row, line):  # type: ignore[no-untyped-def]
 
 @shared(of="pixel_index")
 def pull_back(first, last, windows, window_index, pixel_index, count, n, lam, lines, out):  # type: ignore[no-untyped-def]
-    """Compute λ (``count n`` − the sum of the pixel's values in all windows that cover it) for every mask pixel.
-
-    ``lines`` (H, 3, W) is scratch: row by row, the sums over the windows.
-    """
+    """Compute λ (``count n`` − the sum of the pixel's values in all windows that cover it) for every mask pixel; ``lines``
+    (H, 3, W) is scratch."""
     for row in range(first, last):
         line = lines[row]
         _sum_row(windows, window_index, row, line)

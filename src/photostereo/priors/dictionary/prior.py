@@ -96,16 +96,13 @@ class DictionaryPrior(Prior):
 
     def update(self, state: PriorState, normals: Array, iteration: int, control: Control = SILENT) -> None:
         """Run one pass over the atoms: the (D, B) half-step."""
-        residual, atoms, codes = state["residual"], state["atoms"], state["codes"]
-        given = None
-        if self._lessons:
-            given = self._lessons[min(iteration, len(self._lessons) - 1)]["atoms"]
-        bounds = {"mu": self.mu, "q": self.q}
-        if given is None:
-            self._passes.dictionary_pass(residual, atoms, codes, **bounds, update_atoms=self.learn)
-        else:
-            same = cast(like(given, residual), self._dtype.name)
-            self._passes.follow_atoms(residual, atoms, codes, same, **bounds, control=control)
+        arrays, bounds = (state["residual"], state["atoms"], state["codes"]), {"mu": self.mu, "q": self.q}
+        if not self._lessons:
+            self._passes.dictionary_pass(*arrays, **bounds, update_atoms=self.learn)
+            return
+        given = self._lessons[min(iteration, len(self._lessons) - 1)]["atoms"]
+        same = cast(like(given, state["residual"]), self._dtype.name)
+        self._passes.follow_atoms(*arrays, same, **bounds, control=control)
 
     def pull(self, state: PriorState, normals: Array) -> tuple[Array, Array]:
         """Return λ c, with c the number of patches that cover a pixel, and λ r = λ Σ P_jᵀ D b_j."""
@@ -138,8 +135,7 @@ class DictionaryPrior(Prior):
         return {"nonzeros": cast(_nonzeros(codes), "float64") / (codes.shape[-1] * codes.shape[-2])}
 
     def results(self, state: PriorState) -> dict[str, NDArray[Any]]:
-        """Return the dictionary, the initial one, the share of patches that use each atom, and the number of patches with
-        0, 1, 2, ... codes."""
+        """Both dictionaries, the share of patches that use each atom, and the number of patches with 0, 1, 2, ... codes."""
         used = state["codes"] != 0  # count on the device, since there are many codes
         per_atom, per_patch = to_numpy(used.sum(1)), to_numpy(used.sum(0))
         return {

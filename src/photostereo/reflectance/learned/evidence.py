@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.diagnosis.noise import PixelNoise
 from photostereo.reflectance.learned import kernels
-from photostereo.reflectance.learned.matte import fit_both, matte_witness, misfits_around
+from photostereo.reflectance.learned.matte import Witness, combine, fit_both, matte_witness, misfits_around
 from photostereo.reflectance.learned.neighbors import average_neighbors
 from photostereo.reflectance.learned.student import Student
 from photostereo.reflectance.learned.weights import Weights
-from photostereo.reflectance.learned.witnesses import Witness, combine
 from photostereo.runtime.arrays import Array, contiguous, is_tensor, like, namespace, to_numpy
 
 #: Below this variance (radians²; 0.3°), reached only if the matte fit explains the photographs, it is used alone. On 54

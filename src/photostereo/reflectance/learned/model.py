@@ -15,14 +15,12 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import GRAY_WEIGHTS
 from photostereo.diagnosis.blocks import JPEG_SIDE
 from photostereo.diagnosis.noise import Noise, NoiseByBrightness, NoiseTable, PixelNoise
-from photostereo.reflectance.learned.context.cells import Square
-from photostereo.reflectance.learned.context.correct import Correction, Field, find_field
+from photostereo.reflectance.learned.context.correct import Correction, Field, Square, find_field
 from photostereo.reflectance.learned.evidence import Evidence, ask_network, gather_evidence
-from photostereo.reflectance.learned.matte import fit_both, matte_witness
+from photostereo.reflectance.learned.matte import Witness, fit_both, matte_witness
 from photostereo.reflectance.learned.outline import with_rim
 from photostereo.reflectance.learned.student import Student, learn
 from photostereo.reflectance.learned.weights import context_network, set_network
-from photostereo.reflectance.learned.witnesses import Witness
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import tensor_batches
 from photostereo.runtime.arrays import Array, cast, empty, is_tensor, like, namespace, to_numpy

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.reflectance.learned.witnesses import Witness, combine
+from photostereo.reflectance.learned.matte import Witness, combine
 from photostereo.runtime.arrays import Array, like, namespace, to_numpy
 
 #: Distances from the outline, in pixels, at which n_z is compared: well inside, and at the next pixel.

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.reflectance.learned.kernels import MULTIPLICATIONS, _multiply
-from photostereo.reflectance.learned.witnesses import Witness
+from photostereo.reflectance.learned.matte import Witness
 from photostereo.runtime.loops import njit
 from photostereo.runtime.threads import in_turn
 

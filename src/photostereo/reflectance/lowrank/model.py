@@ -52,28 +52,14 @@ def robust_pca(
     Vᵀ``. With ``Z = Y − A + Λ/μ`` the sparse part is ``E = shrink(Z, λ/μ)`` and the ascended dual is
     ``Λ⁺ = Λ + μ (Y − A − E) = clip(μ Z, ±λ)``, so that ``E = Z − Λ⁺/μ`` need not be stored.
 
-    Parameters
-    ----------
-    Y : (N, d)
-    weight : C
-    observed : (N, d) bool, W: an unobserved entry (a shadow) may take any value at no cost
-    tol : on ‖Y − A − E‖ / ‖Y‖
-    max_iter : maximum number of iterations
+    C is ``weight``, W is ``observed`` (N, d): an unobserved entry (a shadow) may take any value at no cost. Stops when
+    ‖Y − A − E‖ is below ``tol`` ‖Y‖.
 
     References
     ----------
     Z. Lin, M. Chen, Y. Ma, The augmented Lagrange multiplier method for exact recovery of corrupted low-rank
     matrices, 2010, doi:10.48550/arXiv.1009.5055. E. J. Candès, X. Li, Y. Ma, J. Wright, Robust principal
     component analysis?, Journal of the ACM 58(3), 2011, doi:10.1145/1970392.1970395.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> clean = rng.random((400, 2)) @ rng.random((2, 30))
-    >>> dirty = np.where(rng.random(clean.shape) < 0.05, 5.0, clean).astype(np.float32)
-    >>> parts = robust_pca(dirty)
-    >>> parts.rank, bool(abs(parts.low_rank - clean).max() < 1e-4)
-    (2, True)
     """
     rows, columns = Y.shape
     parts = [slice(first, first + AT_ONCE // columns + 1) for first in range(0, rows, AT_ONCE // columns + 1)]
@@ -174,12 +160,8 @@ class LowRank(Model):
     ) -> None:
         self._pixels, self._lights = pixels, lights
         self._fall_off = None if fall_off is None else like(fall_off, pixels)
-        self._weight, self._shadow, self._tol, self._max_iter = weight, shadow, tol, max_iter
+        self._shadow, self._options = shadow, {"weight": weight, "tol": tol, "max_iter": max_iter}
         self._cleaned: tuple[Decomposition, Lambertian] | None = None
-
-    def decompose(self, control: Control = SILENT) -> Decomposition:
-        """Return the low-rank part of the photographs; computed once."""
-        return self._clean(control)[0]
 
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return self._clean(SILENT)[1].mean_hessian(unknowns)
@@ -199,19 +181,14 @@ class LowRank(Model):
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
         """``errors`` (N, d): the sparse part, removed from each photograph."""
-        return {"errors": self._pixels - self.decompose().low_rank}
+        return {"errors": self._pixels - self._clean(SILENT)[0].low_rank}
 
     def _clean(self, control: Control) -> tuple[Decomposition, Lambertian]:
+        """Return the low-rank part of the photographs and its model; computed once."""
         if self._cleaned is None:
             scale = self._evenness()
-            parts = robust_pca(
-                self._pixels if scale is None else self._pixels * scale,
-                weight=self._weight,
-                observed=self._lit() if self._shadow > 0 else None,
-                tol=self._tol,
-                max_iter=self._max_iter,
-                control=control,
-            )
+            even = self._pixels if scale is None else self._pixels * scale
+            parts = robust_pca(even, observed=self._lit(), control=control, **self._options)
             if scale is not None:
                 parts = replace(parts, low_rank=parts.low_rank / scale)
             self._cleaned = parts, self._matte(parts.low_rank)
@@ -245,7 +222,9 @@ class LowRank(Model):
         # A common factor for a pixel does not change the rank; this one makes the noise of the pixels uniform again.
         return even if self._fall_off is None else even * self._fall_off.mean(1)[:, None]
 
-    def _lit(self) -> Array:
-        """Entries brighter than the shadow threshold, a share of their pixel's maximum."""
+    def _lit(self) -> Array | None:
+        """Entries brighter than the shadow threshold, a share of their pixel's maximum; None if all are used."""
+        if not self._shadow > 0:
+            return None
         brightest = namespace(self._pixels).amax(self._pixels, 1)
         return self._pixels > self._shadow * cast(brightest, "float64")[:, None]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import fields
 from typing import Any, Literal
 
 import numpy as np
@@ -12,8 +11,12 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import Control
 from photostereo.reflectance.model import Fit, Model, Unknowns
-from photostereo.reflectance.piecewise.elimination import Reduced, constrained_fit, eliminate_slopes
-from photostereo.reflectance.piecewise.kernels import statistics
+from photostereo.reflectance.piecewise.elimination import (
+    Reduced,
+    constrained_fit,
+    eliminate_slopes,
+    statistics,
+)
 from photostereo.reflectance.projection import project
 from photostereo.runtime.algebra import quadratic_cost, solve_shifted_3x3
 from photostereo.runtime.arrays import Array, like, to_numpy
@@ -74,11 +77,9 @@ class Piecewise(Model):
     @classmethod
     def join(cls, parts: Sequence[Piecewise]) -> Piecewise:
         whole = copy(parts[0])
-        names = [field.name for field in fields(Reduced)]
-        joined = (np.concatenate([getattr(part._reduced, name) for part in parts]) for name in names)
-        whole._reduced = Reduced(*joined)
+        whole._reduced = Reduced(*map(np.concatenate, zip(*(part._reduced for part in parts), strict=True)))
         whole._least_squares = np.concatenate([part._least_squares for part in parts])
-        normals, slopes = (np.concatenate(both) for both in zip(*(part._own for part in parts), strict=True))
+        normals, slopes = map(np.concatenate, zip(*(part._own for part in parts), strict=True))
         whole._own = normals, slopes
         return whole
 

@@ -19,7 +19,6 @@ from photostereo.reflectance.batches import pixel_batches
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.projection import project, tensor_batches
 from photostereo.reflectance.sparse import loops
-from photostereo.reflectance.sparse.inlier_noise import noise_of_residuals, residual_step
 from photostereo.runtime.algebra import quadratic_cost, solve_shifted_3x3
 from photostereo.runtime.arrays import Array, cast, contiguous, empty, is_tensor, like, namespace, to_numpy
 from photostereo.runtime.illumination import for_loops, pseudo_inverse, shading, some_lights
@@ -42,6 +41,12 @@ EXCESS_OF_LEAST_ABSOLUTE, EXCESS_OF_SPARSE_BAYES = 1.42, 1.17
 #: With a prior, the expectation maximization of a pixel ends at this step, relative to its brightness. Compared with 1e-5:
 #: 40 % less time (1e-4: 65 %), normals 0.03° away on average (p99 0.15°), errors times 1.002 to 1.004 (1e-4: 1.01).
 STEP_WITH_PRIOR = 3e-5
+#: Minimum number of pixels for the noise estimate; up to twice as many are used.
+RESIDUALS_FROM = 20_000
+#: Quantile of the residuals for the noise estimate, and its value for |x| of a standard Gaussian.
+INLIER_SHARE, INLIER_QUANTILE = 2 / 3, 0.9674
+#: The same for lit entries; and the residual below which an entry counts as fitted exactly.
+LIT_SHARE, LIT_QUANTILE, FITTED = 1 / 3, 0.4307, 1e-6
 
 
 class _Reweighted(Model):
@@ -89,7 +94,7 @@ class _Reweighted(Model):
 
     def _measure_noise(self, control: Control = SILENT, own: Array | None = None) -> None:
         """Set one threshold for the capture, from the residuals of the least absolute fit of a sample."""
-        every = residual_step(len(self._pixels))
+        every = max(1, len(self._pixels) // RESIDUALS_FROM)
         own = self._least_absolute(control, every=every)[0] if own is None else own[::every]
         lights = some_lights(self._lights, slice(None, None, every))
         self._measured = noise_of_residuals(self._pixels[::every], lights, own)
@@ -310,3 +315,25 @@ class SparseBayes(_Reweighted):
         steps = to_numpy(iterations)
         settled = np.count_nonzero(steps < 0) <= UNSETTLED_SHARE * count
         return Fit(normals, unknowns, int(np.abs(steps).max(initial=0)), bool(settled))
+
+
+def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
+    """Estimate the standard deviation of the noise of inliers over the capture, from the residuals of a robust
+    (least-absolute) fit.
+
+    Outliers do not disturb a robust model and must not count as noise. There are two estimates from |r|, each scaled as
+    for Gaussian noise. Each is too large if it fails, so the smaller one is used: the 2/3 quantile, which outliers and
+    model errors inflate; and the 1/3 quantile of the lit entries, which is inflated if photons are so few that most
+    entries saw none. (The median over all entries would then see no noise at all.) A least-absolute fit leaves three
+    residuals of every pixel at zero; they are excluded.
+    """
+    photographs = pixels.shape[1]
+    residuals = np.abs(to_numpy(pixels - shading(normals, lights)))
+    if residuals.size == 0:
+        return 0.0
+    share = min((3 + INLIER_SHARE * (photographs - 3)) / photographs, 1.0)
+    noise = float(np.quantile(residuals, share)) / INLIER_QUANTILE
+    lit = residuals[(to_numpy(pixels) > 0) & (residuals > FITTED)]
+    if lit.size:
+        noise = min(noise, float(np.quantile(lit, LIT_SHARE)) / LIT_QUANTILE)
+    return noise

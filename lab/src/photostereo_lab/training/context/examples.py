@@ -14,11 +14,10 @@ from torch.nn import functional
 
 from photostereo.diagnosis.noise import PixelNoise
 from photostereo.io.network_weights import Weights
-from photostereo.reflectance.learned.context.cells import SIDE
-from photostereo.reflectance.learned.context.correct import pixel_maps
+from photostereo.reflectance.learned.context.correct import SIDE, pixel_maps
 from photostereo.reflectance.learned.context.features import BRIGHTNESS, VECTORS, constants_of
 from photostereo.reflectance.learned.evidence import gather_evidence
-from photostereo.reflectance.learned.witnesses import Witness
+from photostereo.reflectance.learned.matte import Witness
 from photostereo.runtime.arrays import in_full_precision
 from photostereo_lab.training.layouts import draw_directions, draw_distances, miscalibrated
 from photostereo_lab.training.scenes import Pool, mirrored, photograph, symmetry

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from photostereo.reflectance.learned.witnesses import Witness
+from photostereo.reflectance.learned.matte import Witness
 from photostereo.runtime.arrays import Array, cast, namespace
 from photostereo.runtime.illumination import projected, shading
 
