@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.diagnosis.noise import PixelNoise
 from photostereo.reflectance.learned import kernels
-from photostereo.reflectance.learned.matte import Witness, combine, fit_both, matte_witness, misfits_around
+from photostereo.reflectance.learned.matte import Witness, fit_both, matte_witness, misfits_around
 from photostereo.reflectance.learned.neighbors import average_neighbors
 from photostereo.reflectance.learned.student import Student
 from photostereo.reflectance.learned.weights import Weights
 from photostereo.runtime.arrays import Array, contiguous, is_tensor, like, namespace, to_numpy
+from photostereo.runtime.illumination import some_lights
 
 #: Below this variance (radians²; 0.3°), reached only if the matte fit explains the photographs, it is used alone. On 54
 #: rendered scenes (matte and glossy; 12 and 24 photographs; noise of 0.1 to 1 %), the average with the network is at most
@@ -23,13 +24,19 @@ from photostereo.runtime.arrays import Array, contiguous, is_tensor, like, names
 MATTE_ALONE = 3e-5
 
 
+class Photographs(NamedTuple):
+    """What is seen of N pixels: intensities (N, d), colors (N, d, 3) or None, and lights (3, d) or (N, 3, d)."""
+
+    pixels: Array
+    colors: Array | None
+    lights: NDArray[Any]
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """Evidence about N pixels, one by one."""
 
-    #: pixels, colors: (N, d) and (N, d, 3) or None, averaged within the noise
-    pixels: Array
-    colors: Array | None
+    seen: Photographs  #: averaged within the noise
     fine: Array  #: (N,) variance of their noise
     noise: Array  #: (N,) the same, including noise that neighbors share
     around: tuple[Array | None, Array | None]  #: misfits that neighbors share, of both matte fits
@@ -37,25 +44,20 @@ class Evidence:
     matte: Witness
     network: Witness
 
-    def both(self) -> Witness:
-        """Average of the witnesses."""
-        return combine(self.network, self.matte)
-
     def some(self, which: slice) -> Evidence:
         """Return a copy for some of the pixels."""
 
         def of(part: Array | None) -> Array | None:
             return None if part is None else contiguous(part[which] + 0)
 
-        pixels, colors, fine, noise = (of(part) for part in (self.pixels, self.colors, self.fine, self.noise))
-        around = (of(self.around[0]), of(self.around[1]))
-        return Evidence(pixels, colors, fine, noise, around, self.matte.some(which), self.network.some(which))
+        pixels, colors, lights = self.seen
+        seen = Photographs(of(pixels), of(colors), some_lights(lights, which))
+        around, witnesses = map(of, self.around), (self.matte.some(which), self.network.some(which))
+        return Evidence(seen, of(self.fine), of(self.noise), tuple(around), *witnesses)  # type: ignore[arg-type]
 
 
 def gather_evidence(
-    pixels: Array,
-    colors: Array | None,
-    lights: NDArray[Any],
+    seen: Photographs,
     mask: NDArray[np.bool_] | None,
     noise: PixelNoise,
     weights: Weights,
@@ -64,74 +66,67 @@ def gather_evidence(
     student: Student | None = None,
     control: Control = SILENT,
 ) -> Evidence:
-    """Compute the witnesses of every pixel in ``mask``; with ``neighbors``, similar pixels are averaged.
-
-    A ``student`` replaces the network if it can.
-    """
+    """Compute the witnesses of every pixel in ``mask``; with ``neighbors``, similar pixels are averaged."""
     fine = noise.fine
     if neighbors and mask is not None and bool(fine.any()):
-        pixels, colors, fine = _averaged(pixels, colors, mask, fine, control)
+        seen, fine = _averaged(seen, mask, fine, control)
     unexplained = fine if noise.coarse is None else namespace(fine).maximum(fine, noise.coarse)
     control.check()
-    fits = fit_both(pixels, lights, unexplained)
+    fits = fit_both(seen.pixels, seen.lights, unexplained)
     control.check()
     around: tuple[Array | None, Array | None] = (None, None)
     if mask is not None:
         around = misfits_around(fits, unexplained, mask, noise.coarse is not None)
     matte = matte_witness(fits, unexplained, around)
-    network = ask_network(matte, pixels, colors, lights, weights, student, control)
-    return Evidence(pixels, colors, fine, unexplained, around, matte, network)
+    network = ask_network(matte, seen, weights, student, control)
+    return Evidence(seen, fine, unexplained, around, matte, network)
 
 
 def ask_network(
     matte: Witness,
-    pixels: Array,
-    colors: Array | None,
-    lights: NDArray[Any],
+    seen: Photographs,
     weights: Weights,
     student: Student | None = None,
     control: Control = SILENT,
 ) -> Witness:
-    """Return the network's witness for the pixels that the matte fit does not settle."""
+    """Return the network's witness, or that of a ``student`` if it can answer, for pixels that the matte fit does not
+    settle."""
     open_ = matte.variance > MATTE_ALONE
     if student is None and bool(open_.all()):
-        normals, error = _predict(pixels, colors, lights, weights, None, control)
+        normals, error = _predict(seen, weights, None, control)
         return Witness(normals, error * error)
-    which = like(np.flatnonzero(to_numpy(open_)), pixels)
+    which = like(np.flatnonzero(to_numpy(open_)), seen.pixels)
     found = Witness(matte.normals + 0, namespace(matte.variance).full_like(matte.variance, np.inf))
     if student is not None and len(which):
-        normals, error, trusted = student.answer(pixels, colors, matte, which, control)
+        normals, error, trusted = student.answer(seen.pixels, seen.colors, matte, which, control)
         found.normals[which], found.variance[which] = normals, error * error
         which = which[~trusted]
     if len(which):
-        normals, error = _predict(pixels, colors, lights, weights, which, control)
+        normals, error = _predict(seen, weights, which, control)
         found.normals[which], found.variance[which] = normals, error * error
     return found
 
 
 def _averaged(
-    pixels: Array, colors: Array | None, mask: NDArray[np.bool_], noise: Array, control: Control
-) -> tuple[Array, Array | None, Array]:
+    seen: Photographs, mask: NDArray[np.bool_], noise: Array, control: Control
+) -> tuple[Photographs, Array]:
     """Average pixels with neighbors that are equal within the noise; also return the remaining variance."""
+    pixels, colors, lights = seen
     values = pixels
     if colors is not None:
         values = namespace(pixels).concatenate([pixels[..., None], colors], -1)
     control.check()
     averaged, share = average_neighbors(values, pixels, mask, noise, control)
-    if colors is None:
-        return averaged, None, noise * share
-    return contiguous(averaged[..., 0]), contiguous(averaged[..., 1:]), noise * share
+    if colors is not None:
+        averaged, colors = contiguous(averaged[..., 0]), contiguous(averaged[..., 1:])
+    return Photographs(averaged, colors, lights), noise * share
 
 
 def _predict(
-    pixels: Array,
-    colors: Array | None,
-    lights: NDArray[Any],
-    weights: Weights,
-    index: Array | None,
-    control: Control,
+    seen: Photographs, weights: Weights, index: Array | None, control: Control
 ) -> tuple[Array, Array]:
     """Return the network's normals and expected errors of the pixels in ``index``, or of all."""
+    pixels, colors, lights = seen
     directions = np.ascontiguousarray(lights.swapaxes(-1, -2), dtype=np.float32)
     if is_tensor(pixels):
         from photostereo.reflectance.learned import torch_network

@@ -16,7 +16,7 @@ from photostereo.core.conventions import GRAY_WEIGHTS
 from photostereo.diagnosis.blocks import JPEG_SIDE
 from photostereo.diagnosis.noise import Noise, NoiseByBrightness, NoiseTable, PixelNoise
 from photostereo.reflectance.learned.context.correct import Correction, Field, Square, find_field
-from photostereo.reflectance.learned.evidence import Evidence, ask_network, gather_evidence
+from photostereo.reflectance.learned.evidence import Evidence, Photographs, ask_network, gather_evidence
 from photostereo.reflectance.learned.matte import Witness, fit_both, matte_witness
 from photostereo.reflectance.learned.outline import with_rim
 from photostereo.reflectance.learned.student import Student, learn
@@ -97,41 +97,36 @@ class Learned(Model):
         return self._found
 
     def _ask_witnesses(self, control: Control) -> Answer:
-        pixels, colors, lights, mask = self._pixels, self._colors, self._lights, self._mask
-        weights, noise = self._network, self._pixel_noise
+        pixels, lights, mask, weights = self._pixels, self._lights, self._mask, self._network
+        noise = self._pixel_noise
         if noise is None:
             known = NoiseByBrightness() if mask is None else Noise(pixels, lights, mask).by_brightness()
             noise = known.at(pixels)
-        evidence = gather_evidence(
-            pixels,
-            colors,
-            lights,
-            mask,
-            noise,
-            weights,
-            neighbors=self._neighbors,
-            student=None if self._sample is None else self._sample._student,
-            control=control,
+        student = None if self._sample is None else self._sample._student
+        seen, how = (
+            Photographs(pixels, self._colors, lights),
+            {"neighbors": self._neighbors, "student": student},
         )
+        evidence = gather_evidence(seen, mask, noise, weights, **how, control=control)
         control.check()
         correction = self._correction(evidence)
         control.check()
         found = correction.together(evidence.network, evidence.matte)
         some = slice(0, None, max(1, len(pixels) // TRIED))
-        few, fixed, those = evidence.some(some), correction.some(some), some_lights(lights, some)
+        few, fixed = evidence.some(some), correction.some(some)
 
-        def again(pixels: Array, colors: Array | None) -> Witness:
-            matte = matte_witness(fit_both(pixels, those, few.noise), few.noise, few.around)
-            network = ask_network(matte, pixels, colors, those, weights)  # ``self`` makes a cycle
-            return fixed.together(network, matte)
+        def again(shaken: Photographs) -> Witness:
+            fits = fit_both(shaken.pixels, shaken.lights, few.noise)
+            matte = matte_witness(fits, few.noise, few.around)
+            return fixed.together(ask_network(matte, shaken, weights), matte)  # not ``self``: a cycle
 
         tried = partial(try_noise, again, found.some(some), few, mean_lights(lights))
         variance = found.variance
         if self._captured and not is_tensor(pixels) and lights.ndim == 2:  # only one set of lights
             self._tried = tried()
             part = 2.0 * noise_part(np.log(variance), self._tried)
-            seen = (evidence.pixels, evidence.colors, evidence.matte, evidence.network)
-            self._student = learn(*seen, part, self._captured, control)
+            answers = evidence.matte, evidence.network
+            self._student = learn(*evidence.seen[:2], *answers, part, self._captured, control)
         control.check()
         if self._outline and mask is not None:
             found = with_rim(found, mask, matte=found.variance / evidence.matte.variance)
@@ -144,8 +139,8 @@ class Learned(Model):
             return self._surroundings
         mask = self._mask
         if not self._context or mask is None or not mask.any():
-            return Correction.none(len(evidence.pixels))
-        return find_field(evidence, self._lights, mask, context_network().arrays).at(*np.nonzero(mask))
+            return Correction.none(len(self._pixels))
+        return find_field(evidence, mask, context_network().arrays).at(*np.nonzero(mask))
 
     @classmethod
     def see_whole(
@@ -165,12 +160,10 @@ class Learned(Model):
         if not context or not mask.any():
             return None
         noise = Noise(pixels, lights, mask).by_brightness().at(pixels)
-        network = set_network(weights)
-        evidence = gather_evidence(
-            pixels, colors, lights, mask, noise, network, neighbors=neighbors, control=control
-        )
+        seen, network = Photographs(pixels, colors, lights), set_network(weights)
+        evidence = gather_evidence(seen, mask, noise, network, neighbors=neighbors, control=control)
         arrays = context_network().arrays
-        found = control.aside(lambda: find_field(evidence, lights, mask, arrays))
+        found = control.aside(lambda: find_field(evidence, mask, arrays))
         return replace(found, square=Square.around(whole))
 
     @cached_property
@@ -290,33 +283,28 @@ def around_object(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def try_noise(
-    witnesses: Callable[[Array, Array | None], Witness],
-    found: Witness,
-    evidence: Evidence,
-    lights: NDArray[Any],
+    witnesses: Callable[[Photographs], Witness], found: Witness, evidence: Evidence, lights: NDArray[Any]
 ) -> NoiseTable | None:
     """Measure the variance of one component of the normals due to noise: their shift if as much noise is added again.
 
     It is measured on a sample of the pixels as a function of their spread: increasing log variances, and the median in
     classes of similar spread. None without noise.
     """
-    noise = evidence.fine
+    noise, seen = evidence.fine, evidence.seen
     deviation = np.sqrt(to_numpy(noise))[:, None]
     if not deviation.any():
         return None
     rng = np.random.default_rng(0)
     rank = np.argsort(np.lexsort(lights))  # the same noise for the same light, independent of their order
-    gray, colors = to_numpy(evidence.pixels), None
-    if evidence.colors is None:
+    gray, colors = to_numpy(seen.pixels), None
+    if seen.colors is None:
         shaken = gray + deviation * rng.standard_normal(gray.shape)[:, rank]
     else:
-        values = to_numpy(evidence.colors)
+        values = to_numpy(seen.colors)
         extra = CHANNEL_TO_LUMA * deviation[..., None] * rng.standard_normal(values.shape)[:, rank]
-        shaken, colors = (
-            gray + extra @ np.asarray(GRAY_WEIGHTS),
-            like((values + extra).astype(np.float32), noise),
-        )
-    again = witnesses(like(shaken.astype(np.float32), noise), colors)
+        shaken = gray + extra @ np.asarray(GRAY_WEIGHTS)
+        colors = like((values + extra).astype(np.float32), noise)
+    again = witnesses(Photographs(like(shaken.astype(np.float32), noise), colors, seen.lights))
     moved = np.square(to_numpy(again.normals) - to_numpy(found.normals)).sum(-1)
     spread = np.log(to_numpy(found.variance))
     order = np.argsort(spread)

@@ -148,14 +148,12 @@ class Field:
 
 
 def find_field(
-    evidence: Evidence,
-    lights: NDArray[np.floating],
-    mask: NDArray[np.bool_],
-    weights: Mapping[str, NDArray[np.float32]],
+    evidence: Evidence, mask: NDArray[np.bool_], weights: Mapping[str, NDArray[np.float32]]
 ) -> Field:
-    """Compute the field of an object from the evidence of its mask pixels under (3, d) lights."""
+    """Compute the field of an object from the evidence of its mask pixels."""
+    lights = evidence.seen.lights
     square, (rows, columns) = Square.around(mask), np.nonzero(mask)
-    values, count = square.average(rows, columns, pixel_maps(evidence, lights))
+    values, count = square.average(rows, columns, pixel_maps(evidence))
     known = count > 0
     brightness = values[..., BRIGHTNESS]
     brightness -= (brightness * count).sum() / max(float(count.sum()), 1.0)
@@ -165,13 +163,13 @@ def find_field(
     return Field(square, predict(weights, maps.astype(np.float32)), known)
 
 
-def pixel_maps(evidence: Evidence, lights: NDArray[np.floating]) -> Array:
+def pixel_maps(evidence: Evidence) -> Array:
     """Return the features (N, len(NAMES)) of all pixels."""
-    there, parts = like(lights.astype(np.float32), evidence.pixels), []
-    for first in range(0, len(evidence.pixels), AT_ONCE):
+    pixels, _, lights = evidence.seen
+    there, parts = like(lights.astype(np.float32), pixels), []
+    for first in range(0, len(pixels), AT_ONCE):
         which = slice(first, first + AT_ONCE)
         some, noise = evidence.some(which), cast(evidence.noise[which], "float32")
-        own = some_lights(there, which)
-        parts.append(features_of(some.pixels, some.colors, own, noise, some.both(), some.matte))
-    xp = namespace(evidence.pixels)
-    return xp.concatenate(parts) if parts else np.zeros((0, len(NAMES)), np.float32)
+        both, own = combine(some.network, some.matte), some_lights(there, which)
+        parts.append(features_of(some.seen.pixels, some.seen.colors, own, noise, both, some.matte))
+    return namespace(pixels).concatenate(parts) if parts else np.zeros((0, len(NAMES)), np.float32)
