@@ -14,14 +14,9 @@ FOLDERS = ("dictionary", "smoothness")
 
 @cache
 def registered_priors() -> dict[str, PriorEntry]:
-    """All priors by name.
-
-    >>> "dictionary" in registered_priors()
-    True
-    """
-    return registered(
-        PriorEntry, "photostereo.priors", (f"{__package__}.{folder}.entry" for folder in FOLDERS)
-    )
+    """All priors by name."""
+    own = (f"{__package__}.{folder}.entry" for folder in FOLDERS)
+    return registered(PriorEntry, "photostereo.priors", own)
 
 
 def find_prior(name: str) -> PriorEntry:

@@ -11,11 +11,7 @@ BATCH = 8192
 
 
 def pixel_batches(count: int, control: Control, stage: str, *, size: int = BATCH) -> Iterator[slice]:
-    """Yield slices that cover ``range(count)``; report the stage and every finished batch to the control.
-
-    >>> [(part.start, part.stop) for part in pixel_batches(5, Control(), "demonstration", size=2)]
-    [(0, 2), (2, 4), (4, 5)]
-    """
+    """Yield slices that cover ``range(count)``; report the stage and every finished batch to the control."""
     control.stage(stage, count)
     for first in range(0, count, size):
         part = slice(first, min(first + size, count))

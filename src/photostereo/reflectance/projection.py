@@ -21,14 +21,8 @@ def tensor_batches(pixels: Array, *, copies: int = 1) -> Iterator[slice]:
 
 
 def project(pixels: Array, lights: Array) -> Array:
-    """Return ``L y`` of every pixel, (N, 3) in double precision for photographs of any type.
-
-    NumPy multiplies in the precision of the photographs, which is fast; a GPU multiplies in double precision,
-    which also avoids TF32.
-
-    >>> project(np.ones((1, 2)), np.array([[0.0, 0.6], [0.0, 0.0], [1.0, 0.8]]))
-    array([[0.6, 0. , 1.8]])
-    """
+    """Return ``L y`` of every pixel, (N, 3) in double precision. NumPy multiplies in the precision of the photographs, which
+    is fast; a GPU in double precision, which also avoids TF32."""
     if not is_tensor(pixels):
         return projected(pixels, lights.astype(pixels.dtype)).astype(np.float64)
     directions = like(np.asarray(lights, dtype=np.float64), pixels)

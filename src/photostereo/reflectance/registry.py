@@ -13,9 +13,5 @@ FOLDERS = ("lambertian", "piecewise", "sparse", "lowrank", "bivariate", "learned
 
 @cache
 def registered_models() -> dict[str, ModelEntry]:
-    """All models by name.
-
-    >>> list(registered_models())[:2]
-    ['ls', 'pls']
-    """
+    """All models by name."""
     return registered(ModelEntry, "photostereo.models", (f"{__package__}.{folder}" for folder in FOLDERS))

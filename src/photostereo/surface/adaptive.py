@@ -28,7 +28,7 @@ from photostereo.surface.triangles import Faces, Squares, packed, stacked, trian
 
 IntArray = NDArray[np.int64]
 
-#: Cells have at most 2 ** TOP pixels along a side. Larger ones would save few triangles: 128² pixels make two.
+#: Cells have at most 2 ** TOP pixels along a side: larger ones would save few triangles.
 TOP = 7
 #: The search for the tolerance starts at this share of the largest error. A surface that needs less keeps every pixel.
 SMALLEST_SHARE = 1e-6
@@ -39,11 +39,8 @@ TOLERANCE_STEP = 1.03
 def triangulate_adaptively(
     squares: Squares, triangles: int, control: Control = SILENT
 ) -> tuple[Faces, IntArray, float]:
-    """Triangulate with at most about ``triangles`` triangles; borders and tears alone may need more.
-
-    Returns faces (F, 3), counter-clockwise as seen from the camera, as indices into the used pixels (V,); those pixels
-    (row · W + col, in row-major order); and the largest error of a block that became a cell, in the units of the depth.
-    """
+    """Triangulate with at most about ``triangles`` triangles; borders and tears alone may need more. Returns the same as
+    :func:`.triangulate`, and the largest error of a block that became a cell, in the units of the depth."""
     whole, depth = squares.whole, squares.depth
     errors = block_errors(depth, whole, control)
     tolerance, split = 0.0, [np.ones((1, 1), dtype=bool)]
@@ -80,8 +77,7 @@ def block_errors(depth: Float64, whole: Bool, control: Control = SILENT) -> list
 def find_tolerance(
     errors: list[Float32], whole: Bool, others: int, triangles: int, control: Control = SILENT
 ) -> float:
-    """Find the smallest tolerance, to :data:`TOLERANCE_STEP`, that gives at most ``triangles`` triangles, ``others`` of
-    them outside whole squares; zero if every pixel can be kept."""
+    """Find the smallest tolerance for ``triangles`` triangles, ``others`` of them outside whole squares; zero: all fit."""
 
     def fits(tolerance: float) -> bool:
         control.check()
@@ -108,12 +104,10 @@ def find_tolerance(
 
 
 def balanced_splits(errors: list[Float32], tolerance: float) -> list[Bool]:
-    """Return, for levels 1, 2, …, which blocks are split: those with a larger error, and those that would have a
-    neighbor two levels finer."""
+    """Return the blocks of each level that are split: by their error, or to avoid a neighbor two levels finer."""
     split = [level > tolerance for level in errors]
     for fine in range(len(split) - 1):
         needed = split[fine].copy()
-        # A split block needs neighbors of its own size or finer: the blocks that hold them are split too.
         for finer in _finer_sides(split[fine]):
             needed |= finer
         split[fine + 1] |= combine_blocks(np.logical_or, needed)
@@ -147,12 +141,8 @@ def _cells_of_level(depth: Float64, split: list[Bool], level: int) -> Faces:
     rises = np.abs(z[c] - z[b]) <= np.abs(z[a] - z[d])
     rising, falling = ~fan & rises, ~fan & ~rises
     # Rows run down, y runs up: a, c, b turns counter-clockwise as seen from the camera.
-    found = [
-        stacked(rising, a, c, b),
-        stacked(rising, d, b, c),
-        stacked(falling, b, a, d),
-        stacked(falling, c, d, a),
-    ]
+    found = [stacked(rising, a, c, b), stacked(rising, d, b, c)]
+    found += [stacked(falling, b, a, d), stacked(falling, c, d, a)]
     for cut, first, between, last in (
         (west, a, a + drop, c),
         (south, c, c + half, d),

@@ -36,9 +36,7 @@ class Camera:
         k = np.asarray(matrix, dtype=np.float64)
         if k.shape != (3, 3) or not np.isfinite(k).all():
             raise ParameterError(
-                f"The camera matrix must be 3 × 3 and finite; it has the shape {k.shape}.",
-                code="bad-camera",
-                shape=k.shape,
+                f"The camera matrix must be 3 × 3 and finite, not {k.shape}.", code="bad-camera"
             )
         k = k / k[2, 2] if k[2, 2] != 0 else k
         lower = (k[1, 0], k[2, 0], k[2, 1])

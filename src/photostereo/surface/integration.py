@@ -266,7 +266,7 @@ def _integrate_parts(
 
 
 def center_parts(values: Float64, labels: NDArray[np.int32], pull: Float64 | None) -> None:
-    """Shift every connected part without a pull to mean zero, in place. Label 0 is ignored."""
+    """Shift every connected part without a pull to mean zero, in place."""
     flat = labels.ravel()
     count = int(flat.max()) + 1
     mean = np.bincount(flat, values.ravel(), count) / np.maximum(np.bincount(flat, minlength=count), 1)

@@ -32,8 +32,8 @@ Ends = tuple[tuple[slice, slice], tuple[slice, slice]]
 STRIP = 32
 #: No pulls: an argument of the compiled loops.
 NO_PULL = np.zeros((0, 0), dtype=np.float32)
-#: Share of the diagonal added before a factorization, so that parts without a pull are not singular. Their constants
-#: are arbitrary anyway. Not tuned.
+#: Share of the diagonal added before a factorization, so that parts without a pull, whose constants are arbitrary, are not
+#: singular. Not tuned.
 TOUCH = 1e-6
 
 
@@ -48,10 +48,8 @@ def strips(height: int) -> Iterator[tuple[slice, tuple[Ends, Ends]]]:
 
 @dataclass(frozen=True)
 class Lattice:
-    """Weights of the links to the right and down, and pulls if there are any; (H, W) each, single precision.
-
-    Single precision suffices: the same rounded weight is used in the matrix and in the right-hand side.
-    """
+    """Weights of the links to the right and down, and pulls if there are any; (H, W) each. Single precision suffices: the
+    same rounded weight is used in the matrix and in the right-hand side."""
 
     right: Float32
     down: Float32
@@ -118,11 +116,7 @@ class Lattice:
 
 
 def combine_blocks(combine: np.ufunc, picture: NDArray[Any], fill: float = 0) -> NDArray[Any]:
-    """Combine (sum, maximum, …) each block of 2 × 2 pixels, with ``fill`` outside the picture.
-
-    >>> combine_blocks(np.add, np.ones((3, 2))).tolist()
-    [[4.0], [2.0]]
-    """
+    """Combine (sum, maximum, …) each block of 2 × 2 pixels, with ``fill`` outside the picture."""
     height, width = picture.shape
     if height % 2 or width % 2:
         picture = np.pad(picture, ((0, height % 2), (0, width % 2)), constant_values=fill)
@@ -131,11 +125,7 @@ def combine_blocks(combine: np.ufunc, picture: NDArray[Any], fill: float = 0) ->
 
 
 def enlarge(picture: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Repeat every pixel as a block of 2 × 2, cropped to ``shape``.
-
-    >>> enlarge(np.array([[1, 2]]), (2, 3)).tolist()
-    [[1, 1, 2], [1, 1, 2]]
-    """
+    """Repeat every pixel as a block of 2 × 2, cropped to ``shape``."""
     return np.repeat(np.repeat(picture, 2, axis=0), 2, axis=1)[: shape[0], : shape[1]]
 
 

@@ -21,15 +21,12 @@ from photostereo.surface.arrays import Float64
 from photostereo.surface.integrated import Surface
 from photostereo.surface.triangles import Faces, Squares, boundary_edges, split_pinched, triangulate
 
-#: Larger meshes are simplified unless the full one is requested. Blender and MeshLab become slow above a few million
-#: triangles, and a file of this size takes 60 MB. The sensitivity was not measured.
+#: Larger meshes are simplified unless the full one is requested: viewers become slow above a few million triangles.
 MOST_TRIANGLES = 2_000_000
-#: Quadric simplification starts from a quadtree mesh with this many times the requested triangles. That is ten times
-#: faster than from every pixel, and the error is 0.8 to 1.3 times that; with 2 and with 8 it is
-#: 0.6 to 2.2 and 0.7 to 1.5 times, and 8 takes up to twice as long.
+#: Quadric simplification starts from a quadtree mesh with this many times the requested triangles: ten times faster than
+#: from every pixel, with 0.8 to 1.3 times its error (2: 0.6 to 2.2; 8: 0.7 to 1.5, and up to twice the time).
 HEAD_START = 4
-#: Above this number the quadtree alone makes the mesh: quadric simplification would take seconds, and cannot be
-#: canceled.
+#: Above this number the quadtree alone makes the mesh: quadrics would take seconds, and cannot be canceled.
 MOST_BY_QUADRICS = 250_000
 
 #: Maximum number of pixels used to find white; enough for a percentile. Not tuned.
@@ -115,11 +112,7 @@ def build_mesh(
     (True, 44)
     """
     if not (np.isfinite(pixel_size) and pixel_size > 0):
-        raise ParameterError(
-            f"The pixel size must be positive; it is {pixel_size}.",
-            code="bad-pixel-size",
-            pixel_size=pixel_size,
-        )
+        raise ParameterError(f"The pixel size must be positive; it is {pixel_size}.", code="bad-pixel-size")
     if base is not None and not (np.isfinite(base) and base > 0):
         raise ParameterError(code="bad-base", base=base)
     solid = base is not None
@@ -176,10 +169,7 @@ def build_small_mesh(
     control: Control = SILENT,
     **options: Any,
 ) -> Mesh:
-    """Build a mesh of about ``triangles`` triangles; the options are those of :func:`build_mesh`.
-
-    Starts from a quadtree mesh with four times as many triangles and simplifies it with quadrics.
-    """
+    """Build a mesh of about ``triangles`` triangles with quadrics; the options are those of :func:`build_mesh`."""
     by_quadrics = triangles <= MOST_BY_QUADRICS
     first = max(triangles, 4) * (HEAD_START if by_quadrics else 1)
     start = build_mesh(surface, normals, albedo, triangles=first, control=control, **options)
@@ -259,9 +249,8 @@ def close_below(vertices: Float64, faces: Faces, thickness: float) -> tuple[Floa
 
 
 def decimate_mesh(mesh: Mesh, triangles: int) -> Mesh:
-    """Reduce a mesh to about ``triangles`` triangles by quadric edge collapse; a smaller one is returned unchanged.
-
-    Normals and colors come from the nearest vertex.
+    """Reduce a mesh to about ``triangles`` triangles by quadric edge collapse; normals and colors come from the nearest
+    vertex. A smaller mesh is returned unchanged.
 
     M. Garland, P. Heckbert, "Surface Simplification Using Quadric Error Metrics", SIGGRAPH 1997,
     doi:10.1145/258734.258849.

@@ -29,10 +29,8 @@ MOST_ITERATIONS = 200
 
 
 def mean_equations(field: SlopeField, axis: int, ends: Ends) -> tuple[Float32, Float64]:
-    """Return the weights of the links along an axis (0: columns, 1: rows), and weight times target.
-
-    They are computed from the mean normal of the two ends, weighted by their confidence.
-    """
+    """Return the weights of the links along an axis (0: columns, 1: rows), and weight times target, from the mean normal of
+    the two ends weighted by their confidence."""
     tilt = (field.tilt_col, field.tilt_row)[axis]
     near, far = ends
     a, b = field.confidence[near].astype(np.float64), field.confidence[far].astype(np.float64)
@@ -93,10 +91,6 @@ def solve_rectangle(slope_col: Float64, slope_row: Float64, *, screen: float = 0
 
     The normal equations are a Poisson problem with constant coefficients, which the discrete cosine transform (DCT-II)
     diagonalizes: two transforms, no iteration (Simchony et al. 1990). ``screen · Σ z²`` in the cost is a high pass.
-
-    >>> z = solve_rectangle(np.full((3, 4), 2.0), np.zeros((3, 4)))
-    >>> np.round(z[0], 12).tolist()
-    [-3.0, -1.0, 1.0, 3.0]
     """
     from scipy.fft import dctn, idctn
 

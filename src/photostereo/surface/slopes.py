@@ -78,9 +78,7 @@ def prepare_mask(normals: NDArray[Any], mask: ArrayLike | None) -> Bool:
     if mask is None:
         found = np.isfinite(normals).all(axis=-1) & (normals != 0).any(axis=-1)
         if not found.any():
-            raise ParameterError(
-                "The normal map is empty: all normals are zero or not finite.", code="no-normals"
-            )
+            raise ParameterError(code="no-normals")
         return np.asarray(found)
     chosen = np.asarray(mask) > 0
     if chosen.shape != normals.shape[:2]:
@@ -91,12 +89,11 @@ def prepare_mask(normals: NDArray[Any], mask: ArrayLike | None) -> Bool:
 
 
 class SlopeSource:
-    """Slope equations of a normal map, computed from its rows on demand; parameters as for
-    :func:`photostereo.surface.integrate`.
+    """Slope equations of a normal map, computed from its rows on demand; parameters as for :func:`.integrate`.
 
-    Normals need not be unit. A zero or non-finite normal (counted in ``unknown``) gives an equation of slope zero
-    with a weight of 1e-4, so that its neighbors fill it. A normal that faces ``away`` is clipped to a grazing one; if
-    most do, the map uses another convention, which is an error.
+    A zero or non-finite normal (counted in ``unknown``) gives an equation of slope zero with a weight of 1e-4, so that its
+    neighbors fill it. A normal that faces ``away`` is clipped to a grazing one; if most do, the map uses another
+    convention, which is an error.
     """
 
     def __init__(
@@ -109,10 +106,7 @@ class SlopeSource:
     ) -> None:
         self.normals, self.mask, self.camera = normals, mask, camera
         self._corner = (0, 0)
-        self._weights: NDArray[Any] | None = None
-        self._top = 1.0
-        if weights is not None:
-            self._weights, self._top = _checked_weights(weights, mask)
+        self._weights, self._top = (None, 1.0) if weights is None else _checked_weights(weights, mask)
         known = away = 0
         for rows in row_bands(mask.shape[0], mask.shape[1], BAND):
             n, found = self._unit_normals(rows, mask[rows])

@@ -49,8 +49,7 @@ def _sweep(
     field: SlopeField, values: Float64, sharpness: float, columns: Float32, rows: Float32, energy: Float32
 ) -> float:
     by_row = np.empty(values.shape[0])
-    equations = field.facing, field.tilt_col, field.tilt_row, field.confidence
-    soft_sweep(*equations, values, sharpness, SHARE_FLOOR, columns, rows, energy, by_row)
+    soft_sweep(*vars(field).values(), values, sharpness, SHARE_FLOOR, columns, rows, energy, by_row)
     return float(by_row.sum())
 
 
@@ -94,10 +93,9 @@ def torn_links(mask: Bool, shares: Shares) -> tuple[Bool, Bool]:
 def shift_tears(field: SlopeField, values: Float64, sharpness: float, control: Control) -> Float64:
     """Move pixels next to tears to the other side if that lowers the energy.
 
-    A tear that is off by one pixel is a local minimum: the strip in between cannot cross pixel by
-    pixel, because each pixel would leave its neighbors in the strip. So all pixels on one side of all tears are
-    moved at once, and the move is kept where the energy of the surroundings (5 × 5 pixels) falls, if the total
-    energy also falls.
+    A tear that is off by one pixel is a local minimum: each pixel of the strip in between would leave its neighbors. So all
+    pixels on one side of all tears are moved at once, and the move is kept where the energy of the surroundings (5 × 5
+    pixels) falls, if the total energy also falls.
     """
     import cv2
 
@@ -154,10 +152,8 @@ def soft_sweep(
     energy: Float32,
     by_row: Float64,
 ) -> Any:
-    """Compute the forward shares and the energy of every pixel, and the energy of every row.
-
-    Shares and energies are skipped if their arrays are empty.
-    """
+    """Compute the forward shares and the energy of every pixel, unless their arrays are empty, and the energy of every
+    row. Pixels outside the mask have confidence zero."""
     height, width = confidence.shape
     for row in prange(height):
         total = 0.0

@@ -13,11 +13,8 @@ Faces = NDArray[np.int32]
 
 
 class Squares:
-    """Squares between four neighboring pixels of a surface, (H − 1, W − 1), and the intact links.
-
-    A ``whole`` square has all its links and gives two triangles. A ``partial`` one gives one if two of its links meet in
-    a corner.
-    """
+    """Squares between four neighboring pixels of a surface, (H − 1, W − 1), and the intact links: a ``whole`` square has all
+    four and gives two triangles; in a ``partial`` one at least two meet in a corner, and it gives one."""
 
     def __init__(self, surface: Surface, *, across_tears: bool = False) -> None:
         mask, self.depth = surface.mask, surface.depth
@@ -62,9 +59,8 @@ def triangles_of_squares(squares: Squares, chosen: Bool) -> Faces:
     top, bottom, left, east = held_right[a], held_right[c], held_down[a], held_down[b]
     z = squares.depth.ravel()
     with np.errstate(invalid="ignore"):
-        rises = ~(
-            np.abs(z[a] - z[d]) < np.abs(z[c] - z[b])
-        )  # also if a corner is outside: then the other one is
+        # Also if a corner is outside: then the other diagonal is.
+        rises = ~(np.abs(z[a] - z[d]) < np.abs(z[c] - z[b]))
     # Two links meet in one corner only. Three or four meet in several, and the diagonal decides.
     single = top.astype(np.int8) + bottom + left + east == 2
     rising, falling = rises | single, ~rises | single
@@ -91,20 +87,17 @@ def packed(faces: Faces, size: int) -> tuple[Faces, NDArray[np.int64]]:
 
 
 def triangulate(squares: Squares) -> tuple[Faces, NDArray[np.int64]]:
-    """Triangulate every pixel; return faces (F, 3) as indices into the used pixels, and those pixels (V,)
-    (row · W + col, in row-major order).
-    """
+    """Triangulate every pixel; return faces (F, 3), counter-clockwise as seen from the camera, as indices into the used
+    pixels, and those pixels (V,) (row · W + col, in row-major order)."""
     faces = triangles_of_squares(squares, squares.whole | squares.partial)
     return packed(faces, squares.depth.size)
 
 
 def split_pinched(faces: Faces, suspect: Bool) -> tuple[Faces, NDArray[np.int64]]:
-    """Give every fan of triangles around a vertex its own vertex; return the faces, and the old vertex of each new
-    one.
+    """Give every fan of triangles around a vertex its own vertex; return the faces, and the old vertex of each new one.
 
     If two fans touch only in one vertex, the surface is not a manifold there, and its boundary, which the walls of a
-    solid follow, would cross itself. Vertices that are not ``suspect`` are skipped, which saves most of the
-    time.
+    solid follow, would cross itself. Vertices that are not ``suspect`` are skipped, to save time.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

@@ -111,9 +111,8 @@ class DictionaryParameters:
 
 
 def choose_strength(noise: float, hessian: NDArray[Any], *, cover: float) -> tuple[float, float]:
-    """Choose (λ, μ) from the noise of an intensity and the mean 3 × 3 Hessian of a model's data cost.
-
-    ``cover`` is the mean number of patches that cover a pixel.
+    """Choose (λ, μ) from the noise of an intensity, the mean Hessian of a model's data cost, and the mean number of patches
+    that cover a pixel.
 
     >>> lam, mu = choose_strength(0.1, np.diag([5.0, 5.0, 20.0]), cover=4.0)
     >>> round(lam, 6), round(mu, 4)

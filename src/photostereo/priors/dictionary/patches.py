@@ -22,11 +22,7 @@ IntArray = NDArray[np.int32]
 
 
 def patch_starts(length: int, width: int, stride: int) -> IntArray:
-    """First indices of the windows along one axis: 0, s, 2s, ...; the last window ends at the border.
-
-    >>> patch_starts(11, 4, 3)
-    array([0, 3, 6, 7], dtype=int32)
-    """
+    """First indices of the windows along one axis: 0, s, 2s, ...; the last window ends at the border."""
     starts = list(range(0, length - width + 1, stride))
     if starts[-1] != length - width:
         starts.append(length - width)

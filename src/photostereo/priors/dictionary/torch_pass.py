@@ -80,17 +80,13 @@ def plan_launch(
     A single problem is spread over many small blocks, since a pass waits for their sums longer than it computes.
     Many problems share the GPU in the fewest rounds in which their residuals fit into shared memory.
 
-    >>> plan = plan_launch(1, 19304, 192, 4, processors=132, shared_limit=232448)
-    >>> plan.team, plan.rows, plan.resident, plan.at_once
-    (132, 147, True, 1)
     >>> plan = plan_launch(64, 3000, 192, 4, processors=132, shared_limit=232448)
     >>> plan.team, plan.resident, plan.at_once
     (12, True, 11)
     """
     padded = 32 * math.ceil(length / 32)
-    fixed = (
-        8 * (length + 1) + itemsize * WARPS * padded + 256
-    )  # total, gathered, and a little for the compiler
+    # Total, gathered, and a little for the compiler.
+    fixed = 8 * (length + 1) + itemsize * WARPS * padded + 256
     per_row, per_resident_row = 2 * itemsize, itemsize * (padded + 2)
     most_rows = max((shared_limit - fixed) // per_resident_row, 1)
     smallest_team = math.ceil(patches / most_rows)
@@ -117,13 +113,9 @@ def fused_pass(
     problems, patches, length = R.shape
     atoms = D.shape[1]
     if plan is None:
-        limits = torch.cuda.get_device_properties(R.device)
-        sizes = problems, patches, length, R.element_size()
-        plan = plan_launch(
-            *sizes,
-            processors=limits.multi_processor_count,
-            shared_limit=limits.shared_memory_per_block_optin,
-        )
+        gpu = torch.cuda.get_device_properties(R.device)
+        limits = {"processors": gpu.multi_processor_count, "shared_limit": gpu.shared_memory_per_block_optin}
+        plan = plan_launch(problems, patches, length, R.element_size(), **limits)
     groups = math.ceil(plan.team / plan.group)
     shares = R.new_empty(2 * plan.at_once * (plan.team + groups) * (length + 1), dtype=torch.float64)
     for first in range(0, problems, plan.at_once):

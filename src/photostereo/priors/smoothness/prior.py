@@ -35,11 +35,7 @@ STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0))
 
 
 def neighbors_of(domain: Domain) -> NDArray[np.int32]:
-    """Indices (N, 4) of the right, down, left and up neighbors among the mask pixels; -1 outside the mask.
-
-    >>> neighbors_of(Domain(np.ones((2, 2), bool))).tolist()
-    [[1, 2, -1, -1], [-1, 3, 0, -1], [3, -1, -1, 0], [-1, -1, 2, 1]]
-    """
+    """Indices (N, 4) of the right, down, left and up neighbors among the mask pixels; -1 outside the mask."""
     mask: BoolArray = np.asarray(domain.mask, dtype=bool)
     place = np.full((mask.shape[0] + 2, mask.shape[1] + 2), -1, dtype=np.int32)
     place[1:-1, 1:-1][mask] = np.arange(np.count_nonzero(mask), dtype=np.int32)

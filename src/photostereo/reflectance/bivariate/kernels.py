@@ -29,11 +29,8 @@ def _lambertian(y, L, T, Q, A):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=SUMS)
 def _columns(x, angle_basis, order, scale, phi, triangle):  # type: ignore[no-untyped-def]
-    """Fill the columns of Φ, one per row of ``phi`` (order · m, lit): products of two Bernstein polynomials.
-
-    The polynomials of the intensities are computed by their triangle of convex combinations, for all photographs
-    at once, so that every loop runs over the photographs and vectorizes.
-    """
+    """Fill the columns of Φ, one per row of ``phi`` (order · m, lit): products of two Bernstein polynomials. Those of the
+    intensities are computed by their triangle of convex combinations; every loop runs over the photographs."""
     m, lit = angle_basis.shape[0], x.size
     for j in range(lit):
         triangle[0, j] = 1.0
@@ -240,10 +237,8 @@ def _through_cone(S, cone, half, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, parallel=True)
 def constrained_fit(T, Q, A, cone, total, fallback, usable, ridge, n, a):  # type: ignore[no-untyped-def]
-    """Fit normals and coefficients without a prior, ``totalᵀa = 1`` exactly; the fallback if a pixel is not usable.
-
-    The cost is homogeneous on the cone, so the minimizer with ``totalᵀa = 1`` is that of cost + (totalᵀa − 1)², rescaled.
-    """
+    """Fit normals and coefficients without a prior, ``totalᵀa = 1`` exactly; the fallback if a pixel is not usable. The cost
+    is homogeneous on the cone, so the minimizer with ``totalᵀa = 1`` is that of cost + (totalᵀa − 1)², rescaled."""
     pixels, size = Q.shape[0], Q.shape[1]
     generators = cone.shape[0]
     sums = np.zeros(generators)

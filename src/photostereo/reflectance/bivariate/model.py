@@ -145,12 +145,8 @@ class Bivariate(Model):
 
 def _checked_orders(orders: tuple[int, int]) -> tuple[int, int]:
     if len(orders) != 2 or not (1 <= orders[0] <= LARGEST_ORDERS[0] and 0 <= orders[1] <= LARGEST_ORDERS[1]):
-        raise ParameterError(
-            f"The orders of the bivariate polynomial are two whole numbers, N1 from 1 to {LARGEST_ORDERS[0]} "
-            f"for the intensity and N2 from 0 to {LARGEST_ORDERS[1]} for the light's angle; got {orders}.",
-            code="bad-orders",
-            orders=orders,
-        )
+        text = "The orders are two whole numbers: from 1 to {} for the intensity, from 0 to {} for the angle."
+        raise ParameterError(text.format(*LARGEST_ORDERS), code="bad-orders", orders=orders)
     return int(orders[0]), int(orders[1])
 
 
@@ -161,12 +157,7 @@ def _rescaled(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def bernstein_basis(order: int, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Evaluate the order + 1 Bernstein polynomials at x in [0, 1], one per column (the last axis).
-
-    >>> bernstein_basis(2, np.array([0.0, 0.5]))
-    array([[1.  , 0.  , 0.  ],
-           [0.25, 0.5 , 0.25]])
-    """
+    """Evaluate the order + 1 Bernstein polynomials at x in [0, 1], one per column (the last axis)."""
     return np.stack([comb(order, k) * x**k * (1 - x) ** (order - k) for k in range(order + 1)], axis=-1)
 
 
@@ -180,10 +171,6 @@ def monotone_cone(first: int, second: int, along: Slope) -> NDArray[np.float64]:
     >>> monotone_cone(2, 1, "rising")
     array([[1., 1.],
            [0., 1.]])
-    >>> len(monotone_cone(2, 2, "rising")), len(monotone_cone(3, 3, "rising"))
-    (5, 19)
-    >>> len(monotone_cone(3, 3, "free"))
-    9
     """
     rows = []
     for thresholds in itertools.product(range(first + 1), repeat=second):

@@ -27,11 +27,6 @@ class Lambertian(Model):
 
         (L Lᵀ + w I) n = L y + q,   so   n = U [ Uᵀ(L y + q) / (s + w) ].
 
-    References
-    ----------
-    R. J. Woodham, Photometric method for determining surface orientation from multiple images,
-    Optical Engineering 19(1), 1980, doi:10.1117/12.7972479.
-
     Examples
     --------
     >>> L = np.array([[0, 0.6, 0], [0, 0, 0.6], [1, 0.8, 0.8]])

@@ -36,8 +36,7 @@ def predict(
     control: Control = SILENT,
 ) -> tuple[Floats, Floats]:
     """Predict unit normals (N, 3) and expected errors (N,) in radians from colors (N, d, 3) under lights (d, 3) or
-    (N, d, 3), optionally only for the pixels in ``index``. Gray photographs have three equal channels.
-    """
+    (N, d, 3), of all pixels or those in ``index``. Gray photographs have three equal channels."""
     count = len(colors) if index is None else len(index)
     lights = np.ascontiguousarray(lights, dtype=np.float32)
     normals, errors = np.empty((count, 3), np.float32), np.empty(count, np.float32)

@@ -194,11 +194,8 @@ class Learned(Model):
 
     @property
     def noise(self) -> float:
-        """Standard deviation of one component of a normal due to the noise of the photographs.
-
-        Only noise differs randomly from pixel to pixel, so only noise should be removed by a prior, not an error that
-        the network makes at neighboring pixels alike.
-        """
+        """Standard deviation of one component of a normal due to the noise of the photographs: what a prior should remove,
+        unlike an error that the network makes at neighboring pixels alike."""
         return float(np.sqrt(np.median(to_numpy(self._noise_part))))
 
     @property
@@ -269,12 +266,7 @@ class Learned(Model):
 
 
 def around_object(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Crop a mask to the object and a margin for filters; the order of pixels and the alignment of JPEG blocks are kept.
-
-    >>> mask = np.zeros((600, 400), bool); mask[100:200, 50:90] = True
-    >>> around_object(mask).shape
-    (124, 70)
-    """
+    """Crop a mask to the object and a margin for filters; the order of pixels and the alignment of JPEG blocks are kept."""
     rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
     if not len(rows):
         return mask
@@ -285,11 +277,8 @@ def around_object(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def try_noise(
     witnesses: Callable[[Photographs], Witness], found: Witness, evidence: Evidence, lights: NDArray[Any]
 ) -> NoiseTable | None:
-    """Measure the variance of one component of the normals due to noise: their shift if as much noise is added again.
-
-    It is measured on a sample of the pixels as a function of their spread: increasing log variances, and the median in
-    classes of similar spread. None without noise.
-    """
+    """Measure the variance of one component of the normals due to noise, by their shift if as much noise is added again, as
+    a function of their spread: increasing log variances, and the median in classes of similar spread. None: no noise."""
     noise, seen = evidence.fine, evidence.seen
     deviation = np.sqrt(to_numpy(noise))[:, None]
     if not deviation.any():

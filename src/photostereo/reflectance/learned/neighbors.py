@@ -35,11 +35,7 @@ CUTOFF = 8.0
 
 
 def half_window(reach: int = REACH) -> list[tuple[int, int]]:
-    """Displacements (down, right) of one half of the window; the others are their opposites.
-
-    >>> half_window(1)
-    [(0, 1), (1, -1), (1, 0), (1, 1)]
-    """
+    """Displacements (down, right) of one half of the window; the others are their opposites."""
     ahead = [(0, right) for right in range(1, reach + 1)]
     return ahead + [(down, right) for down in range(1, reach + 1) for right in range(-reach, reach + 1)]
 
@@ -47,10 +43,8 @@ def half_window(reach: int = REACH) -> list[tuple[int, int]]:
 def average_neighbors(
     pixels: Array, guide: Array, mask: NDArray[np.bool_], noise: Array, control: Control = SILENT
 ) -> tuple[Array, Array]:
-    """Average (N, ...) values over neighbors similar in ``guide`` (N, d); also return the remaining share (N,) of the noise.
-
-    ``noise`` (N,) is the variance of one value of the guide.
-    """
+    """Average (N, ...) values over neighbors similar in ``guide`` (N, d), whose values have variance ``noise`` (N,); also
+    return the remaining share (N,) of the noise."""
     flat, guide = contiguous(cast(pixels.reshape(len(pixels), -1), "float32")), cast(guide, "float32")
     ones = zeros((len(flat),), flat, "float32") + 1
     result, total, squares = flat + 0, ones, ones + 0

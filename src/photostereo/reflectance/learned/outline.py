@@ -55,13 +55,7 @@ class Rim:
 
 
 def rim_of(mask: NDArray[np.bool_]) -> Rim:
-    """Find the rim of a mask. The border of the frame is not an outline; parts that are too thin have none.
-
-    >>> mask = np.zeros((30, 30), bool); mask[5:25, 5:25] = True
-    >>> rim = rim_of(mask)
-    >>> len(rim.index), np.abs(np.round(rim.outward[9], 1)).tolist(), rim.depth[9].item()
-    (76, [0.0, 1.0], 3.5)
-    """
+    """Find the rim of a mask. The border of the frame is not an outline; parts that are too thin have none."""
     import cv2
     from scipy.ndimage import gaussian_filter
 
@@ -95,19 +89,16 @@ def rim_of(mask: NDArray[np.bool_]) -> Rim:
 
 
 def with_rim(found: Witness, mask: NDArray[np.bool_], matte: Array = 0.0) -> Witness:
-    """Combine the witnesses so far with the outline if it is an occluding contour.
-
-    ``matte`` (N,) is the share of the matte fit in the precision of a pixel; doubt about the background does not reduce it.
-    """
+    """Combine the witnesses so far with the outline if it is an occluding contour; ``matte`` (N,) is the share of the matte
+    fit in the precision of a pixel, which doubt about the background does not reduce."""
     rim = rim_of(mask)
 
     def normals_at(index: NDArray[np.intp]) -> NDArray[Any]:
         return to_numpy(found.normals[like(index, found.variance)])
 
     inside = normals_at(rim.inside)
-    typical = np.column_stack(
-        [rim.outward * np.sqrt(1 - TYPICAL_TILT**2), np.full(len(inside), TYPICAL_TILT)]
-    )
+    flat, up = rim.outward * np.sqrt(1 - TYPICAL_TILT**2), np.full(len(inside), TYPICAL_TILT)
+    typical = np.column_stack([flat, up])
     beside = normals_at(rim.following)[:, 2]
     straight = beside / np.maximum(inside[:, 2], 0.02)
     contour = np.clip((CUT - beside) / (CUT - CONTOUR), 0.0, 1.0)

@@ -111,10 +111,8 @@ def learn(
     captured: int,
     control: Control = SILENT,
 ) -> Student | None:
-    """Train a student on the network's answers for a sample of ``captured`` pixels; None if there are too few.
-
-    ``noise`` (N,) is the variance of the network's normals due to noise, which does not count as a deviation.
-    """
+    """Train a student on the network's answers for a sample of ``captured`` pixels; None if there are too few. ``noise``
+    (N,) is the variance of the network's normals due to noise, which does not count as a deviation."""
     known = np.flatnonzero(np.isfinite(network.variance))
     if captured < LEAST_PIXELS or len(known) < 10 * BATCH:
         return None
@@ -131,9 +129,7 @@ def learn(
     with ThreadPoolExecutor(2) as pool:
         waiting = [pool.submit(_descend, *lesson, seed, control) for seed in (0, 1)]
         networks = [job.result() for job in waiting]
-    networks = [
-        (first, second, (last[0] * spread, last[1] * spread + middle)) for first, second, last in networks
-    ]
+    networks = [(one, two, (last[0] * spread, last[1] * spread + middle)) for one, two, last in networks]
     nothing = [np.zeros(WIDTH + 1, np.float32)] * 2
     some = slice(0, None, 1 + len(known) // JUDGED)
     shown, taught, variance = shown[some].copy(), taught[some], variance[some]

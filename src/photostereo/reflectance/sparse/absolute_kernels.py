@@ -124,10 +124,8 @@ def _breakpoints(r, L, e0, e1, e2, t, rise):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _nudge(y, L, out):  # type: ignore[no-untyped-def]
-    """Shift y by less than 1e-9, differently for every light, so that no four photographs fit one normal exactly.
-
-    The shift depends on the light, not on its index: the order of the photographs must not matter.
-    """
+    """Shift y by less than 1e-9, differently for every light, so that no four photographs fit one normal exactly. The shift
+    depends on the light, not on its index: the order of the photographs must not matter."""
     for j in range(y.size):
         hashed = 1e4 * np.sin(12.9898 * L[0, j] + 78.233 * L[1, j] + 37.719 * L[2, j])
         out[j] = y[j] + 1e-9 * (hashed - np.floor(hashed) - 0.5)
@@ -193,10 +191,8 @@ def _absolute_sum(y, L, x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, parallel=True)
 def l1_regression(Y, lights, start, floor, tol, max_iter, n, iterations):  # type: ignore[no-untyped-def]
-    """Solve ``min ‖y − Lᵀn‖₁`` for each row y of Y: reweighting first, then the exact vertex descent.
-
-    Fills ``n`` and ``iterations`` (reweighting steps; negative if neither method proved convergence).
-    """
+    """Solve ``min ‖y − Lᵀn‖₁`` for each row y of Y: reweighting first, then the exact vertex descent. Fills ``n`` and
+    ``iterations`` (reweighting steps; negative if neither method proved convergence)."""
     pixels, d = Y.shape
     for i in prange(pixels):
         top = 0.0

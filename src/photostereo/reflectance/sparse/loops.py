@@ -1,7 +1,4 @@
-"""Per-pixel loops of sparse regression, for NumPy arrays and torch tensors.
-
-On a GPU they run the kernels of ``sparse.cu``; elsewhere the compiled loops, on the memory of the arrays.
-"""
+"""Per-pixel loops of sparse regression: the kernels of ``sparse.cu`` on a GPU, elsewhere the compiled loops."""
 
 from __future__ import annotations
 

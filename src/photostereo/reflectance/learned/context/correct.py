@@ -117,11 +117,9 @@ class Correction:
         return Correction(self.shift[which], self.factor[which])
 
     def together(self, network: Witness, matte: Witness) -> Witness:
-        """Combine the network's corrected witness with the matte fit.
-
-        Against the matte fit, the correction never has more weight than the network, and less the farther it moves the
-        normal: it moves a pixel with a matte fit of variance v by at most v / (2 · the network's expected error).
-        """
+        """Combine the network's corrected witness with the matte fit. Against it, the correction never has more weight than
+        the network, and less the farther it moves the normal: by at most v / (2 · the network's expected error), with v
+        the variance of the matte fit."""
         if not self.shift.any():
             return combine(network, matte)
         xp = namespace(network.variance)

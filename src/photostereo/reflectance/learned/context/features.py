@@ -40,10 +40,8 @@ BEHIND = -0.03
 def features_of(
     gray: Array, colors: Array | None, lights: Array, noise: Array, found: Witness, matte: Witness
 ) -> Array:
-    """Maps (N, len(NAMES)) of (N, d) intensities under (3, d) or (N, 3, d) lights with noise of variance (N,).
-
-    ``found`` is the combination of the pixels' witnesses, ``matte`` the matte fit alone; ``colors`` is (N, d, 3) or None.
-    """
+    """Maps (N, len(NAMES)) of (N, d) intensities under (3, d) or (N, 3, d) lights with noise of variance (N,); ``found`` is
+    the combination of the pixels' witnesses, ``matte`` the matte fit alone."""
     xp = namespace(gray)
     rms = xp.sqrt((gray * gray).mean(-1) + 1e-12)
     v = (gray / rms[:, None]).clip(0.0, MOST_V)
@@ -69,12 +67,8 @@ def features_of(
     maps += [_half_log(noise / (rms * rms), xp) + 2.0]
     maps += share_and_source((-rest).clip(0.0)) + share_and_source(rest.clip(0.0) * (1.0 - behind))
     maps += share_and_source(v * behind)
-    maps += [
-        behind.mean(-1),
-        *(arriving[:, k] for k in range(3)),
-        xp.sqrt((rest * rest).mean(-1)),
-        xp.log(rms),
-    ]
+    maps += [behind.mean(-1), *(arriving[:, k] for k in range(3))]
+    maps += [xp.sqrt((rest * rest).mean(-1)), xp.log(rms)]
     maps += _tint(colors, xp, rms)
     return xp.stack([cast(m, "float32").clip(-MOST_V, MOST_V) for m in maps], -1)
 
