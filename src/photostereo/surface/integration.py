@@ -205,7 +205,8 @@ def _pulls(
     mask, camera = source.mask, source.camera
     pull, target = np.zeros(mask.shape), np.zeros(mask.shape)
     if highpass is not None:
-        pull += (2.0 * np.pi / highpass) ** 2 * source.field(mask).weight
+        field = source.field(mask)
+        pull += (2.0 * np.pi / highpass) ** 2 * (field.confidence * field.facing**2)
     if anchors is not None:
         known = np.asarray(anchors, dtype=np.float64)
         if known.shape != mask.shape:

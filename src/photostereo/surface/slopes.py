@@ -65,11 +65,6 @@ class SlopeField:
         """Return the equations of some rows, without a copy."""
         return SlopeField(self.facing[rows], self.tilt_col[rows], self.tilt_row[rows], self.confidence[rows])
 
-    @property
-    def weight(self) -> Float64:
-        """Weight of the equation after division by ``facing``: confidence · facing²."""
-        return self.confidence * self.facing**2
-
 
 def prepare_mask(normals: NDArray[Any], mask: ArrayLike | None) -> Bool:
     """Return the boolean mask of an integration; by default, every pixel with a usable normal."""

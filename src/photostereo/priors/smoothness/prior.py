@@ -75,7 +75,8 @@ class SmoothnessPrior(Prior):
             return weight, pull
         there, length = self._differences(normals)
         lam, delta = self._each(normals)
-        omega = self._omega(length, delta)
+        xp, edge = namespace(normals), delta[..., None]
+        omega = xp.where(length <= edge, 1.0 + 0.0 * length, edge / length) * self._present
         weight = 2.0 * lam * omega.sum(-1)
         pull = (omega[..., None] * (there + normals[..., None, :])).sum(-2)
         return weight, lam[..., None] * pull
@@ -98,10 +99,6 @@ class SmoothnessPrior(Prior):
         there = normals[..., self._neighbors.clip(0), :]
         length = ((there - normals[..., None, :]) ** 2).sum(-1) ** 0.5
         return there, length
-
-    def _omega(self, length: Array, delta: Array) -> Array:
-        xp, delta = namespace(length), delta[..., None]
-        return xp.where(length <= delta, 1.0 + 0.0 * length, delta / length) * self._present
 
     def _each(self, normals: Array) -> tuple[Any, Any]:
         """λ and δ, each with an axis for the pixels."""

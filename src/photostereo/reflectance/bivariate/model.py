@@ -52,11 +52,6 @@ class Bivariate(Model):
     The authors' orders, thresholds and scaling of the constraint are not published in full;
     ``python -m benchmarks.rivals`` compares variants with their published normal maps.
 
-    References
-    ----------
-    S. Ikehata, K. Aizawa, Photometric stereo using constrained bivariate regression for general isotropic
-    surfaces, CVPR 2014, doi:10.1109/CVPR.2014.280.
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)

@@ -41,12 +41,9 @@ def expected_shapes(width: int, stages: int) -> dict[str, tuple[int, ...]]:
 
 def shapes_of(arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, tuple[int, ...]]:
     """Return the shapes required for a set network of this archive's width."""
-    return expected_shapes(min(width_of(arrays), MOST_WIDTH), min(stages_of(arrays), MOST_STAGES))
-
-
-def width_of(arrays: Mapping[str, NDArray[Any]]) -> int:
     bias = arrays.get("0.second.linear.bias")
-    return 1 if bias is None else max(bias.size, 1)
+    width = 1 if bias is None else max(bias.size, 1)
+    return expected_shapes(min(width, MOST_WIDTH), min(stages_of(arrays), MOST_STAGES))
 
 
 def stages_of(arrays: Mapping[str, NDArray[Any]]) -> int:

@@ -128,11 +128,6 @@ class LowRank(Model):
 
     It is the Lambertian model on the cleaned photographs A, so a prior needs nothing more.
 
-    References
-    ----------
-    L. Wu, A. Ganesh, B. Shi, Y. Matsushita, Y. Wang, Y. Ma, Robust photometric stereo via low-rank matrix
-    completion and recovery, ACCV 2010, doi:10.1007/978-3-642-19318-7_55.
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)

@@ -7,7 +7,6 @@ Symbols: y the d intensities of a pixel, L (3 × d) the lights, n albedo × norm
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -84,13 +83,10 @@ class _Reweighted(Model):
         count = len(pixels)
         normals, iterations = empty((count, 3), pixels), empty((count,), pixels, "int64")
         starts = project(pixels, pseudo_inverse(to_numpy(lights)).swapaxes(-1, -2))
-        for part in self._batches(control, "least absolute residuals", count):
+        for part in pixel_batches(count, control, "least absolute residuals", size=loops.batch_size(pixels)):
             there, answers = for_loops(some_lights(lights, part)), (normals[part], iterations[part])
             loops.l1_regression(pixels[part], there, starts[part], FLOOR, STEP, max_iter, *answers)
         return normals, to_numpy(iterations)
-
-    def _batches(self, control: Control, stage: str, count: int) -> Iterator[slice]:
-        return pixel_batches(count, control, stage, size=loops.batch_size(self._pixels))
 
     def _measure_noise(self, control: Control = SILENT, own: Array | None = None) -> None:
         """Set one threshold for the capture, from the residuals of the least absolute fit of a sample."""
@@ -200,8 +196,7 @@ class LeastAbsolute(_Reweighted):
 
     References
     ----------
-    S. Ikehata, D. Wipf, Y. Matsushita, K. Aizawa, Robust photometric stereo using sparse regression, CVPR
-    2012, doi:10.1109/CVPR.2012.6247691. The descent: I. Barrodale, F. D. K. Roberts, An improved algorithm
+    The descent: I. Barrodale, F. D. K. Roberts, An improved algorithm
     for discrete l1 linear approximation, SIAM Journal on Numerical Analysis 10(5), 1973, doi:10.1137/0710069.
 
     Examples
@@ -253,11 +248,6 @@ class SparseBayes(_Reweighted):
     of a photograph is ``λ/S``: with the factor λ, an inlier has weight 1 as in least squares, and the weight of the
     prior keeps its meaning.
 
-    References
-    ----------
-    S. Ikehata, D. Wipf, Y. Matsushita, K. Aizawa, Robust photometric stereo using sparse regression, CVPR
-    2012, doi:10.1109/CVPR.2012.6247691.
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -306,8 +296,8 @@ class SparseBayes(_Reweighted):
             scale = cast(self._brightness > 0, "float64") if keep_weights else self._everywhere(1.0)
         normals, iterations = empty((count, 3), self._pixels), empty((count,), self._pixels, "int64")
         weights = empty((count if keep_weights else 0, photographs), self._pixels, "float32")
-        limits = (tol, SETTLED, self._max_iter)
-        for part in self._batches(control, "sparse Bayesian learning", count):
+        limits, size = (tol, SETTLED, self._max_iter), loops.batch_size(self._pixels)
+        for part in pixel_batches(count, control, "sparse Bayesian learning", size=size):
             seen = self._pixels[part], for_loops(some_lights(self._lights, part)), scale[part]
             answers = normals[part], iterations[part], weights[part] if keep_weights else weights
             loops.sbl_em(*seen, noise, PRIOR_VARIANCE, *limits, *answers)
