@@ -24,10 +24,6 @@ from photostereo.runtime.illumination import PixelLights, turns_to_z
 #: Lights whose smallest singular value is below this share of the largest lie in a plane, and least squares cannot
 #: determine a normal. Real lights are above 0.05; the exact value does not matter.
 COPLANAR_RATIO = 1e-3
-#: Parameters that :class:`Lights` stores unchanged.
-_AS_GIVEN = (
-    "positions", "expected_error", "source", "strengths_source", "position_unit", "distances", "camera", "depth",
-)  # fmt: skip
 
 
 class Lights:
@@ -236,11 +232,7 @@ class Lights:
 
     def changed(self, **changes: Any) -> Lights:
         """Return the same lights with other values of the parameters above."""
-        same = {
-            "directions": self._directions,
-            "strengths": self._strengths,
-            **{name: getattr(self, name) for name in _AS_GIVEN},
-        }
+        same = {name.removeprefix("_"): value for name, value in vars(self).items()}
         return Lights(**{**same, **changes})
 
     def as_distant(self) -> Lights:

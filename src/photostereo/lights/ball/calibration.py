@@ -17,11 +17,16 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
-from photostereo.lights.ball.agreement import as_gray, combine_balls, series_disagree, solid_normals
+from photostereo.lights.ball.agreement import (
+    as_gray,
+    combine_balls,
+    light_positions,
+    series_disagree,
+    solid_normals,
+)
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.geometry import Camera, unknown_perspective
 from photostereo.lights.ball.picture import Picture, calibration_picture
-from photostereo.lights.ball.positions import light_positions
 from photostereo.lights.ball.search import FoundBall, ball_at, find_balls
 from photostereo.lights.geometry import angles_between, unit
 from photostereo.lights.lights import Lights

@@ -24,10 +24,6 @@ LEAST_MM = 2.0
 #: Range of the distance of the nearest light over the longer side of the frame. A closer light would be in the picture; a
 #: farther one would count as distant, without a measured position. A wrong unit is wrong by a factor of ten or more.
 NEAREST, FARTHEST = 0.2, 300.0
-#: Arrays of a table that have a row for each light.
-_OF_EACH_LIGHT = (
-    "vectors", "intensities", "positions", "distances", "open_directions", "open_strengths", "errors",
-)  # fmt: skip
 _BALL = "# ball in the frame (column row radius):"
 
 
@@ -152,11 +148,8 @@ class LightTable:
     def take(self, order: Sequence[int]) -> LightTable:
         """Return some of the lights, in this order."""
         chosen = list(order)
-        each = {
-            name: values[chosen]
-            for name in _OF_EACH_LIGHT
-            if (values := getattr(self, name)) is not None and len(values) == len(self.vectors)
-        }
+        arrays = {name: values for name, values in vars(self).items() if isinstance(values, np.ndarray)}
+        each = {name: array[chosen] for name, array in arrays.items() if len(array) == len(self.vectors)}
         files = None if self.files is None else tuple(self.files[number] for number in chosen)
         return replace(self, files=files, **each)
 
