@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import re
 import secrets
 import shutil
 import socket
@@ -120,18 +119,15 @@ def write_arrays(path: Place, **arrays: Any) -> None:
 
 def clear_leftovers(target: Path) -> None:
     """Remove what killed runs left beside a target; restore a result that one of them had renamed."""
-    pattern = re.compile(re.escape(_stem(target)) + r"(partial|replaced)-([0-9a-f]{8})-(\d+)-.*")
     with suppress(OSError):
         for path in sorted(target.parent.iterdir(), reverse=True):  # replaced before partial
-            found = pattern.fullmatch(path.name)
-            if found is None or found[2] != _MACHINE or path.is_symlink():
-                continue
-            import psutil  # type: ignore[import-untyped]
-
-            if found[1] == "replaced":
+            if path.name.startswith(_stem(target, "replaced")) and not path.is_symlink():
                 _recover(path, target)
-            elif not psutil.pid_exists(int(found[3])):
-                _remove(path)
+            elif path.name.startswith(stem := _stem(target, "partial")) and not path.is_symlink():
+                import psutil  # type: ignore[import-untyped]
+
+                if not psutil.pid_exists(int(path.name.removeprefix(stem).partition("-")[0])):
+                    _remove(path)
 
 
 @contextmanager
@@ -183,14 +179,15 @@ def _recover(aside: Path, target: Path) -> None:
             os.rename(aside, target)
 
 
-def _stem(target: Path) -> str:
-    """Beginning of the hidden names of a target; short enough for any target, and not shared by any two targets."""
-    return f".{shortened(target.name)}.{zlib.crc32(os.fsencode(target.name)):08x}."
-
-
 def _hidden(target: Path, kind: str) -> Path:
+    """A new hidden path beside the target; its name is short enough for any target, and not shared by any two."""
     suffix = target.suffix if len(target.suffix) < 16 else ""
-    return target.with_name(f"{_stem(target)}{kind}-{_MACHINE}-{os.getpid()}-{secrets.token_hex(4)}{suffix}")
+    return target.with_name(f"{_stem(target, kind)}{os.getpid()}-{secrets.token_hex(4)}{suffix}")
+
+
+def _stem(target: Path, kind: str) -> str:
+    number = zlib.crc32(os.fsencode(target.name))
+    return f".{shortened(target.name)}.{kind}-{number:08x}-{_MACHINE}-"
 
 
 def _remove(path: Path) -> None:

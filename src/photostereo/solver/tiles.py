@@ -121,15 +121,9 @@ def plan_bands(
     most -= most % step
     if most < SMALLEST:
         least = OF_THE_PROGRAM + height * width * OF_A_RESULT + row * (SMALLEST + 2 * around)
-        facts: dict[str, Any] = {
-            "photographs": photographs,
-            "width": width,
-            "height": height,
-            "rows": SMALLEST,
-        }
-        memory = max(memory, 0)
+        size, memory = f"{width} × {height}", max(memory, 0)
         raise ParameterError(
-            code="memory-too-small", remedy="more-memory", needed=least, allowed=memory, **facts
+            code="memory-too-small", remedy="more-memory", needed=least, allowed=memory, size=size
         )
     start = top - top % step
     count = -(-(bottom - start) // most)
