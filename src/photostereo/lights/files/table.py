@@ -149,7 +149,8 @@ class LightTable:
         """Return some of the lights, in this order."""
         chosen = list(order)
         arrays = {name: values for name, values in vars(self).items() if isinstance(values, np.ndarray)}
-        each = {name: array[chosen] for name, array in arrays.items() if len(array) == len(self.vectors)}
+        rows = len(self.vectors)
+        each: dict[str, Any] = {name: array[chosen] for name, array in arrays.items() if len(array) == rows}
         files = None if self.files is None else tuple(self.files[number] for number in chosen)
         return replace(self, files=files, **each)
 
