@@ -68,9 +68,8 @@ class Evidence:
         if numbers:
             self.directions = np.where(missing[:, None], shaded, self.directions)
             self.residual = np.where(missing, max(usual, 1.0), self.residual)
-            self.sources = [
-                "shading of the object" if m else s for m, s in zip(missing, self.sources, strict=True)
-            ]
+            for number in numbers:
+                self.sources[number] = "shading of the object"
             self.doubts.append(_doubt("light-from-shading", self.names, numbers))
         for number in np.flatnonzero(apart > max(_DISAGREES, _UNUSUAL * usual)).tolist():
             facts = {"degrees": float(apart[number]), "usual": usual}

@@ -143,9 +143,8 @@ def calibrate_lights(
     doubts, residual = found.doubts, found.residual
     suspects = tuple(sorted({number for doubt in doubts for number in doubt.values["numbers"]}))
     positions, distance = light_positions(balls, frame)
-    directions = (
-        found.directions if positions is None else unit(positions)
-    )  # as seen from the middle of the frame
+    # As seen from the middle of the frame, not from the balls.
+    directions = found.directions if positions is None else unit(positions)
     strengths, strengths_from = _strengths(scene, mask, balls, directions, card, pixels)
     factor = float(strengths.max() / strengths.min())
     if factor > _BELIEVABLE and strengths_from not in ("matte ball", "gray card"):
