@@ -1,4 +1,4 @@
-"""The dictionary pass on torch tensors: one fused CUDA kernel on a GPU, the compiled pass elsewhere.
+"""The dictionary pass on torch tensors: one fused CUDA kernel on a GPU, plain torch elsewhere.
 
 Arrays may have a leading axis of problems (for example the (lambda, mu) pairs of a grid), each with its own
 dictionary and codes.
@@ -37,11 +37,26 @@ def dictionary_pass(
     # Create the tensor on the device: a copy from the host would wait for all queued work.
     least = mu if torch.is_tensor(mu) else torch.full((problems,), mu, dtype=R.dtype, device=R.device)
     least = least.to(R.dtype).expand(problems).contiguous()
-    if R.is_cuda:
-        fused_pass(R, D, B, least, torch.full_like(least, q), update_atoms)
-        return
-    for arrays, own in zip(zip(R.numpy(), D.numpy(), B.numpy(), strict=True), least.tolist(), strict=True):
-        compiled.dictionary_pass(*arrays, mu=own, q=q, update_atoms=update_atoms)
+    run = fused_pass if R.is_cuda else plain_pass
+    run(R, D, B, least, torch.full_like(least, q), update_atoms)
+
+
+def plain_pass(R: Tensor, D: Tensor, B: Tensor, mu: Tensor, q: Tensor, update_atoms: bool) -> None:
+    """Run the pass in plain torch, on any device: the steps of the fused kernel, one line each."""
+    mu, q = mu[:, None], q[:, None]
+    first = torch.zeros_like(D[:, 0])
+    first[:, 0] = 1
+    for i in range(D.shape[1]):
+        d, old = D[:, i].clone(), B[:, i].clone()
+        y = torch.einsum("gwm,gm->gw", R, d) + old
+        g = torch.where(y.abs() < mu, torch.zeros_like(y), y).clamp(-q, q)
+        B[:, i] = g
+        if update_atoms:
+            toward = torch.einsum("gwm,gw->gm", R, g) + d * (old * g).sum(1, keepdim=True)
+            length = torch.linalg.vector_norm(toward, dim=1, keepdim=True)
+            used = (g != 0).any(1, keepdim=True)
+            D[:, i] = torch.where(used, torch.where(length > 0, toward / length, d), first)
+        R += torch.einsum("gw,gm->gwm", old, d) - torch.einsum("gw,gm->gwm", g, D[:, i])
 
 
 def follow_atoms(
