@@ -18,7 +18,7 @@ COLOR_UNIT, NORMAL_UNIT = 1.2 / 255, 1.0 / 32767
 CONSTANT, RETRO = 1.0 - 0.5 * 0.16 / (0.16 + 0.33), 0.45 * 0.16 / (0.16 + 0.09)
 
 
-def owl(snr: float, *, seed: int = 1, step: int = 1) -> Capture:
+def owl(snr: float, *, seed: int = 0, step: int = 1) -> Capture:
     """Return the photographs with Poisson noise (``snr`` in dB); with ``step``, only every n-th pixel of a row or column."""
     with files(__name__).joinpath("owl.npz").open("rb") as file, np.load(file) as stored:
         mask, lights = stored["mask"], stored["lights"]

@@ -260,7 +260,8 @@ class Learned(Model):
             facing = facing * (facing > 0)
             out[part] = (pixels * facing).sum(-1) / ((facing * facing).sum(-1) + 1e-6)
 
-        for _ in in_turn(fit, len(parts), 1 if is_tensor(out) else processors()):
+        # A GPU's work stays in its thread.
+        for _ in map(fit, range(len(parts))) if is_tensor(out) else in_turn(fit, len(parts), processors()):
             pass
         return out
 
