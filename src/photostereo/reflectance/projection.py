@@ -1,4 +1,4 @@
-"""Compute ``L y`` and ``|y|²`` of every pixel, for NumPy arrays and torch tensors."""
+"""Batches of pixels, and ``L y`` and ``|y|²`` of every pixel, for NumPy arrays and torch tensors."""
 
 from __future__ import annotations
 
@@ -6,11 +6,23 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from photostereo.core.control import Control
 from photostereo.runtime.arrays import Array, cast, empty, is_tensor, like
 from photostereo.runtime.illumination import projected, some_lights
 
+#: Pixels per batch of a compiled loop: a few milliseconds of work, so that progress can be reported.
+BATCH = 8192
 #: Values in one batch of tensors: at most a few hundred megabytes of temporaries for any capture.
 BATCH_VALUES = 1 << 23
+
+
+def pixel_batches(count: int, control: Control, stage: str, *, size: int = BATCH) -> Iterator[slice]:
+    """Yield slices that cover ``range(count)``; report the stage and every finished batch to the control."""
+    control.stage(stage, count)
+    for first in range(0, count, size):
+        part = slice(first, min(first + size, count))
+        yield part
+        control.advance(part.stop - part.start)
 
 
 def tensor_batches(pixels: Array, *, copies: int = 1) -> Iterator[slice]:

@@ -101,7 +101,10 @@ class SlopeSource:
     ) -> None:
         self.normals, self.mask, self.camera = normals, mask, camera
         self._corner = (0, 0)
-        self._weights, self._top = (None, 1.0) if weights is None else _checked_weights(weights, mask)
+        self._weights: NDArray[Any] | None = None
+        self._top = 1.0
+        if weights is not None:
+            self._weights, self._top = _checked_weights(weights, mask)
         known = away = 0
         for rows in row_bands(mask.shape[0], mask.shape[1], BAND):
             n, found = self._unit_normals(rows, mask[rows])

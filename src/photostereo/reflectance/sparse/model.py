@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.reflectance.batches import pixel_batches
 from photostereo.reflectance.model import Fit, Model, Unknowns
-from photostereo.reflectance.projection import project, tensor_batches
+from photostereo.reflectance.projection import pixel_batches, project, tensor_batches
 from photostereo.reflectance.sparse import loops
 from photostereo.runtime.algebra import quadratic_cost, solve_shifted_3x3
 from photostereo.runtime.arrays import Array, cast, contiguous, empty, is_tensor, like, namespace, to_numpy
