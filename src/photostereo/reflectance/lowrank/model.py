@@ -155,7 +155,8 @@ class LowRank(Model):
     ) -> None:
         self._pixels, self._lights = pixels, lights
         self._fall_off = None if fall_off is None else like(fall_off, pixels)
-        self._shadow, self._options = shadow, {"weight": weight, "tol": tol, "max_iter": max_iter}
+        self._shadow = shadow
+        self._options: dict[str, Any] = {"weight": weight, "tol": tol, "max_iter": max_iter}
         self._cleaned: tuple[Decomposition, Lambertian] | None = None
 
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
