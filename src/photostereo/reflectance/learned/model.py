@@ -103,11 +103,9 @@ class Learned(Model):
             known = NoiseByBrightness() if mask is None else Noise(pixels, lights, mask).by_brightness()
             noise = known.at(pixels)
         student = None if self._sample is None else self._sample._student
-        seen, how = (
-            Photographs(pixels, self._colors, lights),
-            {"neighbors": self._neighbors, "student": student},
-        )
-        evidence = gather_evidence(seen, mask, noise, weights, **how, control=control)
+        seen = Photographs(pixels, self._colors, lights)
+        how: dict[str, Any] = {"neighbors": self._neighbors, "student": student, "control": control}
+        evidence = gather_evidence(seen, mask, noise, weights, **how)
         control.check()
         correction = self._correction(evidence)
         control.check()
@@ -242,9 +240,9 @@ class Learned(Model):
         if not len(spread) or not moved.any():
             return {"spread": self._answer().spread * (180.0 / np.pi)}
         left = np.empty_like(spread)
-        for part in np.array_split(np.argsort(spread), min(SPREADS, len(spread))):
-            share = moved[part].mean() / max(float((spread[part] ** 2).mean()), 1e-30)
-            left[part] = spread[part] * np.sqrt(max(1.0 - share, LEAST_LEFT))
+        for alike in np.array_split(np.argsort(spread), min(SPREADS, len(spread))):
+            share = moved[alike].mean() / max(float((spread[alike] ** 2).mean()), 1e-30)
+            left[alike] = spread[alike] * np.sqrt(max(1.0 - share, LEAST_LEFT))
         return {"spread": like(left, self._answer().spread) * (180.0 / np.pi)}
 
     def albedo(self, normals: Array, unknowns: Unknowns) -> Array:
