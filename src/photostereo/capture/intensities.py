@@ -31,10 +31,10 @@ class Intensities:
 def intensities(capture: Capture, device: Device = CPU, *, colors: bool = False) -> Intensities:
     """Return the intensities of a capture on a device; with ``colors`` also in color, if it has any.
 
-    >>> from photostereo_lab.scenes import render_scene
-    >>> seen = intensities(render_scene("sphere", size=20, color=True), colors=True)
+    >>> from photostereo.example import owl
+    >>> seen = intensities(owl(25.0, step=8), colors=True)
     >>> seen.pixels.shape, seen.colors.shape
-    ((268, 20), (268, 20, 3))
+    ((1172, 20), (1172, 20, 3))
     """
     in_color = colors and capture.is_color
     if not device.uses_torch:

@@ -89,12 +89,12 @@ class Control:
     ...     def on_stage(self, name, total):
     ...         self.names = [*getattr(self, "names", []), name]
     >>> control = Names()
-    >>> from photostereo_lab.scenes import render_scene
-    >>> result = ps.solve(render_scene("sphere", size=24), "dlnv", max_iter=2, control=control)
+    >>> from photostereo.example import owl
+    >>> result = ps.solve(owl(25.0, step=8), "dlnv", max_iter=2, control=control)
     >>> "iterations" in control.names
     True
     >>> control.cancel()
-    >>> ps.solve(render_scene("sphere", size=24), "dlnv", control=control)
+    >>> ps.solve(owl(25.0, step=8), "dlnv", control=control)
     Traceback (most recent call last):
     photostereo.core.control.Cancelled
     """

@@ -267,9 +267,9 @@ def save(
     --------
     >>> import tempfile
     >>> import photostereo as ps
-    >>> from photostereo_lab.scenes import render_scene
-    >>> scene = render_scene("sphere", size=32)
-    >>> folder = ps.save(ps.solve(scene, "ls"), tempfile.mkdtemp() + "/sphere", scene, report=False)
+    >>> from photostereo.example import owl
+    >>> capture = owl(25.0, step=8)
+    >>> folder = ps.save(ps.solve(capture, "ls"), tempfile.mkdtemp() + "/owl", capture, report=False)
     >>> sorted(path.name for path in folder.glob("mesh.*"))
     ['mesh.glb', 'mesh.ply']
     >>> ps.Reconstruction.load(folder).method

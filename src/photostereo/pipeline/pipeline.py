@@ -106,11 +106,11 @@ class Pipeline(Staged):
     >>> import tempfile
     >>> import photostereo as ps
     >>> from photostereo.capture import write_archive
-    >>> from photostereo_lab.scenes import render_scene
-    >>> file = write_archive(render_scene("sphere", size=32), tempfile.mkdtemp() + "/sphere.npz")
+    >>> from photostereo.example import owl
+    >>> file = write_archive(owl(25.0, step=8), tempfile.mkdtemp() + "/owl.npz")
     >>> pipeline = ps.Pipeline(file, method="ls", report=False)
     >>> pipeline.solution.method, pipeline.mask.shape
-    ('ls', (32, 32))
+    ('ls', (50, 50))
     >>> pipeline.configure(method="pls", p=3).solution.method
     'pls'
     >>> sorted(path.name for path in pipeline.write(tempfile.mkdtemp() + "/out").folder.glob("mesh.*"))

@@ -73,8 +73,8 @@ def compare(capture: Capture, methods: Sequence[str], *, control: Control = SILE
     Examples
     --------
     >>> import photostereo as ps
-    >>> from photostereo_lab.scenes import render_scene
-    >>> comparison = ps.compare(render_scene("sphere", size=32), ["ls", "l1"])
+    >>> from photostereo.example import owl
+    >>> comparison = ps.compare(owl(25.0, step=8), ["ls", "l1"])
     >>> comparison["l1"].method
     'l1'
     """
@@ -226,8 +226,8 @@ def view(
     Examples
     --------
     >>> import photostereo as ps
-    >>> from photostereo_lab.scenes import render_scene
-    >>> result = ps.solve(render_scene("sphere", size=32), "ls")
+    >>> from photostereo.example import owl
+    >>> result = ps.solve(owl(25.0, step=8), "ls")
     >>> ps.view(result)._repr_html_().startswith("<iframe srcdoc=")
     True
     """
@@ -245,8 +245,8 @@ class Progress(Control):
     Examples
     --------
     >>> import photostereo as ps
-    >>> from photostereo_lab.scenes import render_scene
-    >>> result = ps.solve(render_scene("sphere", size=32), "ls", control=ps.Progress())
+    >>> from photostereo.example import owl
+    >>> result = ps.solve(owl(25.0, step=8), "ls", control=ps.Progress())
     """
 
     def __init__(self) -> None:

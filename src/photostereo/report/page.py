@@ -99,10 +99,10 @@ def write_report(
     --------
     >>> import tempfile
     >>> import photostereo as ps
-    >>> from photostereo_lab.scenes import render_scene
-    >>> scene = render_scene("sphere", size=32)
+    >>> from photostereo.example import owl
+    >>> capture = owl(25.0, step=8)
     >>> page = Path(tempfile.mkdtemp()) / "report.html"
-    >>> ps.write_report(page, ps.solve(scene, "ls"), scene)
+    >>> ps.write_report(page, ps.solve(capture, "ls"), capture)
     >>> page.read_text(encoding="utf-8").startswith("<!doctype html>")
     True
     """

@@ -107,9 +107,9 @@ class Reconstruction(Displayed):
         Examples
         --------
         >>> import photostereo as ps
-        >>> from photostereo_lab.scenes import render_scene
-        >>> ps.solve(render_scene("sphere", size=32), "ls").relight([1, 1, 1]).shape
-        (32, 32, 3)
+        >>> from photostereo.example import owl
+        >>> ps.solve(owl(25.0, step=8), "ls").relight([1, 1, 1]).shape
+        (50, 50, 3)
         """
         light = np.asarray(direction, dtype=np.float64)
         if light.shape != (3,) or not np.isfinite(light).all() or not light.any():

@@ -101,8 +101,8 @@ def solve(
     Examples
     --------
     >>> import photostereo as ps
-    >>> from photostereo_lab.scenes import render_scene
-    >>> capture = render_scene("sphere", size=32)
+    >>> from photostereo.example import owl
+    >>> capture = owl(25.0, step=8)
     >>> ps.solve(capture, method="ls").status
     'closed form'
     >>> ps.solve(capture, "cbr", prior="dictionary", max_iter=2).method
@@ -257,8 +257,8 @@ def solve_grid(
     Examples
     --------
     >>> import photostereo as ps
-    >>> from photostereo_lab.scenes import render_scene
-    >>> capture = render_scene("sphere", size=40)
+    >>> from photostereo.example import owl
+    >>> capture = owl(25.0, step=8)
     >>> pairs = [{"lam": lam, "mu": 0.1} for lam in (0.5, 2.0)]
     >>> [result.parameters["lam"] for result in ps.solve_grid(capture, "dlnv", pairs, max_iter=2)]
     [0.5, 2.0]
