@@ -68,12 +68,45 @@ def test_handlers_are_put_back():
     inherited = signal.signal(
         signal.SIGINT, signal.default_int_handler
     )  # ignored in a shell's background job
-    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM), sys.unraisablehook
     with orderly_signals():
         assert signal.getsignal(signal.SIGINT) is not before[0]
-    after = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    after = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM), sys.unraisablehook
     signal.signal(signal.SIGINT, inherited)
     assert after == before
+
+
+def test_an_interruption_in_a_finaliser_is_not_lost():
+    """Python ignores exceptions there, and the work would go on."""
+    script = """
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from photostereo.runtime import signals
+from photostereo.runtime.signals import orderly_signals, work_begins
+class Finalised:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+with orderly_signals():
+    work_begins()
+    later = signals._send_again
+    def slow(number):
+        signals._send_again = later
+        later(number)
+        end = time.monotonic() + 0.3
+        while time.monotonic() < end:  # a busy machine: the signal comes back before the hook has ended
+            pass
+    if len(sys.argv) > 1:
+        signals._send_again = slow
+    try:
+        Finalised()
+        for _ in range(6000):
+            time.sleep(0.01)
+    except KeyboardInterrupt:
+        sys.exit(7)
+"""
+    for words in ([], ["busy"]):
+        done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True)
+        assert done.returncode == 7, done.stderr
 
 
 @pytest.mark.slow

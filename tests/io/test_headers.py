@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import tracemalloc
+import zlib
 from pathlib import Path
 
 import cv2
@@ -99,3 +100,19 @@ def test_small_headers():
         list(png_chunks(PNG_SIGNATURE + b"\0\0\0\x0dIHDR"))
     assert declared_size(b"P5 640 480 255 ...") == Declared(width=640, height=480, depth=2)
     assert Heads()[Path("no-such-file.png")] == Shot()
+
+
+def test_a_strip_that_holds_more_than_its_picture_is_refused(tmp_path):
+    """300 kB that unpack to 300 MB, in a picture of 10 × 10 pixels."""
+    path = tmp_path / "strip.tif"
+    tifffile.imwrite(path, np.zeros((10, 10), np.float32), rowsperstrip=10)
+    content, packed = bytearray(path.read_bytes()), zlib.compress(bytes(300 << 20), 9)
+    with tifffile.TiffFile(path) as file:
+        tags = {tag.name: tag for tag in file.pages[0].tags.values()}
+    values = {"Compression": 8, "StripOffsets": len(content), "StripByteCounts": len(packed)}
+    for name, value in values.items():
+        struct.pack_into({3: "<H", 4: "<I"}[int(tags[name].dtype)], content, tags[name].valueoffset, value)
+    path.write_bytes(bytes(content) + packed)
+    with pytest.raises(CaptureError, match="more than the whole picture") as error:
+        decode_image(path)
+    assert error.value.code == "damaged-image"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.errors import CaptureError
 from photostereo.io import exr_and_raw, headers
-from photostereo.io.safe import explained, opened, read_bytes
+from photostereo.io.safe import DEFLATE_RATIO, explained, opened, read_bytes
 
 PLAIN_SUFFIXES = frozenset({".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm"})
 #: Formats that are read by optional libraries.
@@ -31,6 +32,9 @@ READERS = {
 IMAGE_SUFFIXES = PLAIN_SUFFIXES | READERS.keys()
 
 _ORIENTATION = 0x0112
+_DEFLATED = (8, 32946, 50013)  # TIFF's numbers for zlib
+#: Strips that cannot hold more bytes than this are harmless.
+_STRIP_BYTES = 1 << 28
 _MISSING = "Check the name in the list of photographs, or restore it."
 
 
@@ -118,6 +122,8 @@ def _decode_tiff(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
         width, height = page.imagewidth, page.imagelength
         depth = int(page.size) * page.dtype.itemsize / max(width * height, 1)
         headers.require_plausible(headers.Declared(width, height, depth), len(data), path)
+        if page.compression in _DEFLATED:
+            _require_small_strips(page, data, path)
         try:
             image = np.asarray(page.asarray())
         except ValueError as error:
@@ -135,6 +141,16 @@ def _decode_tiff(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
     if image.dtype == np.bool_:
         image = image.astype(np.uint8) * np.uint8(255)
     return _checked(image, path, alpha)
+
+
+def _require_small_strips(page: Any, data: bytes, path: Path) -> None:
+    """Check that no strip holds more than the whole picture: tifffile would unpack all of it."""
+    size = int(page.size) * page.dtype.itemsize
+    for start, count in zip(page.dataoffsets, page.databytecounts, strict=True):
+        if count * DEFLATE_RATIO > _STRIP_BYTES:
+            unpacked = zlib.decompressobj().decompress(data[start : start + count], size + _STRIP_BYTES)
+            if len(unpacked) > size + (1 << 16):
+                raise _damaged("a strip contains more than the whole picture", path)
 
 
 def _unturned(data: bytes, page: Any) -> bytes:

@@ -8,11 +8,13 @@ library only.
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -36,37 +38,49 @@ def orderly_signals() -> Iterator[None]:
         return
     _State.received = None
     before = {number: signal.getsignal(number) for number in _WORDS}
+    hook = sys.unraisablehook
     for number, handler in before.items():
         if handler is not signal.SIG_IGN:
             signal.signal(number, _receive)
+    sys.unraisablehook = _not_swallowed
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
 @contextmanager
 def deferred_interrupt() -> Iterator[None]:
-    """Delay Ctrl-C to the end of the block; processes started in it never receive it.
+    """Delay Ctrl-C to the end of the block (a second one acts at once); processes started in it never receive it.
 
     For work that must not be interrupted halfway, such as starting a cluster. A terminal sends Ctrl-C to all processes:
     those started in the block inherit the blocked signal, and end when this process ends them.
     """
     main = threading.current_thread() is threading.main_thread()
-    if not main or not hasattr(signal, "pthread_sigmask"):
+    before = signal.getsignal(signal.SIGINT)
+    if not main or not callable(before) or not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    struck = False
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        nonlocal struck
+        if struck:
+            signal.signal(signal.SIGINT, before)
+            before(number, frame)
+        struck = True
+
     from multiprocessing.resource_tracker import ensure_running
 
     ensure_running()  # if started later, it would unblock the signal in the thread that starts it
-    struck: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: struck.append(number))
+    signal.signal(signal.SIGINT, remember)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # a pending signal is delivered here
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # a pending signal is delivered to ``remember`` here
         signal.signal(signal.SIGINT, before)
         if struck:
             signal.raise_signal(signal.SIGINT)
@@ -107,6 +121,28 @@ def _receive(number: int, frame: FrameType | None) -> None:
     _State.received = number
     if _State.loading:
         os._exit(tell_end())
+    while frame is not None:
+        if frame.f_code is _not_swallowed.__code__:  # an exception would be ignored there too
+            return _send_again(number)
+        frame = frame.f_back
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     raise SystemExit(128 + number)
+
+
+def _not_swallowed(problem: sys.UnraisableHookArgs) -> None:
+    """Send the signal again if the exception was raised where Python ignores exceptions (a finalizer, a callback)."""
+    if _State.received is not None and isinstance(problem.exc_value, (KeyboardInterrupt, SystemExit)):
+        _send_again(_State.received)
+    else:
+        sys.__unraisablehook__(problem)
+
+
+def _send_again(number: int) -> None:
+    """Send a signal after a short delay, without ``threading``, whose locks the interrupted code may hold."""
+
+    def send() -> None:
+        time.sleep(0.01)
+        _thread.interrupt_main(signal.Signals(number))
+
+    _thread.start_new_thread(send, ())
