@@ -660,7 +660,9 @@ def test_what_is_imported_is_declared() -> None:
     extras = project["optional-dependencies"].values()
     wanted = [*project["dependencies"], *(entry for extra in extras for entry in extra)]
     declared = {re.split(r"[<>=\[; ]", entry)[0].lower().replace("-", "_") for entry in wanted}
-    named = {"cv2": "opencv_python_headless", "OpenEXR": "openexr", "triton": "torch", "yaml": "pyyaml"}
+    named = {"cv2": "opencv_python_headless", "OpenEXR": "openexr", "triton": "torch", "yaml": "pyyaml"} | {
+        "PIL": "pillow"
+    }
     for path in sorted((root / "src").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
