@@ -345,6 +345,8 @@ def test_mesh_again_with_other_options(call, scene_folder, tmp_path) -> None:
     assert not (out / "mesh.glb").exists()
     page = (out / "report.html").read_text(encoding="utf-8")
     assert 'href="mesh.stl"' in page and "mesh.glb" not in page and 'id="photographs"' in page
+    # Integrating takes milliseconds; a surface that is handed over takes none.
+    assert json.loads((out / "summary.json").read_text())["surface"]["seconds"]["integrate"] > 1e-4
     code, _, _ = call("mesh", out / "normals.png", "--out", tmp_path / "from-picture", "--format", "ply")
     assert code == 0 and (tmp_path / "from-picture" / "mesh.ply").exists()
 

@@ -39,7 +39,7 @@ def mesh(
     from photostereo.io.atomic import replacing_directory, write_json
     from photostereo.io.ownership import MARK
     from photostereo.io.safe import exists
-    from photostereo.pipeline.folder import files_to_offer, integrate_result, make_surface, shown_on_page
+    from photostereo.pipeline.folder import files_to_offer, make_surface, shown_on_page
     from photostereo.report import renew_surface
     from photostereo.results.choice import SurfaceChoice
     from photostereo.results.formats import SURFACE_FILES
@@ -81,9 +81,8 @@ def mesh(
         summary["conventions"] = {
             name: said for name, said in summary.get("conventions", {}).items() if (folder / name).exists()
         }
-        surface = integrate_result(result, choice, terminal)
-        facts = make_surface(
-            folder, result, choice, surface, normal_map=not in_place, flip_y=flip_y, control=terminal
+        surface, facts = make_surface(
+            folder, result, choice, normal_map=not in_place, flip_y=flip_y, control=terminal
         )
         summary["conventions"] |= facts.pop("conventions")
         summary["surface"] = facts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,6 @@ from photostereo.solver.opinion import assess
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.surface import Surface
 from photostereo.surface.integration import check_method
-from photostereo.surface.integration import integrate as integrate_normals
 
 
 def fill_results(
@@ -66,32 +66,31 @@ def fill_results(
 
         return meanings, capture_evidence(result, photographs, frame_around(result.mask), quiet)
 
-    def beside_page(watched: Control) -> dict[str, Any] | None:
-        """Write depth and meshes; return the facts for the summary."""
-        if surface is None:
-            return None
-        return make_surface(
-            folder, result, surface, whole, normal_map=False, flip_y=output.flip_y, control=watched
-        )
+    def meshes(watched: Control) -> tuple[Surface, dict[str, Any]]:
+        assert surface is not None
+        options: dict[str, Any] = {"normal_map": False, "flip_y": output.flip_y, "control": watched}
+        return make_surface(folder, result, surface, whole, **options)
 
     control.stage("arrays and pictures")
-    began = time.perf_counter()
     origin = None if capture is None else capture.origin
     about = {**read_about(None if origin is None else origin.path), **check_about(output.about)}
+    whole, facts, page, spent = None, None, None, {"integrate": 0.0, "report": 0.0}
     with control.meanwhile(beside_surface) as begun:
         if not overlap:
             control.awaited(begun)
-        whole = None
+        began = time.perf_counter()
         if surface is not None:
             give_back_memory()
-            whole = integrate_result(result, surface, control) if integrate is None else integrate()
-        integrated = time.perf_counter()
-        facts = None if overlap else beside_page(control)
-        if overlap and surface is not None:
+            whole = None if integrate is None else integrate()
+        spent["integrate"] = time.perf_counter() - began
+        beside = overlap and whole is not None
+        if beside:
             control.stage("depth and meshes")
-        with control.meanwhile(beside_page if overlap else lambda _: facts) as meshes:
+        elif surface is not None:
+            whole, facts = meshes(control)
+        with control.meanwhile(meshes) if beside else nullcontext() as writing:
             conventions, evidence = control.awaited(begun)
-            page, paged = None, time.perf_counter()
+            began = time.perf_counter()
             if output.report:
                 from photostereo.report.page import prepare_report
 
@@ -107,8 +106,9 @@ def fill_results(
                     control=control,
                     **shown_on_page(whole),
                 )
-            paged = time.perf_counter() - paged
-            facts = control.awaited(meshes)
+            spent["report"] = time.perf_counter() - began
+            if writing is not None:
+                _, facts = control.awaited(writing)
     summary = {
         **result.summary(),
         "expected_error": None if expected is None else expected.as_dict(),
@@ -123,7 +123,7 @@ def fill_results(
         summary["about"] = about
     if facts is not None:
         summary["conventions"] |= facts.pop("conventions")
-        facts["seconds"]["integrate"] = integrated - began
+        facts["seconds"]["integrate"] += spent["integrate"]
         summary["surface"], summary["seconds"]["surface"] = facts, sum(facts["seconds"].values())
     if output.material is not None:
         from photostereo.results.export import export_result
@@ -133,7 +133,7 @@ def fill_results(
         summary["conventions"] |= export_result(folder, result, ["material"], **how)["conventions"]
     if page is not None:
         page.write(folder / "report.html", **files_to_offer(folder, summary))
-        summary["seconds"]["report"] = paged
+        summary["seconds"]["report"] = spent["report"]
     control.check()
     if further is not None:
         summary |= further()
@@ -163,24 +163,20 @@ def _describe_capture(folder: Path, capture: Capture, summary: dict[str, Any]) -
         summary["lights"] = origin.calibration.facts()
 
 
-def integrate_result(result: Reconstruction, choice: SurfaceChoice, control: Control = SILENT) -> Surface:
-    """Integrate the normals of a result."""
-    return integrate_normals(
-        result.normals, result.mask, method=choice.method, control=control, **choice.options
-    )
-
-
 def make_surface(
     folder: Path,
     result: Reconstruction,
     choice: SurfaceChoice,
-    surface: Surface | None,
+    surface: Surface | None = None,
     *,
     normal_map: bool,
     flip_y: bool = False,
     control: Control = SILENT,
-) -> dict[str, Any]:
-    """Write depth and meshes of a result, and ``normals.png`` if requested; return the facts for the summary."""
+) -> tuple[Surface, dict[str, Any]]:
+    """Write depth and meshes of a result, and ``normals.png`` if requested; without a ``surface``, integrate it first.
+
+    Returns the surface and the facts for the summary.
+    """
     from photostereo.results.surface_files import write_surface
 
     give_back_memory()
@@ -195,7 +191,7 @@ def make_surface(
         surface=surface,
         name=result.capture,
         control=control,
-    )[1]
+    )
 
 
 def shown_on_page(surface: Surface | None) -> dict[str, Any]:
