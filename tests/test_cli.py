@@ -3,6 +3,7 @@ paragraph."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -117,6 +118,21 @@ def test_help_of_solve_is_short_and_in_groups(call) -> None:
     shown = [line for line in said[: places[-1]].splitlines() if line.lstrip("│* ").startswith("--")]
     assert 10 < len(shown) < 20
     assert not any("<bool>" in line and "--help" not in line for line in said.splitlines())
+
+
+def test_every_option_of_the_catalog_belongs_to_a_command() -> None:
+    from photostereo.cli.command import PANELS, _catalog, command
+    from photostereo.cli.root import commands
+    from photostereo.results.format_names import LEAST_TEXELS, MOST_TEXELS
+
+    used = {
+        function.__name__: set(inspect.signature(command(function)).parameters) for _, function in commands()
+    }
+    every = set().union(*used.values())
+    for table, entries in _catalog().items():
+        assert set(entries) <= used.get(table, every), table
+    texels = _catalog()["Advanced"]["texels"]
+    assert (texels["min"], texels["max"]) == (LEAST_TEXELS, MOST_TEXELS) and set(PANELS) <= set(_catalog())
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from photostereo.cli.command import ADVANCED, INPUT, REQUIRED, argument, option
-from photostereo.cli.options import GROWING, Making, Reading, Running, output, seen_from_anywhere
+from photostereo.batch.options import RunOptions
+from photostereo.cli.options import Making, Reading, seen_from_anywhere
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import ParameterError
 
@@ -15,20 +15,12 @@ def batch(
     terminal: Terminal,
     reading: Reading,
     making: Making,
-    running: Running,
-    places: list[Path] = argument("A plan (TOML), or captures and folders of captures.", "PLAN|FOLDERS..."),
-    out: Path = output(GROWING, default=REQUIRED),
-    watch: bool = option("Keep solving captures as they appear in the folders.", INPUT, default=False),
-    settle: float = option(
-        "With --watch: solve a capture once its files have not changed for this long.",
-        ADVANCED,
-        "SECONDS",
-        min=0,
-        default=5.0,
-    ),
-    idle: float | None = option(
-        "With --watch: stop if nothing new appears for this long.", ADVANCED, "SECONDS", min=0
-    ),
+    options: RunOptions,
+    places: list[Path],
+    out: Path,
+    watch: bool = False,
+    settle: float = 5.0,
+    idle: float | None = None,
 ) -> dict[str, Any]:
     """Solve many captures with the same settings, with a folder of results each and an overview page."""
     from photostereo.batch.run import batch as run
@@ -46,7 +38,7 @@ def batch(
         places,
         out,
         settings.changed(**seen_from_anywhere(reading.options()), **given),
-        options=running.options(),
+        options=options,
         watch=watch,
         quiet_seconds=settle,
         idle_seconds=idle,

@@ -1,17 +1,20 @@
 """Declare commands: groups of options are dataclasses; every command that prints results has ``--quiet`` and ``--json``.
 
-Options and arguments are defaults of parameters, made by :func:`option` and :func:`argument`. A parameter whose type
-is a dataclass stands for the fields of the dataclass, each an option. A command prints to its ``terminal`` and returns
-facts, which ``--json`` prints as one JSON object.
+The parameters of a function are the options and arguments of its command. Their help is in ``options.toml``; other
+packages declare them by defaults, made by :func:`option` and :func:`argument`. A parameter whose type is a dataclass
+stands for the fields of the dataclass. A command prints to its ``terminal`` and returns facts, which ``--json`` prints as
+one JSON object.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import tomllib
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import is_dataclass
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -49,16 +52,14 @@ def option(
     """Declare an option in a panel of the help. Its flag is its name unless ``flags`` ("--out -o") is set."""
     if isinstance(default, bool) or "/" in flags:
         metavar = ""  # a flag takes no value
-    return typer.Option(default, *flags.split(), help=help, rich_help_panel=panel, metavar=metavar, **more)
+    return typer.Option(
+        default, *flags.split(), help=help, rich_help_panel=panel or None, metavar=metavar, **more
+    )
 
 
 def argument(help: str, metavar: str | None = None, *, default: Any = REQUIRED, **more: Any) -> Any:
     """Declare an argument, which is required unless it has a default."""
     return typer.Argument(default, help=help, metavar=metavar, **more)
-
-
-QUIET = option("Print nothing but errors.", flags="--quiet -q", default=False)
-JSON = option("Print one JSON object and nothing else, even for errors.", flags="--json", default=False)
 
 
 def command(function: Callable[..., Facts | None]) -> Callable[..., None]:
@@ -81,15 +82,16 @@ def command(function: Callable[..., Facts | None]) -> Callable[..., None]:
     signature = inspect.signature(function, eval_str=True)
     for parameter in signature.parameters.values():
         kind = parameter.annotation
-        options = [parameter]
         if isinstance(kind, type) and is_dataclass(kind):
-            options = list(inspect.signature(kind, eval_str=True).parameters.values())
-            groups[parameter.name] = (kind, [option.name for option in options])
-        declared += [] if kind is Terminal else options
+            options = inspect.signature(kind, eval_str=True).parameters
+            groups[parameter.name] = (kind, list(options))
+            declared += (_declared(option, kind) for option in options.values())
+        elif kind is not Terminal:
+            declared.append(_declared(parameter, function))
     declared.append(inspect.Parameter("context", _BY_NAME, annotation=typer.Context))
-    declared.append(inspect.Parameter("quiet", _BY_NAME, default=QUIET, annotation=bool))
-    if signature.return_annotation is not None:
-        declared.append(inspect.Parameter("as_json", _BY_NAME, default=JSON, annotation=bool))
+    for name in ("quiet", "as_json") if signature.return_annotation is not None else ("quiet",):
+        always = inspect.Parameter(name, _BY_NAME, default=False, annotation=bool)
+        declared.append(_declared(always, command))
     defaults = {option.name: getattr(option.default, "default", option.default) for option in declared}
     defaults = {
         name: value for name, value in defaults.items() if value not in (..., inspect.Parameter.empty)
@@ -112,29 +114,50 @@ def command(function: Callable[..., Facts | None]) -> Callable[..., None]:
             raise typer.Exit(SOME_FAILED)
 
     # Typer passes everything by name, so the order is free. Rarely used options come last in the help.
-    declared = sorted(
-        (option.replace(kind=_BY_NAME, default=_named(option)) for option in declared), key=_place
-    )
+    declared.sort(key=_place)
     run.__signature__ = inspect.Signature(declared, return_annotation=None)  # type: ignore[attr-defined]
     run.__annotations__ = {option.name: option.annotation for option in declared}
     return run
 
 
-def _named(option: inspect.Parameter) -> Any:
-    """Return the option's declaration with an explicit flag; Typer's default would add a second one, ``--no-``."""
-    info = copy(option.default)
+@functools.cache
+def _catalog() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
+
+
+def _declared(parameter: inspect.Parameter, owner: Callable[..., Any]) -> inspect.Parameter:
+    """Return an option of a command or group: as its default declares it or, for ours, as the catalog describes it."""
+    name, info = parameter.name, copy(parameter.default)
+    facts: dict[str, Any] = {}
+    if not isinstance(info, ParameterInfo) and owner.__module__.partition(".")[0] in _OURS:
+        for table in ("Arguments", *PANELS, owner.__name__):
+            if (entry := _catalog().get(table, {}).get(name)) is not None:
+                facts |= {"panel": table} if table in PANELS else {}
+                facts |= entry if isinstance(entry, dict) else {"help": entry}
+    if facts:
+        default = REQUIRED if info is inspect.Parameter.empty else info
+        if "argument" in facts:
+            info = argument(facts["help"], facts["argument"], default=default)
+        else:
+            info = option(**facts, default=default)
     if isinstance(info, OptionInfo) and not info.param_decls:
-        info.param_decls = (f"--{option.name.replace('_', '-')}",)
-    return info
+        # Typer's own name for a flag would add a second one, ``--no-``.
+        info.param_decls = (f"--{name.replace('_', '-')}",)
+    return parameter.replace(kind=_BY_NAME, default=info)
 
 
 def _is_given(context: typer.Context, name: str) -> bool:
     return getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
 
 
-def _place(option: inspect.Parameter) -> int:
+def _place(option: inspect.Parameter) -> tuple[int, int]:
+    """The position of an option in the help: its panel, and its place in the panel's table of the catalog."""
     panel = option.default.rich_help_panel if isinstance(option.default, ParameterInfo) else None
-    return PANELS.index(panel) if panel in PANELS else -1
+    if panel not in PANELS:
+        return -1, 0
+    names = list(_catalog()[panel])
+    return PANELS.index(panel), names.index(option.name) if option.name in names else -1
 
 
 _BY_NAME = inspect.Parameter.KEYWORD_ONLY
+_OURS = ("photostereo", "photostereo_lab")

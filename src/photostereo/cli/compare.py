@@ -8,20 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import photostereo as ps
-from photostereo.cli.command import METHOD, OUTPUT, argument, option
-from photostereo.cli.options import (
-    DEVICE,
-    FORCE,
-    IMAGES,
-    PIXEL_SIZE,
-    REPORT,
-    SEED,
-    Reading,
-    complete_method,
-    names,
-    output,
-    parse_parameters,
-)
+from photostereo.cli.command import METHOD, option
+from photostereo.cli.options import Reading, complete_method, names, parse_parameters
 from photostereo.cli.terminal import Terminal
 from photostereo.io.tables import Table
 
@@ -41,24 +29,20 @@ def complete_methods(incomplete: str) -> list[str]:
 def compare(
     terminal: Terminal,
     reading: Reading,
-    sources: list[Path] = argument(
-        "Photographs to solve, or results to compare.", "CAPTURE | RESULT RESULT..."
-    ),
+    sources: list[Path],
     methods: str | None = option(
         "Comma-separated names (default: all methods).", METHOD, autocompletion=complete_methods
     ),
-    parameters: list[str] | None = option(
-        "A parameter of one method; can be repeated.", METHOD, "METHOD.NAME=VALUE", flags="--set -s"
-    ),
-    images: int | None = IMAGES,
-    seed: int = SEED,
-    truth: Path | None = option("For results: a capture with truth, or true normals as .npy or .png."),
-    out: Path | None = output("Folder for the results (default: NAME-compare)."),
-    meshes: bool = option("Write a mesh for each method.", OUTPUT, default=False),
-    report: bool = REPORT,
-    pixel_size: str | None = PIXEL_SIZE,
-    device: str = DEVICE,
-    force: bool = FORCE,
+    parameters: list[str] | None = None,
+    images: int | None = None,
+    seed: int = 0,
+    truth: Path | None = None,
+    out: Path | None = None,
+    meshes: bool = False,
+    report: bool = True,
+    pixel_size: str | None = None,
+    device: str = "cpu",
+    force: bool = False,
 ) -> dict[str, Any]:
     """Compare several methods on one capture, or existing results: a table, pictures and a page."""
     from photostereo.cli.state import report_state

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import photostereo as ps
-from photostereo.cli.options import FORCE, output
 from photostereo.cli.terminal import Terminal
 
 #: As much noise as signal, typical of a hand-held light and a short exposure in the dark.
@@ -15,9 +14,7 @@ SNR_DB = 0.0
 METHODS = ("ls", "pdlnv", "dlnet")
 
 
-def demo(
-    terminal: Terminal, out: Path = output(default=Path("photostereo-demo")), force: bool = FORCE
-) -> dict[str, Any]:
+def demo(terminal: Terminal, out: Path = Path("photostereo-demo"), force: bool = False) -> dict[str, Any]:
     """Run the whole pipeline on a synthetic object, in about a minute."""
     from photostereo.capture.layouts.diligent import write_diligent
     from photostereo.cli.compare import comparison_table

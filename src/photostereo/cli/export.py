@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import photostereo as ps
-from photostereo.cli.command import argument, option
-from photostereo.cli.options import FLIP_Y, FORCE, PIXEL_SIZE, SURFACE_METHOD, TEXELS
+from photostereo.cli.command import option
 from photostereo.cli.terminal import Terminal
 from photostereo.results.format_names import FORMAT_NAMES
 
@@ -17,19 +16,19 @@ if TYPE_CHECKING:
 
 def export(
     terminal: Terminal,
-    source: Path = argument("Results of a solve.", "RESULT"),
+    source: Path,
     to: str = option(f"Comma-separated formats: {', '.join(FORMAT_NAMES)}.", default="glb,tiff,ptm,relight"),
-    out: Path | None = option("Folder (default: RESULT-export).", metavar="DIR", flags="--out -o"),
-    pixel_size: str | None = PIXEL_SIZE,
-    photographs: Path | None = option("Estimate roughness from this capture.", metavar="CAPTURE"),
-    tileable: bool = option("Make a material that tiles seamlessly.", default=False),
-    texels: int | None = TEXELS,
-    stretch: bool = option("Scale a material's base color to its full range.", default=False),
-    linear: bool = option("Store linear intensities in PTM and relight files, for measuring.", default=False),
-    flip_y: bool = FLIP_Y,
-    surface_method: str = SURFACE_METHOD,
-    decimate: int | None = option("Reduce meshes to about N triangles.", metavar="N", min=4),
-    force: bool = FORCE,
+    out: Path | None = None,
+    pixel_size: str | None = None,
+    photographs: Path | None = None,
+    tileable: bool = False,
+    texels: int | None = None,
+    stretch: bool = False,
+    linear: bool = False,
+    flip_y: bool = False,
+    surface_method: str = "poisson",
+    decimate: int | None = None,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Export a result for other programs."""
     from photostereo.core.units import PixelSize

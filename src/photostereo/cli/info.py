@@ -9,7 +9,7 @@ from typing import Any
 
 import photostereo as ps
 from photostereo.capture.options import ESTIMATE, ReadOptions
-from photostereo.cli.options import CAPTURE, Reading
+from photostereo.cli.options import Reading
 from photostereo.cli.terminal import Terminal
 from photostereo.core.findings import as_finding
 
@@ -17,7 +17,7 @@ from photostereo.core.findings import as_finding
 IN_MEMORY = 800_000_000
 
 
-def info(terminal: Terminal, reading: Reading, capture: Path = CAPTURE) -> dict[str, Any]:
+def info(terminal: Terminal, reading: Reading, capture: Path) -> dict[str, Any]:
     """Show what a capture contains and what may be wrong with it."""
     from photostereo.pipeline.budget import glance, is_diagnosed_whole
 

@@ -6,8 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from photostereo.cli.command import LIGHTS, OUTPUT, option
-from photostereo.cli.options import CAPTURE, FORCE, BallReading, output, read_options
+from photostereo.cli.options import BallReading
 from photostereo.cli.terminal import Terminal, text_table
 
 if TYPE_CHECKING:
@@ -17,15 +16,11 @@ if TYPE_CHECKING:
 def lights(
     terminal: Terminal,
     reading: BallReading,
-    capture: Path = CAPTURE,
-    unknown: bool = option(
-        "Estimate the lights from the photographs alone, without a ball.", LIGHTS, default=False
-    ),
-    out: Path | None = output("Light file (default: CAPTURE/lights.csv).", "FILE"),
-    picture: bool = option(
-        "Write a picture for checking the lights.", OUTPUT, flags="--picture/--no-picture", default=True
-    ),
-    force: bool = FORCE,
+    capture: Path,
+    unknown: bool = False,
+    out: Path | None = None,
+    picture: bool = True,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Find light directions and strengths from a ball, or estimate them from the photographs alone."""
     from photostereo.capture.loading import calibrate
@@ -41,7 +36,7 @@ def lights(
         table = both.enter_context(replacing_file(target, force=force))
         drawn = both.enter_context(replacing_file(shown, force=force)) if picture else None
         terminal.stage("lights")
-        given = read_options(reading).given() | ({"lights": ESTIMATE} if unknown else {})
+        given = reading.options().given() | ({"lights": ESTIMATE} if unknown else {})
         calibration = calibrate(capture, control=terminal, **given)
         write_lights(calibration, table, force=True)
         if drawn is not None and calibration.picture is not None:

@@ -5,16 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from photostereo.cli.options import CAPTURE, FORCE, output
 from photostereo.cli.terminal import Terminal
 
 
-def mask(
-    terminal: Terminal,
-    capture: Path = CAPTURE,
-    out: Path | None = output("Picture (default: CAPTURE/mask.png).", "FILE"),
-    force: bool = FORCE,
-) -> dict[str, Any]:
+def mask(terminal: Terminal, capture: Path, out: Path | None = None, force: bool = False) -> dict[str, Any]:
     """Find the object and write its mask at full size, for editing in any image editor."""
     import numpy as np
 

@@ -7,32 +7,25 @@ from pathlib import Path
 from typing import Any
 
 import photostereo as ps
-from photostereo.cli.command import argument, option
-from photostereo.cli.options import FLIP_Y, FORCE, PIXEL_SIZE, names
+from photostereo.cli.options import names
 from photostereo.cli.terminal import Terminal
 
 
 def mesh(
     terminal: Terminal,
-    source: Path = argument("Results of a solve, or a normal map (PNG).", "OUT"),
-    method: str = option("poisson, robust or simchony.", flags="--method -m", default="poisson"),
-    formats: str = option(
-        "Comma-separated: ply, glb, obj, stl. Other meshes in OUT are deleted.",
-        flags="--format",
-        default="ply,glb",
-    ),
-    pixel_size: str | None = PIXEL_SIZE,
-    decimate: int | None = option("Reduce to about N triangles.", metavar="N", min=4),
-    full: bool = option("Use every pixel in PLY and STL, even above two million triangles.", default=False),
-    watertight: bool = option("Close the mesh with walls and a base, for printing.", default=False),
-    highpass: float | None = option("Flatten shapes wider than this.", metavar="PIXELS"),
-    exr: bool = option("Also write normals and depth as EXR (needs the extra `exr`).", default=False),
-    mask: Path | None = option("Mask picture for a normal map."),
-    out: Path | None = option(
-        "Output folder (default: OUT itself, or NAME-mesh for a normal map).", flags="--out -o"
-    ),
-    flip_y: bool = FLIP_Y,
-    force: bool = FORCE,
+    source: Path,
+    method: str = "poisson",
+    formats: str = "ply,glb",
+    pixel_size: str | None = None,
+    decimate: int | None = None,
+    full: bool = False,
+    watertight: bool = False,
+    highpass: float | None = None,
+    exr: bool = False,
+    mask: Path | None = None,
+    out: Path | None = None,
+    flip_y: bool = False,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Rebuild depth and meshes with other options, or from any normal map."""
     from photostereo.core.units import PixelSize

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import photostereo as ps
-from photostereo.cli.command import ADVANCED, option
-from photostereo.cli.options import CAPTURE, FORCE, Making, Reading, output
+from photostereo.cli.options import Making, Reading
 from photostereo.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -18,11 +17,11 @@ def solve(
     terminal: Terminal,
     reading: Reading,
     making: Making,
-    capture: Path = CAPTURE,
-    out: Path | None = output("Folder for the results (default: NAME-METHOD)."),
-    checkpoint: Path | None = option("Save the state here every ten iterations.", ADVANCED, "FILE"),
-    resume: Path | None = option("Continue from a saved state.", ADVANCED, "FILE"),
-    force: bool = FORCE,
+    capture: Path,
+    out: Path | None = None,
+    checkpoint: Path | None = None,
+    resume: Path | None = None,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Compute normals, albedo, depth and a mesh from photographs, with a page to explore them."""
     from photostereo.cli.state import report_state

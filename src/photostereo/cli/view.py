@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from photostereo.cli.command import argument, option
 from photostereo.cli.terminal import Terminal
 
 
-def view(
-    terminal: Terminal,
-    out: Path = argument("Results of solve, compare or demo.", "OUT"),
-    serve: bool | None = option(
-        "Serve it on 127.0.0.1, or open the file (default: serve if the result has more detail than the page).",
-        flags="--serve/--no-serve",
-    ),
-    port: int = option("Port (0: any free port).", min=0, max=65535, default=0),
-) -> None:
+def view(terminal: Terminal, out: Path, serve: bool | None = None, port: int = 0) -> None:
     """Open the report in the browser."""
     from photostereo.report import find_report, open_report
     from photostereo.report import serve as serve_report

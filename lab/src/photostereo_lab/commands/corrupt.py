@@ -6,22 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import photostereo as ps
-from photostereo.cli.command import REQUIRED, option
-from photostereo.cli.options import CAPTURE, COLOR, FORCE, IMAGES, SEED, output
+from photostereo.cli.command import option
 from photostereo.cli.terminal import Terminal
 
 
 def corrupt(
     terminal: Terminal,
-    capture: Path = CAPTURE,
-    out: Path = output(default=REQUIRED),
+    capture: Path,
+    out: Path,
     poisson: float | None = option("Poisson noise with this signal-to-noise ratio.", metavar="DB"),
     salt_pepper: float | None = option("Share of values set to 0 or 1.", metavar="SHARE"),
     gaussian: float | None = option("Gaussian noise, for intensities from 0 to 1.", metavar="SIGMA"),
-    images: int | None = IMAGES,
-    seed: int = SEED,
-    color: bool = COLOR,
-    force: bool = FORCE,
+    images: int | None = None,
+    seed: int = 0,
+    color: bool = False,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Add noise to a capture (Poisson, then Gaussian, then salt and pepper) and write it in the DiLiGenT layout."""
     if poisson is None and salt_pepper is None and gaussian is None and images is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.cli.command import REQUIRED, argument, option
-from photostereo.cli.options import FORCE, names, numbers
+from photostereo.cli.options import names, numbers
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import ParameterError, require_extra
 
@@ -27,7 +27,7 @@ def figure(
     methods: str | None = option("Comma-separated methods to show (default: all)."),
     limit: float | None = option("Upper limit of the color scale, in degrees.", min=0.1),
     width: float = option("Width in inches.", min=1.0, max=40.0, default=7.16),
-    force: bool = FORCE,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Draw results side by side for a paper: normals, close-ups, errors, relit views."""
     suffix = out.suffix.lower()

@@ -5,26 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from photostereo.cli.command import argument, option
-from photostereo.cli.options import DEVICE, GROWING, Running, output
+from photostereo.batch.options import RunOptions
+from photostereo.cli.command import OUTPUT, argument, option
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import ParameterError
-from photostereo_lab.commands.sweep import ONLY_FIGURES
+from photostereo_lab.commands.sweep import GROWING, ONLY_FIGURES
 
 
 def reproduce(
     terminal: Terminal,
-    running: Running,
+    options: RunOptions,
     names: list[str] | None = argument("Runs; see --list.", "NAME...", default=None),
     data: Path | None = option(
         "Folder with diligent/pmsData and harvard.", metavar="DIR", envvar="PHOTOSTEREO_DATA"
     ),
-    out: Path = output(GROWING, default=Path("reproduction")),
+    out: Path = option(GROWING, OUTPUT, "OUT", flags="--out -o", default=Path("reproduction")),
     everything: bool = option("Run all experiments.", flags="--all", default=False),
     listing: bool = option("List the runs and what the paper reports.", flags="--list", default=False),
     quick: bool = option("Use small grids and few trials (takes minutes).", default=False),
     only_figures: bool = ONLY_FIGURES,
-    device: str = DEVICE,
+    device: str = "cpu",
 ) -> dict[str, Any]:
     """Reproduce the tables and figures of the paper, next to the published numbers."""
     from photostereo_lab.paper.experiments import NAMED_RUNS
@@ -45,7 +45,7 @@ def reproduce(
         out,
         quick=quick,
         only_figures=only_figures,
-        options=running.options(),
+        options=options,
         device=device,
         control=terminal,
     )

@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from photostereo.cli.command import REQUIRED, argument, option
-from photostereo.cli.options import FORCE, output
+from photostereo.cli.command import argument, option
 from photostereo.cli.terminal import Terminal
 
 
 def scene(
     terminal: Terminal,
+    out: Path,
     name: str = argument("sphere, vase, relief, coin, figure, ..."),
-    out: Path = output(default=REQUIRED),
     size: int = option("Pixels along a side.", min=16, default=256),
     lights: int = option("Number of lights.", min=3, default=20),
     arrangement: str = option("How the lights are placed: dome, ring or random.", default="dome"),
@@ -22,7 +21,7 @@ def scene(
     shadows: bool = option("Cast shadows.", flags="--shadows/--no-shadows", default=True),
     color: bool = option("Photographs in RGB.", default=False),
     seed: int = option("Random seed (shape, texture and random lights).", min=0, default=0),
-    force: bool = FORCE,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Write a synthetic capture with exact truth, in the DiLiGenT layout."""
     from photostereo.capture.layouts.diligent import write_diligent

@@ -5,26 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from photostereo.cli.command import REQUIRED, argument, option
-from photostereo.cli.options import DEVICE, GROWING, Running, output
+from photostereo.batch.options import RunOptions
+from photostereo.cli.command import OUTPUT, REQUIRED, argument, option
 from photostereo.cli.terminal import Terminal
 
+#: For commands that continue earlier runs.
+GROWING = "Folder for the results; continues an earlier run."
 ONLY_FIGURES = option("Redraw tables and figures without computing anything.", default=False)
 
 
 def sweep(
     terminal: Terminal,
-    running: Running,
+    options: RunOptions,
     plan: Path = argument("A plan (TOML); see docs/lab/sweeps.md.", "PLAN"),
-    out: Path = output(GROWING, default=REQUIRED),
+    out: Path = option(GROWING, OUTPUT, "OUT", flags="--out -o", default=REQUIRED),
     data: Path | None = option("Folder of the captures in the plan.", metavar="DIR"),
     only_figures: bool = ONLY_FIGURES,
-    device: str = DEVICE,
+    device: str = "cpu",
 ) -> dict[str, Any]:
     """Run an experiment: captures × noise × photographs × seeds × methods × parameter grids."""
     from photostereo_lab.sweeps.sweep import sweep as run
 
-    options = running.options()
     end = run(
         plan, out, data=data, only_figures=only_figures, options=options, device=device, control=terminal
     )

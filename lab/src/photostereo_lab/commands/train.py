@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import photostereo as ps
 from photostereo.cli.command import REQUIRED, option
-from photostereo.cli.options import FORCE, SEED
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import OutputError, ParameterError, require_extra
 
@@ -27,12 +26,12 @@ def train(
     out: Path = option("Weights to write (.npz).", metavar="FILE", flags="--out -o", default=REQUIRED),
     model: Model = option("The network to train.", default=Model.REFLECTANCE),
     minutes: float = option("Duration of the training.", min=0.01, default=10.0),
-    seed: int = SEED,
+    seed: int = 0,
     device: str = option("cuda, cpu, or auto.", default="auto"),
     resume: bool = option("Continue from the checkpoint next to FILE.", default=False),
     begin: Path | None = option("Start from these weights (.npz)."),
     evaluate: Path | None = option("Afterwards, test `net` on the captures in this folder."),
-    force: bool = FORCE,
+    force: bool = False,
 ) -> dict[str, Any]:
     """Train a learned model on synthetic data (needs PyTorch; a GPU is better).
 
