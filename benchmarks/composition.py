@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 
 import photostereo as ps
-from photostereo.reflectance.registry import registered_models
+from photostereo.reflectance.entry import registered_models
 from photostereo_lab.corruptions import add_poisson
 
 

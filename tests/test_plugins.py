@@ -251,5 +251,5 @@ def test_a_plugin_whose_description_has_wrong_types_is_left_out(monkeypatch) -> 
     assert len(said) == len(odd) - 1
     for model in ("nowhere:X", "math:pi", "math:nothing"):
         with pytest.raises(ParameterError) as error:
-            replace(LS, model=model).build(np.ones((1, 3)), np.eye(3))
+            replace(LS, model=model).kind(np.ones((1, 3)), np.eye(3))
         assert error.value.code == "broken-plugin"

@@ -9,9 +9,7 @@ model through an entry point (``examples/plugin``); a script can solve the probl
 import numpy as np
 
 from photostereo.diagnosis.metrics import angle_between
-from photostereo.priors.entry import Setting
-from photostereo.priors.protocol import Domain
-from photostereo.priors.registry import find_prior
+from photostereo.priors.entry import Setting, find_prior
 from photostereo.reflectance.model import Fit, Model
 from photostereo.solver.problem import Problem
 from photostereo_lab.corruptions import add_poisson
@@ -49,7 +47,7 @@ pixels = capture.pixels(capture.intensity_scale()).astype(float)
 model = Trimmed(pixels, capture.lights.matrix)
 dictionary = find_prior("dictionary")
 values = {parameter.name: parameter.default for parameter in dictionary.declared()}
-setting = Setting(Domain(capture.mask), noise=0.08, hessian=model.mean_hessian({}))
+setting = Setting(capture.mask, noise=0.08, hessian=model.mean_hessian({}))
 prior, _ = dictionary.build(values, setting)
 truth = capture.truth[capture.mask]
 for name, problem in {"alone": Problem(model), "with the prior": Problem(model, prior)}.items():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from photostereo.priors.registry import prior_names
+from photostereo.priors.entry import prior_names
 from photostereo.solver.methods import find_method, method_names
 from photostereo_lab.testing import CHECKS
 

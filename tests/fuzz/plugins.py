@@ -58,8 +58,8 @@ def installed(group: str, field: str, number: str) -> Iterator[None]:
     """While this lasts, a package announces one thing; everything that remembers what is announced is asked again."""
     from photostereo.capture import loading
     from photostereo.core import plugins
-    from photostereo.priors import registry as priors
-    from photostereo.reflectance import registry as models
+    from photostereo.priors import entry as priors
+    from photostereo.reflectance import entry as models
     from photostereo.solver import methods
 
     kept: tuple[Any, ...] = (

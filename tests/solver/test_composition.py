@@ -10,8 +10,8 @@ import pytest
 
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import angle_between
-from photostereo.priors.registry import prior_names
-from photostereo.reflectance.registry import registered_models
+from photostereo.priors.entry import prior_names
+from photostereo.reflectance.entry import registered_models
 from photostereo.solver.methods import Method, find_method, method_names
 from photostereo.solver.solve import solve
 from photostereo_lab.corruptions import add_poisson

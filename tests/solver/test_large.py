@@ -15,7 +15,6 @@ from photostereo.core.control import SILENT
 from photostereo.core.errors import ParameterError
 from photostereo.io.memory import available_memory, parse_memory
 from photostereo.priors.entry import Setting
-from photostereo.priors.protocol import Domain
 from photostereo.runtime.arrays import CPU
 from photostereo.solver import tiles
 from photostereo.solver.methods import find_method
@@ -171,10 +170,10 @@ def test_following_itself_repeats_the_descent(noisy: ps.Capture) -> None:
     """A descent that follows its own history takes the same way, bit for bit but for rounding."""
     method, lights = find_method("dlnv"), noisy.lights.matrix
     values = method.resolve({"max_iter": 4, "lam": 2.0, "mu": 0.1})
-    model = method.model.build(noisy.pixels(noisy.intensity_scale()), lights)
-    first, _ = method.prior.build(values, Setting(Domain(noisy.mask)))
+    model = method.model.kind(noisy.pixels(noisy.intensity_scale()), lights)
+    first, _ = method.prior.build(values, Setting(noisy.mask))
     expected = Problem(model, first).solve(max_iter=4, keep_lessons=True)
-    again, _ = method.prior.build(values, Setting(Domain(noisy.mask), lessons=expected.lessons))
+    again, _ = method.prior.build(values, Setting(noisy.mask, lessons=expected.lessons))
     found = Problem(model, again).solve(max_iter=4)
     assert np.abs(found.normals - expected.normals).max() < 1e-6
     assert found.history[-1].cost == pytest.approx(expected.history[-1].cost, rel=1e-6)

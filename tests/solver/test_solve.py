@@ -12,7 +12,6 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.diagnosis.metrics import angle_between
 from photostereo.priors.entry import Setting
-from photostereo.priors.protocol import Domain
 from photostereo.solver.methods import find_method
 from photostereo.solver.prepared import prepare
 from photostereo.solver.solve import solve
@@ -43,8 +42,8 @@ def test_every_half_step_lowers_the_cost(method: str, p: int) -> None:
     entry = find_method(method)
     values = entry.resolve(given)
     pixels = capture.pixels(capture.intensity_scale()).astype(np.float64)
-    model = entry.model.build(pixels, capture.lights.matrix, **entry.of_model(values))
-    prior, _ = entry.prior.build(values, Setting(Domain(capture.mask)))
+    model = entry.model.kind(pixels, capture.lights.matrix, **entry.of_model(values))
+    prior, _ = entry.prior.build(values, Setting(capture.mask))
     normals, unknowns = model.start(SILENT)
     unknowns = model.update_unknowns(normals, unknowns)
     state = prior.begin(normals)

@@ -1,24 +1,33 @@
-"""Registry entry of a prior."""
+"""Registry entries of priors, and the registry, including priors of other packages."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.errors import require_known
 from photostereo.core.parameters import Parameter, parameters_of
-from photostereo.priors.protocol import Domain, Lesson, Prior
+from photostereo.core.plugins import registered
+from photostereo.priors.protocol import Lesson, Prior
 from photostereo.runtime.arrays import CPU, Device
+
+#: Folders of this package. To add a prior, write a folder with an ``entry.py`` and list it here.
+FOLDERS = ("dictionary", "smoothness")
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
     """Inputs for building a prior, besides its parameters."""
 
-    domain: Domain  #: Its pixels.
+    mask: NDArray[np.bool_]  #: (H, W), its pixels.
+    #: If not 0, the picture is a sample of a larger one: square crops of ``side`` rows, stacked vertically, which are not
+    #: neighbors of each other.
+    side: int = 0
     noise: float = 0.0  #: Standard deviation of an intensity.
     #: Mean 3 × 3 Hessian of the model's data cost.
     hessian: NDArray[Any] = field(default_factory=lambda: np.eye(3))
@@ -43,7 +52,6 @@ class PriorEntry:
     #: prior: if it is chosen automatically, the normals stay within the noise.
     strengths: tuple[str, ...] = ()
     aligned_to: str = ""  #: A parameter; the bands of a large capture begin at multiples of it.
-    bytes_per_pixel: int = 100  #: Memory use of the prior.
 
     def declared(self) -> tuple[Parameter, ...]:
         return parameters_of(self.parameters)
@@ -55,3 +63,22 @@ class PriorEntry:
     def weight_is_open(self, values: Mapping[str, Any]) -> bool:
         """Whether the prior's weight will be chosen from the noise."""
         return bool(self.strengths) and values[self.strengths[0]] is None
+
+
+@cache
+def registered_priors() -> dict[str, PriorEntry]:
+    """All priors by name."""
+    own = (f"{__package__}.{folder}.entry" for folder in FOLDERS)
+    return registered(PriorEntry, "photostereo.priors", own)
+
+
+def find_prior(name: str) -> PriorEntry:
+    """Return a prior by name, or raise an error that lists the known ones."""
+    known = registered_priors()
+    require_known(name, known, "prior")
+    return known[name]
+
+
+def prior_names() -> tuple[str, ...]:
+    """Names of all priors."""
+    return tuple(registered_priors())

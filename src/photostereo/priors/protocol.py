@@ -16,10 +16,8 @@ registry line, and works with every model.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
@@ -29,16 +27,6 @@ from photostereo.runtime.arrays import Array
 PriorState = dict[str, Array]
 #: Arrays by name that the bands of a large capture take over from the sample after an update.
 Lesson = dict[str, NDArray[Any]]
-
-
-@dataclass(frozen=True, eq=False)
-class Domain:
-    """The pixels that a prior is built for."""
-
-    mask: NDArray[np.bool_]  #: (H, W) bool
-    #: if not 0, the picture is a sample of a larger one: square crops of ``side`` rows, stacked vertically, which
-    #: are not neighbors of each other
-    side: int = 0
 
 
 class Prior(Protocol):

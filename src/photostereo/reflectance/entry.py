@@ -1,16 +1,19 @@
-"""Registry entry of a reflectance model."""
+"""Registry entries of reflectance models, and the registry, including models of other packages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 from photostereo.core.errors import ParameterError
 from photostereo.core.parameters import Parameter, parameters_of
-from photostereo.reflectance.model import Model
-from photostereo.runtime.arrays import Array
+from photostereo.core.plugins import registered
+
+#: Folders of this package. To add a model, write a folder and list it here.
+FOLDERS = ("lambertian", "piecewise", "sparse", "lowrank", "bivariate", "learned")
 
 
 @dataclass(frozen=True)
@@ -60,16 +63,12 @@ class ModelEntry:
         other = "alone" if with_prior else "prior"
         return tuple(p for p in parameters_of(self.parameters) if p.when != other)
 
-    def build(self, pixels: Array, lights: Array, **options: Any) -> Model:
-        """Build the model of these pixels."""
-        return self.kind(pixels, lights, **options)
-
     @property
-    def kind(self) -> Callable[..., Model]:
+    def kind(self) -> Any:
         """The class of the model, or its factory."""
         module, _, name = self.model.partition(":")
         try:
-            found: Callable[..., Model] = getattr(import_module(module), name)
+            found = getattr(import_module(module), name)
             if not callable(found):
                 raise TypeError("it is no class")
         except (ImportError, AttributeError, TypeError, ValueError) as problem:
@@ -83,7 +82,8 @@ class ModelEntry:
         """Whether models of parts of the pixels can be joined: see :meth:`.Model.join`."""
         return bool(getattr(self.kind, "joins", False)) and not self.sees
 
-    def join(self, parts: Sequence[Model]) -> Model:
-        """Return the model of the pixels of all parts."""
-        joined: Model = self.kind.join(parts)  # type: ignore[attr-defined]
-        return joined
+
+@cache
+def registered_models() -> dict[str, ModelEntry]:
+    """All models by name."""
+    return registered(ModelEntry, "photostereo.models", (f"{__package__}.{folder}" for folder in FOLDERS))

@@ -18,7 +18,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,13 +40,6 @@ class Fit:
     converged: bool = True  #: Whether every pixel met the model's tolerance.
 
 
-class Whole(Protocol):
-    """Information of a model about a whole object."""
-
-    def at(self, rows: NDArray[Any], columns: NDArray[Any]) -> Any:
-        """Return it for some pixels, by their rows and columns in the picture."""
-
-
 class Model(ABC):
     """Interface of a reflectance model for :class:`~photostereo.solver.problem.Problem`.
 
@@ -61,6 +54,8 @@ class Model(ABC):
     #: Whether its normals respond to noise in a way specific to the model, which must be measured: see
     #: :mod:`photostereo.solver.within_noise`.
     bends: ClassVar[bool] = False
+    #: Whether :attr:`noise` and :meth:`misfit` refer to the components of the normals, not to intensities.
+    noise_is_of_normals: ClassVar[bool] = False
     #: Whether each pixel has its own curve, which scales its intensities and their noise differently from its neighbors'.
     scales_noise: ClassVar[bool] = False
     #: Whether its maps have a value for every photograph; bands skip such maps.
@@ -78,14 +73,13 @@ class Model(ABC):
         lights: NDArray[Any],
         mask: NDArray[np.bool_],
         whole: NDArray[np.bool_],
-        *,
-        colors: Array | None = None,
-        **parameters: Any,
-    ) -> Whole | None:
+        **others: Any,
+    ) -> Any:
         """Return what parts of an object must know about the whole, from small photographs with pixels in ``mask``.
 
-        ``whole`` is the mask of the full-size photographs. A model that returns something here accepts the keyword
-        ``surroundings``, the value at its pixels.
+        ``whole`` is the mask of the full-size photographs; ``others`` are ``colors``, ``control`` and the parameters. If a
+        model returns an object here, it accepts the keyword ``surroundings``: what its method ``at(rows, columns)`` returns
+        for the model's pixels.
         """
         return None
 
@@ -97,11 +91,6 @@ class Model(ABC):
     def excess_variance(self, unknowns: Unknowns) -> float:
         """Ratio of the variance of the model's normals to that of least squares with its mean Hessian, σ² H⁻¹."""
         return 1.0
-
-    @property
-    def noise_is_of_normals(self) -> bool:
-        """Whether :attr:`noise` and :meth:`misfit` refer to the components of the normals, not to intensities."""
-        return False
 
     def lead(self, captured: int) -> None:  # noqa: B027  (most models have nothing to learn)
         """Declare this a model of the sample of a capture of ``captured`` pixels; its parts will :meth:`adopt` it."""

@@ -14,17 +14,6 @@ from photostereo.runtime.cuda_kernels import are_doubles, launch_per_pixel
 from photostereo.runtime.symmetric import quadratic_3x3, solve_symmetric_3x3
 
 
-def difference(new: Array, old: Array) -> Array:
-    """Return ``new - old``, by several threads: most of the time goes into memory for the result."""
-    if not _for_loops(new, old):
-        return new - old
-    from photostereo.runtime.algebra_kernels import subtract_each
-
-    out = np.empty_like(new)
-    subtract_each(new, old, out)
-    return out
-
-
 def solve_shifted_3x3(entries: Array, weight: Array, right: Array) -> Array:
     """Solve ``(H + w I) n = b``, one system per pixel: entries (..., 6) xx, xy, xz, yy, yz, zz; w (...); b (..., 3)."""
     if are_doubles(right, entries, weight):

@@ -106,11 +106,3 @@ def cost_each(first, last, hessian, linear, constant, normals, out):  # type: ig
         H = hessian[i]
         value = quadratic_3x3(H[0], H[1], H[2], H[3], H[4], H[5], x, y, z)
         out[i] = value - 2.0 * (linear[i, 0] * x + linear[i, 1] * y + linear[i, 2] * z) + constant[i]
-
-
-@shared(of="out")
-def subtract_each(first, last, new, old, out):  # type: ignore[no-untyped-def]
-    """Compute the differences (N, 3)."""
-    for p in range(first, last):
-        for k in range(3):
-            out[p, k] = new[p, k] - old[p, k]

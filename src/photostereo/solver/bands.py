@@ -14,7 +14,6 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import gray_from_rgb
 from photostereo.io.memory import give_back_memory
 from photostereo.priors.entry import Setting
-from photostereo.priors.protocol import Domain
 from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import CPU, Array, Device, empty
 from photostereo.runtime.threads import in_turn, processors
@@ -115,7 +114,7 @@ def _model_of_band(capture: Capture, learned: Learned, band: Band, device: Devic
     if entry.joins and not device.uses_torch:
         few = max(1, SUMMED_AT_A_TIME // capture.frame[1])
         rows = [(first, min(first + few, band.last)) for first in range(band.first, band.last, few)]
-        model = entry.join([built(*ends) for ends in rows if capture.mask[slice(*ends)].any()])
+        model: Model = entry.kind.join([built(*ends) for ends in rows if capture.mask[slice(*ends)].any()])
     else:
         model = built(band.first, band.last)
     model.adopt(learned.model)
@@ -143,9 +142,7 @@ def solve_band(
     else:
         start = model.start(inside)
         control.advance()
-        prior, _ = entry.build(
-            learned.values, Setting(Domain(part.mask), device=device, lessons=learned.lessons)
-        )
+        prior, _ = entry.build(learned.values, Setting(part.mask, device=device, lessons=learned.lessons))
         control.check()
         bounded = model if learned.bound is None else WithinNoise(model, start, *learned.bound)
         problem = Problem(bounded, prior, start, share=learned.share, device=device)

@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING, Any
 from photostereo.core.errors import ParameterError, did_you_mean
 from photostereo.core.parameters import Parameter, resolve
 from photostereo.priors.dictionary.entry import DICTIONARY
-from photostereo.priors.entry import PriorEntry
-from photostereo.priors.registry import find_prior, prior_names
-from photostereo.reflectance.entry import Look, ModelEntry
-from photostereo.reflectance.registry import registered_models
+from photostereo.priors.entry import PriorEntry, find_prior, prior_names
+from photostereo.reflectance.entry import Look, ModelEntry, registered_models
 from photostereo.solver.choice import WORDS, choose
 
 if TYPE_CHECKING:

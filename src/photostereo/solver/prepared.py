@@ -26,8 +26,8 @@ from photostereo.diagnosis.noise import Noise, PixelNoise
 from photostereo.lights.unknown.crops import Crop
 from photostereo.photographs.source import digest_of, hash_of
 from photostereo.priors.entry import Setting
-from photostereo.priors.protocol import Domain, Lesson
-from photostereo.reflectance.model import Model, Whole
+from photostereo.priors.protocol import Lesson
+from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import Array, Device, find_device, in_full_precision, like
 from photostereo.runtime.illumination import PixelLights
 from photostereo.runtime.threads import processors, shorten_spinning
@@ -52,7 +52,7 @@ class Measured:
     values: dict[str, Any]  #: of the model's parameters
     scale: float  #: brightness of the photographs
     conditions: Conditions  #: their noise and strengths
-    whole: Whole | None = None  #: the model's information on the whole object, if it uses any
+    whole: Any = None  #: the model's information on the whole object, if it uses any
 
     def model_of(
         self, part: Part, lights: PixelLights, pixels: Array, colors: Array | None, control: Control = SILENT
@@ -87,7 +87,8 @@ class Measured:
         }
         entry = self.method.model
         seen = {name: available[name] for name in entry.sees if available[name] is not None}
-        return entry.build(pixels, lights.matrix, **self.values, **seen)
+        model: Model = entry.kind(pixels, lights.matrix, **self.values, **seen)
+        return model
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,8 +216,8 @@ class Prepared:
         self.noise.clear()
         hessian = model.mean_hessian(start[1])
         sigma = 0.0 if found is None else found.sigma
-        domain = Domain(self.part.mask, self.part.side)
-        prior, chosen = entry.build(values, Setting(domain, sigma, hessian, device))
+        setting = Setting(self.part.mask, self.part.side, sigma, hessian, device)
+        prior, chosen = entry.build(values, setting)
         control.check()
         if found is not None and sigma and entry.weight_is_open(values):
             model = WithinNoise(model, start, found, hessian)
@@ -356,7 +357,7 @@ def _see_whole(
     small: Crop,
     images: Sequence[NDArray[np.float32]],
     control: Control,
-) -> Whole | None:
+) -> Any:
     """Return what the model computes from small photographs of the whole object."""
     colors = np.stack(images, 1) / np.float32(measured.scale)
     frame, lights = capture.frame, PixelLights(capture.lights.matrix)
@@ -365,8 +366,7 @@ def _see_whole(
         down, right = (small.shrink(part)[small.mask, 0] for part in (rows, columns))
         lights = capture.lights.over(down, right, frame)
     measured.conditions.correct(lights.even(colors))
-    kind: Any = measured.method.model.kind
-    whole: Whole | None = kind.see_whole(
+    return measured.method.model.kind.see_whole(
         gray_from_rgb(colors),
         lights.matrix,
         small.mask,
@@ -375,7 +375,6 @@ def _see_whole(
         control=control.unreported(),
         **measured.values,
     )
-    return whole
 
 
 def device_for(entry: Method, name: str) -> Device:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from photostereo.io.atomic import write_arrays
 from photostereo.io.safe import exists, explained, names_in_npz, read_npz
 from photostereo.priors.protocol import Prior, PriorState
 from photostereo.reflectance.model import Unknowns
-from photostereo.runtime.algebra import difference
 from photostereo.runtime.arrays import Array, Device, to_numpy
 
 #: Arrays of a file: the normals, and with these prefixes the unknowns, the prior's state and the history columns.
@@ -22,14 +21,6 @@ NORMALS, UNKNOWN, PRIOR, HISTORY = "normals", "unknown_", "prior_", "history_"
 #: Content of every file.
 REQUIRED = frozenset({NORMALS, f"{HISTORY}number", f"{HISTORY}cost"})
 _REMEDY = "Resume from the file that `checkpoint` wrote, or start again without `resume`."
-
-
-class Steps(Protocol):
-    """The two steps of a model."""
-
-    def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array: ...
-
-    def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns: ...
 
 
 @dataclass
@@ -41,7 +32,7 @@ class SolveState:
     prior: PriorState  #: Of the prior, by name.
     history: tuple[Iteration, ...] = ()  #: A record of every iteration so far.
 
-    def step(self, model: Steps, prior: Prior, iteration: int, control: Control = SILENT) -> Array:
+    def step(self, model: Any, prior: Prior, iteration: int, control: Control = SILENT) -> Array:
         """Update the prior's unknowns, then the normals, in place; return the change of the normals."""
         prior.update(self.prior, self.normals, iteration, control)
         weight, pull = prior.pull(self.prior, self.normals)
@@ -49,7 +40,7 @@ class SolveState:
         normals = model.update_normals(self.unknowns, weight, pull)
         control.check()
         self.unknowns = model.update_unknowns(normals, self.unknowns)
-        change = difference(normals, self.normals)
+        change = normals - self.normals
         prior.follow(self.prior, change)
         self.normals = normals
         return change

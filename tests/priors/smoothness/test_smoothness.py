@@ -11,10 +11,9 @@ from scipy.optimize import minimize
 import photostereo as ps
 from photostereo.core.control import SILENT
 from photostereo.priors.entry import Setting
-from photostereo.priors.protocol import Domain
 from photostereo.priors.smoothness.prior import SmoothnessPrior, neighbors_of
+from photostereo.reflectance.entry import registered_models
 from photostereo.reflectance.lambertian.model import Lambertian
-from photostereo.reflectance.registry import registered_models
 from photostereo.runtime.arrays import find_device, to_numpy
 from photostereo.solver import tiles
 from photostereo.solver.methods import find_method
@@ -54,7 +53,7 @@ def cost_by_definition(mask, normals, lam, delta):
 def test_the_cost_is_that_of_the_definition() -> None:
     normals = np.random.default_rng(0).normal(size=(MASK.sum(), 3))
     for delta in (0.1, 1.5, 100.0):
-        prior = SmoothnessPrior(Domain(MASK), lam=0.7, delta=delta)
+        prior = SmoothnessPrior(MASK, lam=0.7, delta=delta)
         found = prior.cost({}, normals)["roughness"]
         assert found == pytest.approx(cost_by_definition(MASK, normals, 0.7, delta), rel=1e-12)
 
@@ -62,7 +61,7 @@ def test_the_cost_is_that_of_the_definition() -> None:
 @pytest.mark.parametrize("delta", [0.05, 0.5, 5.0])
 def test_the_bound_touches_and_stays_above(delta: float) -> None:
     rng = np.random.default_rng(1)
-    prior = SmoothnessPrior(Domain(MASK), lam=2.0, delta=delta)
+    prior = SmoothnessPrior(MASK, lam=2.0, delta=delta)
     here = rng.normal(size=(MASK.sum(), 3))
     weight, pull = prior.pull({}, here)
 
@@ -94,20 +93,20 @@ def test_the_descent_ends_at_the_minimizer_of_scipy(delta: float) -> None:
         return ((pixels - normals @ LIGHTS) ** 2).sum() + cost_by_definition(MASK, normals, lam, delta)
 
     expected = minimize(whole, n.ravel(), method="BFGS", options={"gtol": 1e-9, "maxiter": 2000}).x
-    prior = SmoothnessPrior(Domain(MASK), lam=lam, delta=delta)
+    prior = SmoothnessPrior(MASK, lam=lam, delta=delta)
     found = Problem(Lambertian(pixels, LIGHTS), prior).solve(max_iter=3000).normals
     assert np.abs(found - expected.reshape(-1, 3)).max() < 1e-5
 
 
 def test_without_edges_it_is_a_linear_system() -> None:
     pixels = np.random.default_rng(3).random((MASK.sum(), LIGHTS.shape[1]))
-    table = neighbors_of(Domain(MASK))
+    table = neighbors_of(MASK)
     laplacian = np.diag((table >= 0).sum(1).astype(float))
     for i, row in enumerate(table):
         laplacian[i, row[row >= 0]] -= 1
     system = np.kron(np.eye(len(pixels)), LIGHTS @ LIGHTS.T) + 0.8 * np.kron(laplacian, np.eye(3))
     expected = np.linalg.solve(system, (pixels @ LIGHTS.T).ravel()).reshape(-1, 3)
-    prior = SmoothnessPrior(Domain(MASK), lam=0.8, delta=1e9)
+    prior = SmoothnessPrior(MASK, lam=0.8, delta=1e9)
     found = Problem(Lambertian(pixels, LIGHTS), prior).solve(max_iter=2000).normals
     assert np.abs(found - expected).max() < 1e-10
 
@@ -118,8 +117,8 @@ def test_no_half_step_raises_the_cost_of_any_model(model: str, noisy) -> None:
     values = entry.resolve({"lam": 2.0, "delta": 0.05})
     seen = {"mask": noisy.mask} if "mask" in entry.model.sees else {}
     pixels = noisy.pixels(noisy.intensity_scale())
-    reflectance = entry.model.build(pixels, noisy.lights.matrix, **entry.of_model(values), **seen)
-    prior, _ = entry.prior.build(values, Setting(Domain(noisy.mask)))
+    reflectance = entry.model.kind(pixels, noisy.lights.matrix, **entry.of_model(values), **seen)
+    prior, _ = entry.prior.build(values, Setting(noisy.mask))
     normals, unknowns = reflectance.start(SILENT)
     unknowns = reflectance.update_unknowns(normals, unknowns)
     state = prior.begin(normals)
@@ -138,8 +137,8 @@ def test_no_half_step_raises_the_cost_of_any_model(model: str, noisy) -> None:
 
 
 def test_crops_are_not_neighbors() -> None:
-    crops = neighbors_of(Domain(np.ones((6, 3), bool), side=3))
-    alone = neighbors_of(Domain(np.ones((3, 3), bool)))
+    crops = neighbors_of(np.ones((6, 3), bool), side=3)
+    alone = neighbors_of(np.ones((3, 3), bool))
     assert np.array_equal(crops[:9], alone)
     assert np.array_equal(crops[9:], np.where(alone < 0, -1, alone + 9))
 
@@ -151,7 +150,7 @@ def test_noise_goes_and_edges_stay() -> None:
     truth = np.broadcast_to(truth, (40, 40, 3)).reshape(-1, 3)
     pixels = truth @ LIGHTS + 0.05 * rng.normal(size=(1600, LIGHTS.shape[1]))
     model = Lambertian(pixels, LIGHTS)
-    prior = SmoothnessPrior(Domain(np.ones((40, 40), bool)), lam=2.0, delta=0.05)
+    prior = SmoothnessPrior(np.ones((40, 40), bool), lam=2.0, delta=0.05)
     before = model.alone(SILENT).normals - truth
     after = Problem(model, prior).solve(max_iter=200).normals - truth
     assert after.std() < 0.5 * before.std()
@@ -195,8 +194,8 @@ def test_in_bands_as_in_one_go() -> None:
 def test_torch_equals_the_compiled_loops(noisy) -> None:
     device = find_device("torch-cpu")
     normals = np.random.default_rng(5).normal(size=(MASK.sum(), 3))
-    ours = SmoothnessPrior(Domain(MASK), lam=0.7, delta=0.9)
-    theirs = SmoothnessPrior(Domain(MASK), lam=0.7, delta=0.9, device=device)
+    ours = SmoothnessPrior(MASK, lam=0.7, delta=0.9)
+    theirs = SmoothnessPrior(MASK, lam=0.7, delta=0.9, device=device)
     for mine, other in zip(ours.pull({}, normals), theirs.pull({}, device.put(normals)), strict=True):
         assert np.abs(to_numpy(other) - mine).max() < 1e-12
     one, two = ours.cost({}, normals), theirs.cost({}, device.put(normals))

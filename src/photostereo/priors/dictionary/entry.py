@@ -131,10 +131,10 @@ def _build(values: Mapping[str, Any], setting: Setting) -> tuple[DictionaryPrior
     from photostereo.priors.dictionary.patches import PatchGrid
     from photostereo.priors.dictionary.prior import DictionaryPrior
 
-    size, stride, domain = values["patch"], values["stride"], setting.domain
-    grid = PatchGrid.from_mask(domain.mask, size=size, stride=stride, side=domain.side)
+    size, stride, side = values["patch"], values["stride"], setting.side
+    grid = PatchGrid.from_mask(setting.mask, size=size, stride=stride, side=side)
     # A crop has neighbors in the full picture.
-    cover = size[0] * size[1] / stride**2 if domain.side else float(grid.count.mean())
+    cover = size[0] * size[1] / stride**2 if side else float(grid.count.mean())
     lam, mu = choose_strength(setting.noise, setting.hessian, cover=cover)
     chosen = {"lam": lam, "mu": mu}
     values = {**values, **{name: value for name, value in chosen.items() if values[name] is None}}
@@ -158,5 +158,4 @@ DICTIONARY = PriorEntry(
     citation=CITATION,
     strengths=("lam", "mu"),
     aligned_to="stride",
-    bytes_per_pixel=260,  # patches, codes and workspace: 8 × 8 × 3 values, stride 4
 )

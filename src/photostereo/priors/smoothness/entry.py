@@ -58,7 +58,9 @@ def _build(values: Mapping[str, Any], setting: Setting) -> tuple[SmoothnessPrior
         "delta": max(EDGE_IN_NOISE * noise_of_normals, SMALLEST_DELTA),
     }
     values = {**values, **{name: value for name, value in chosen.items() if values[name] is None}}
-    prior = SmoothnessPrior(setting.domain, lam=values["lam"], delta=values["delta"], device=setting.device)
+    prior = SmoothnessPrior(
+        setting.mask, setting.side, lam=values["lam"], delta=values["delta"], device=setting.device
+    )
     return prior, values
 
 

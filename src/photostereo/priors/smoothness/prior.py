@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray
-from photostereo.priors.protocol import Domain, Prior, PriorState
+from photostereo.priors.protocol import Prior, PriorState
 from photostereo.runtime.arrays import CPU, Array, Device, cast, contiguous, is_tensor, like, namespace
 from photostereo.runtime.loops import njit, prange
 
@@ -34,35 +34,30 @@ from photostereo.runtime.loops import njit, prange
 STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0))
 
 
-def neighbors_of(domain: Domain) -> NDArray[np.int32]:
+def neighbors_of(mask: BoolArray, side: int = 0) -> NDArray[np.int32]:
     """Indices (N, 4) of the right, down, left and up neighbors among the mask pixels; -1 outside the mask."""
-    mask: BoolArray = np.asarray(domain.mask, dtype=bool)
     place = np.full((mask.shape[0] + 2, mask.shape[1] + 2), -1, dtype=np.int32)
     place[1:-1, 1:-1][mask] = np.arange(np.count_nonzero(mask), dtype=np.int32)
     rows, cols = np.nonzero(mask)
     table = np.stack([place[rows + 1 + down, cols + 1 + right] for down, right in STEPS], axis=1)
-    if domain.side:  # crops are not neighbors of each other
-        table[rows % domain.side == domain.side - 1, 1] = -1
-        table[rows % domain.side == 0, 3] = -1
+    if side:  # crops are not neighbors of each other
+        table[rows % side == side - 1, 1] = -1
+        table[rows % side == 0, 3] = -1
     return table
 
 
 class SmoothnessPrior(Prior):
-    """Huber's function of the differences between neighboring normals.
+    """Huber's function of the differences between neighboring normals: λ is ``lam``, its weight, and δ is ``delta``, above
+    which there is an edge. ``side`` is that of :class:`photostereo.priors.entry.Setting`.
 
     With tensors, λ and δ may also be tensors, with one value per problem on the leading axis.
-
-    Parameters
-    ----------
-    domain : the pixels
-    lam : λ, the weight
-    delta : δ, the difference above which there is an edge between two neighbors
-    device : of the normals
     """
 
-    def __init__(self, domain: Domain, *, lam: Array, delta: Array, device: Device = CPU) -> None:
+    def __init__(
+        self, mask: BoolArray, side: int = 0, *, lam: Array, delta: Array, device: Device = CPU
+    ) -> None:
         self.lam, self.delta = lam, delta
-        table = neighbors_of(domain)
+        table = neighbors_of(mask, side)
         self._neighbors = device.put(table)
         self._present = device.put(table >= 0)
 

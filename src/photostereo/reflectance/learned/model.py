@@ -64,6 +64,8 @@ class Learned(Model):
     and ``surroundings`` is the result of the context if these pixels are not the whole object; see :meth:`see_whole`.
     """
 
+    noise_is_of_normals = True
+
     def __init__(
         self,
         pixels: Array,
@@ -195,10 +197,6 @@ class Learned(Model):
         """Standard deviation of one component of a normal due to the noise of the photographs: what a prior should remove,
         unlike an error that the network makes at neighboring pixels alike."""
         return float(np.sqrt(np.median(to_numpy(self._noise_part))))
-
-    @property
-    def noise_is_of_normals(self) -> bool:
-        return True
 
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return np.eye(3)
