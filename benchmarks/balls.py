@@ -118,8 +118,8 @@ def judge(seed: int, kinds: Sequence[str] = KINDS) -> Case:
         found = calibrate_lights(shoot.images, focal=focal)
     except CaptureError as error:
         return Case(seed, shoot.balls, words, table=ground, failure=str(error)[:90])
-    apart = angles_between(found.directions, shoot.lights)
-    strength = np.abs(found.strengths / shoot.strengths - 1).max()
+    apart = angles_between(found.lights.directions, shoot.lights)
+    strength = np.abs(found.lights.strengths / shoot.strengths - 1).max()
     center, radius = _circles(found, shoot)
     return Case(
         seed,
@@ -130,7 +130,7 @@ def judge(seed: int, kinds: Sequence[str] = KINDS) -> Case:
         float(strength),
         center,
         radius,
-        float(np.median(found.residual)),
+        float(np.median(found.lights.expected_error)),
         ground,
         bool(found.warnings),
     )

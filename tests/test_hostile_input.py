@@ -210,15 +210,14 @@ def test_names_in_tables_are_words_too() -> None:
 
     from photostereo.cli.lights import lights_table
     from photostereo.cli.terminal import text_table
+    from photostereo.lights.lights import Lights
 
     name = "\x1b]0;owned\x07[/red]\u202e.jpg"
     calibration = SimpleNamespace(
         files=(name,),
-        directions=np.array([[0.0, 0.0, 1.0]]),
-        strengths=np.ones(1),
-        residual=np.ones(1),
-        found_from=("shiny ball",),
-        strengths_from="matte ball",
+        lights=Lights(
+            [[0.0, 0.0, 1.0]], expected_error=[1.0], source="shiny ball", strengths_source="matte ball"
+        ),
         suspects=(0,),
     )
     console = Console(record=True, width=200, file=io.StringIO())

@@ -56,7 +56,7 @@ def test_a_folder_with_a_ball_is_a_capture(folder: Path, shoot: Shoot) -> None:
     assert angles(capture.lights.directions, shoot.lights).mean() < 0.8
     calibration = capture.origin.calibration
     assert calibration is not None and calibration.in_frame
-    assert np.abs(calibration.strengths / shoot.strengths - 1).max() < 0.05
+    assert np.abs(calibration.lights.strengths / shoot.strengths - 1).max() < 0.05
     assert not (capture.mask & calibration.balls_mask()).any()
     overlap = (capture.mask & shoot.capture.mask).sum() / (capture.mask | shoot.capture.mask).sum()
     assert overlap > 0.9
@@ -77,11 +77,11 @@ def test_a_series_of_its_own_beside_the_object(folder: Path, shoot: Shoot, tmp_p
     write(ball, tmp_path / "chrome", "b")
     found = ps.calibrate(thing)
     assert not found.in_frame and found.files[0] == "t1.png"
-    assert angles(found.directions, shoot.lights).mean() < 0.6
+    assert angles(found.lights.directions, shoot.lights).mean() < 0.6
     shutil.move(tmp_path / "chrome", tmp_path / "elsewhere")
     assert set(ps.load(thing, align="off").lights.source) == {"estimated"}
     again = ps.load(thing, ball=tmp_path / "elsewhere")
-    np.testing.assert_allclose(again.lights.directions, found.directions, atol=1e-6)
+    np.testing.assert_allclose(again.lights.directions, found.lights.directions, atol=1e-6)
     np.testing.assert_allclose(
         ps.load(thing, lights=tmp_path / "elsewhere").lights.directions, again.lights.directions
     )
@@ -102,9 +102,9 @@ def test_series_that_disagree_are_doubted(shoot: Shoot, tmp_path: Path) -> None:
         write(series, tmp_path / name, "b")
         found = ps.calibrate(thing)
         assert ("balls-disagree" in by_code(found.warnings)) is (name == "mirror")
-    off = angles(found.directions, shoot.lights)
-    assert found.found_from[0] == "shiny ball at 70,66 in chrome and shiny ball at 70,66 in mirror"
-    assert (found.residual > 0.5 * off).all() and len(found.suspects) > 5
+    off = angles(found.lights.directions, shoot.lights)
+    assert found.lights.source[0] == "shiny ball at 70,66 in chrome and shiny ball at 70,66 in mirror"
+    assert (found.lights.expected_error > 0.5 * off).all() and len(found.suspects) > 5
 
 
 def test_scans_side_by_side_are_not_balls_of_each_other(folder: Path, tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_the_ball_leaves_the_mask_when_the_light_file_is_read_back(folder: Path,
 
 def test_the_circle_may_be_given(folder: Path, shoot: Shoot) -> None:
     found = ps.calibrate(folder, circle=(195.3, 60.7, 34))
-    assert angles(found.directions, shoot.lights).mean() < 0.6
+    assert angles(found.lights.directions, shoot.lights).mean() < 0.6
     result = CliRunner().invoke(app, ["lights", str(folder), "--circle", "12,twelve"])
     assert isinstance(result.exception, ParameterError) and result.exception.code == "not-numbers"
 
@@ -156,7 +156,10 @@ def test_washington(data_dir: Path) -> None:
     capture = ps.load(data_dir / "uw" / "cat")
     assert angles(capture.lights.directions, reference).max() < 1.0
     calibration = capture.origin.calibration
-    assert calibration.strengths_from == "matte ball" and np.abs(calibration.strengths - 1).max() < 0.05
+    assert (
+        calibration.lights.strengths_source == "matte ball"
+        and np.abs(calibration.lights.strengths - 1).max() < 0.05
+    )
 
 
 @pytest.mark.data
@@ -167,7 +170,7 @@ def test_washington_without_its_mask(data_dir: Path, tmp_path: Path) -> None:
         if "mask" not in file.name:
             (tmp_path / "chrome" / file.name).symlink_to(file)
     found = ps.calibrate(tmp_path / "chrome")
-    error = angles(found.directions, read_lights(data_dir / "uw" / "lights.txt").vectors)
+    error = angles(found.lights.directions, read_lights(data_dir / "uw" / "lights.txt").vectors)
     assert error.mean() < 1.0 and error.max() < 1.2
 
 
@@ -178,4 +181,4 @@ def test_harvard(data_dir: Path, name: str, probe: str) -> None:
     place = data_dir / "harvard" / name
     found = ps.calibrate(place, ball=place / probe)
     reference = np.loadtxt(place / probe / "light_directions.txt").T
-    assert angles(found.directions, reference).mean() < 1.5
+    assert angles(found.lights.directions, reference).mean() < 1.5

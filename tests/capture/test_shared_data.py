@@ -125,7 +125,7 @@ def test_lights_of_a_capture_without_any_are_estimated(data_dir, tmp_path):
     place = tmp_path / "cat"  # away from the chrome ball beside it
     shutil.copytree(data_dir / "uw" / "cat", place)
     estimated = load(place)
-    truth = calibrate(data_dir / "uw" / "cat").directions
+    truth = calibrate(data_dir / "uw" / "cat").lights.directions
     off = np.degrees(np.arccos(np.clip((estimated.lights.directions * truth).sum(axis=1), -1, 1)))
     assert off.mean() < 12 and set(estimated.lights.source) == {"estimated"}
     assert "lights-estimated" in by_code(estimated.origin.notes)

@@ -112,4 +112,4 @@ def test_a_matte_ball_alone() -> None:
     normals = np.nan_to_num(ball_normals(Circle(50, 40, 30), cols, rows))
     found = calibrate_lights(0.02 + np.maximum(0, np.einsum("hwc,dc->dhw", normals, lights)))
     assert found.balls[0].kind == "matte"
-    np.testing.assert_allclose(found.directions, lights, atol=0.05)
+    np.testing.assert_allclose(found.lights.directions, lights, atol=0.05)

@@ -51,10 +51,10 @@ def test_finds_every_ball_and_nothing_else(three: Shoot, found: Calibration) -> 
 
 
 def test_directions_and_strengths(three: Shoot, found: Calibration) -> None:
-    error = angles(found.directions, three.lights)
+    error = angles(found.lights.directions, three.lights)
     assert error.mean() < 0.5 and error.max() < 0.8
-    assert found.strengths_from == "matte ball"
-    assert np.abs(found.strengths / three.strengths - 1).max() < 0.03
+    assert found.lights.strengths_source == "matte ball"
+    assert np.abs(found.lights.strengths / three.strengths - 1).max() < 0.03
     assert found.warnings == () and found.suspects == ()
 
 
@@ -70,8 +70,8 @@ def test_strengths_come_from_the_shading_of_the_object(mirror: Shoot) -> None:
     """A mirror has no strengths of its own."""
     found = calibrate_lights(mirror.images)
     assert len(found.balls) == 1
-    assert angles(found.directions, mirror.lights).mean() < 0.5
-    assert np.abs(found.strengths / mirror.strengths - 1).max() < 0.03
+    assert angles(found.lights.directions, mirror.lights).mean() < 0.5
+    assert np.abs(found.lights.strengths / mirror.strengths - 1).max() < 0.03
 
 
 def test_partly_outside_the_frame() -> None:
@@ -128,9 +128,9 @@ def test_a_missing_highlight_comes_from_the_shading(mirror: Shoot) -> None:
     images = mirror.images.copy()
     images[3][BALL] = np.minimum(images[3][BALL], 0.05)
     found = calibrate_lights(images, files=[f"shot{i}.png" for i in range(20)])
-    assert found.found_from[3] == "shading of the object"
+    assert found.lights.source[3] == "shading of the object"
     assert by_code(found.warnings)["light-from-shading"].values["names"] == "shot3.png"
-    assert angles(found.directions, mirror.lights)[3] < 5
+    assert angles(found.lights.directions, mirror.lights)[3] < 5
     alone = shoot_table([Ball("mirror", 60, 60, 40)], size=(120, 120), scene=None, studio=Studio(table=0.05))
     images = alone.images.copy()
     images[3] = np.minimum(images[3], 0.05)
@@ -155,7 +155,7 @@ def test_two_lamps_at_once_are_named(mirror: Shoot) -> None:
 
 def test_the_user_knows_the_circle(mirror: Shoot) -> None:
     found = calibrate_lights(mirror.images, circles=[Circle(300.3, 130.7, 50.0)])
-    assert angles(found.directions, mirror.lights).mean() < 0.4
+    assert angles(found.lights.directions, mirror.lights).mean() < 0.4
     with pytest.raises(CaptureError, check=lambda e: e.code == "circle-outside"):
         calibrate_lights(mirror.images, circles=[Circle(900, 130, 50)])
 
@@ -232,9 +232,9 @@ def test_positions_of_near_lamps() -> None:
         studio=Studio(table=0.04, texture=0.0, second=0.0),
     )
     found = calibrate_lights(shoot.images)
-    assert found.positions is not None
-    assert np.linalg.norm(found.positions - positions, axis=1).max() < 0.12 * 900
-    assert angles(found.directions, shoot.lights).max() < 1.5
+    assert found.lights.positions is not None
+    assert np.linalg.norm(found.lights.positions - positions, axis=1).max() < 0.12 * 900
+    assert angles(found.lights.directions, shoot.lights).max() < 1.5
     assert "near-lights" in by_code(found.warnings)
 
 

@@ -73,7 +73,7 @@ def test_a_mirror_whose_lights_are_dull_is_not_taken_for_its_horizon() -> None:
     )
     found = calibrate_lights(shoot.images)
     assert abs(found.balls[0].circle.radius - 36) < 0.4
-    assert angles_between(found.directions, shoot.lights).mean() < 0.5
+    assert angles_between(found.lights.directions, shoot.lights).mean() < 0.5
 
 
 def test_a_ball_without_an_outline_is_refused_and_the_message_knows_black_ground() -> None:
@@ -93,7 +93,7 @@ def test_strengths_that_no_lights_have_are_not_believed(monkeypatch: pytest.Monk
     for words, kept in (("shading of the object", False), ("matte ball", True)):
         monkeypatch.setattr(calibration, "_strengths", lambda *_, words=words: (wild, words))
         found = calibrate_lights(shoot.images)
-        assert bool(np.all(found.strengths == wild)) is kept
+        assert bool(np.all(found.lights.strengths == wild)) is kept
         assert ("strengths-implausible" in by_code(found.warnings)) is not kept
 
 

@@ -60,10 +60,13 @@ def test_perspective_of_every_kind(kind: str) -> None:
         [Ball(kind, 290.0, 60.0, 45)], scene=None, focal=500.0, lights=LIGHTS, studio=Studio(texture=0.2)
     )
     found = calibrate_lights(shoot.images, focal=500.0)
-    assert angles_between(found.directions, shoot.lights).mean() < 0.6 and found.residual.mean() < 1
+    assert (
+        angles_between(found.lights.directions, shoot.lights).mean() < 0.6
+        and found.lights.expected_error.mean() < 1
+    )
     blind = calibrate_lights(shoot.images)
-    off = angles_between(blind.directions, shoot.lights).mean()
-    assert off > 5 and 0.6 < blind.residual.mean() / off < 1.7
+    off = angles_between(blind.lights.directions, shoot.lights).mean()
+    assert off > 5 and 0.6 < blind.lights.expected_error.mean() / off < 1.7
     assert "focal-length-unknown" in by_code(blind.warnings)
 
 
@@ -79,8 +82,8 @@ def test_strengths_beside_a_flat_object() -> None:
         studio=Studio(second=0.0),
     )
     found = calibrate_lights(shoot.images)
-    assert "flat" in found.strengths_from
-    assert np.abs(found.strengths / shoot.strengths - 1).max() < 0.05
+    assert "flat" in found.lights.strengths_source
+    assert np.abs(found.lights.strengths / shoot.strengths - 1).max() < 0.05
 
 
 def test_a_camera_that_faces_the_ball_sees_a_circle() -> None:

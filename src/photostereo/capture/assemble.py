@@ -53,7 +53,7 @@ def put_together(
     full, further = photographs.full_frame, []
     truths = framed_truths(found.truths, framing, full)
     if lighting.calibration is not None:
-        photographs = photographs.with_strengths(lighting.calibration.strengths)
+        photographs = photographs.with_strengths(lighting.calibration.lights.strengths)
     framed = replace(photographs, framing=framing)
     balls = None if lighting.balls is None else framing.mask(lighting.balls)
     default = found.mask_default if balls is None and lighting.calibration is None else "auto"

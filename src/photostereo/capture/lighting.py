@@ -71,16 +71,10 @@ class Lighting:
         to = {names.index(name): to for name, to in dict(options.moved_lights).items() if name in names}
         if not to or not self.lights.known:
             return self
-        lights, calibration = self.lights.moved(to), self.calibration
+        calibration = self.calibration
         if calibration is not None:
-            calibration = replace(
-                calibration,
-                directions=lights.directions,
-                residual=lights.expected_error,
-                found_from=lights.source,
-                positions=lights.positions,
-            )
-        return replace(self, lights=lights, calibration=calibration)
+            calibration = replace(calibration, lights=calibration.lights.moved(to))
+        return replace(self, lights=self.lights.moved(to), calibration=calibration)
 
 
 def find_lights(opened: Opened, options: ReadOptions, control: Control = SILENT) -> Lighting:
@@ -133,17 +127,19 @@ def _from_file(found: Found, full: tuple[int, int], options: ReadOptions) -> Lig
 
 
 def _from_ball(calibration: Calibration) -> Lighting:
+    lights = calibration.lights
     note = Finding(
         "lights-from-ball",
-        source=", ".join(dict.fromkeys(calibration.found_from)),
-        degrees=float(np.max(calibration.residual)),
-        strengths=calibration.strengths_from,
+        source=", ".join(dict.fromkeys(lights.source)),
+        degrees=float(np.max(lights.expected_error)),
+        strengths=lights.strengths_source,
     )
-    notes, strengths = [note, *calibration.warnings], calibration.strengths
+    notes, strengths = [note, *calibration.warnings], lights.strengths
     if float(np.log(strengths).std()) > VARIES:
         notes.append(Finding("strengths-vary", span=1.0 - float(strengths.min() / strengths.max())))
-    balls = calibration.balls_mask() if calibration.in_frame else None
-    return Lighting(calibration.lights, calibration, balls, tuple(notes))
+    if not calibration.in_frame:  # positions beside the ball say nothing about the object
+        return Lighting(lights.as_distant(), calibration, None, tuple(notes))
+    return Lighting(lights, calibration, calibration.balls_mask(), tuple(notes))
 
 
 def calibrate_photographs(opened: Opened, options: ReadOptions, control: Control = SILENT) -> Calibration:
@@ -208,7 +204,8 @@ def calibrate_photographs(opened: Opened, options: ReadOptions, control: Control
     # If a ball moves by a share of its radius, the light turns by twice that share in radians (law of reflection).
     moved = np.where(alignment.uncertain, alignment.farthest, 0.0)
     turned = np.degrees(2 * moved / max(ball.circle.radius for ball in calibration.balls))
-    return replace(calibration, residual=np.hypot(calibration.residual, turned), in_frame=True)
+    error = np.hypot(calibration.lights.expected_error, turned)
+    return replace(calibration, lights=calibration.lights.changed(expected_error=error), in_frame=True)
 
 
 def complete_lights(
@@ -261,11 +258,7 @@ def complete_lights(
     gray = strengths if strengths.ndim == 1 else gray_from_rgb(strengths)
     calibration = Calibration(
         files=tuple(file.name for file in found.files),
-        directions=lights.directions,
-        strengths=gray,
-        residual=lights.expected_error,
-        found_from=lights.source,
-        strengths_from=lights.strengths_source,
+        lights=lights.changed(strengths=gray),
         balls=(),
         frame=(int(mask.shape[0]), int(mask.shape[1])),
         warnings=notes,

@@ -133,7 +133,7 @@ def calibrate(path: str | os.PathLike[str], *, control: Control = SILENT, **opti
     Returns
     -------
     Calibration
-        Directions, strengths, their expected errors, warnings and a picture for checking them.
+        ``lights`` (directions, strengths, expected errors), warnings and a picture for checking them.
 
     Raises
     ------
@@ -142,8 +142,8 @@ def calibrate(path: str | os.PathLike[str], *, control: Control = SILENT, **opti
 
     Examples
     --------
-    >>> lights = calibrate("photographs")  # doctest: +SKIP
-    >>> lights.directions.shape  # doctest: +SKIP
+    >>> found = calibrate("photographs")  # doctest: +SKIP
+    >>> found.lights.directions.shape  # doctest: +SKIP
     (12, 3)
     """
     place, reading = Path(path).expanduser(), ReadOptions(**options)

@@ -50,15 +50,16 @@ def lights(
     written = drawn is not None and calibration.picture is not None
     if written:
         terminal.say(f"Picture: {shown}")
+    found = calibration.lights
     return {
         "out": str(target.absolute()),
         "picture": str(shown) if written else None,
         "files": list(calibration.files),
-        "directions": calibration.directions.tolist(),
-        "strengths": calibration.strengths.tolist(),
-        "expected_error_degrees": calibration.residual.tolist(),
-        "found_from": list(calibration.found_from),
-        "strengths_from": calibration.strengths_from,
+        "directions": found.directions.tolist(),
+        "strengths": found.strengths.tolist(),
+        "expected_error_degrees": found.expected_error.tolist(),
+        "found_from": list(found.source),
+        "strengths_from": found.strengths_source,
         "relief_factor": calibration.relief_factor,
         "warnings": list(calibration.warnings),
     }
@@ -66,7 +67,8 @@ def lights(
 
 def lights_table(calibration: Calibration) -> Any:
     """Table with one row per photograph; if all have the same source, it is stated once, below."""
-    sources = tuple(dict.fromkeys(calibration.found_from))
+    found = calibration.lights
+    sources = tuple(dict.fromkeys(found.source))
     several = len(sources) > 1
     rows = []
     for number, name in enumerate(calibration.files):
@@ -74,14 +76,14 @@ def lights_table(calibration: Calibration) -> Any:
         rows.append(
             [
                 f"{name}{mark}",
-                *(f"{value:+.3f}" for value in calibration.directions[number]),
-                f"{calibration.strengths[number]:.3f}",
-                f"{max(calibration.residual[number], 0.1):.1f}°",
-                *([calibration.found_from[number]] if several else []),
+                *(f"{value:+.3f}" for value in found.directions[number]),
+                f"{found.strengths[number]:.3f}",
+                f"{max(found.expected_error[number], 0.1):.1f}°",
+                *([found.source[number]] if several else []),
             ]
         )
     header = ["photograph", "x", "y", "z", "strength", "expected error", *(["found from"] if several else [])]
     table = text_table(header, rows)
-    found = "" if several else f"directions: {sources[0]}; "
-    table.caption, table.caption_justify = f"{found}strengths: {calibration.strengths_from}", "left"
+    source = "" if several else f"directions: {sources[0]}; "
+    table.caption, table.caption_justify = f"{source}strengths: {found.strengths_source}", "left"
     return table

@@ -27,8 +27,9 @@ def report_state(terminal: Terminal, pipeline: ps.Pipeline) -> None:
     if origin is not None:
         notes = origin.notes
         if origin.calibration is not None:
-            sources = ", ".join(dict.fromkeys(origin.calibration.found_from))
-            terminal.say(f"lights found from: {sources}; strengths: {origin.calibration.strengths_from}")
+            lights = origin.calibration.lights
+            sources = ", ".join(dict.fromkeys(lights.source))
+            terminal.say(f"lights found from: {sources}; strengths: {lights.strengths_source}")
             for warning in origin.calibration.warnings:
                 terminal.say(f"Warning: {warning}.")
             said = {*origin.calibration.warnings, *(n for n in notes if as_finding(n).code in _SAID_HERE)}

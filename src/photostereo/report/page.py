@@ -235,7 +235,7 @@ def capture_evidence(
         problems += [f"{wording.begun(said)}." for said in calibration.warnings]
         evidence["calibration"] = calibration
         evidence["calibration_map"] = figures.shown(calibration.picture, pictures.png)
-        evidence["calibration_error"] = float(np.nanmax(calibration.residual))
+        evidence["calibration_error"] = float(np.nanmax(calibration.lights.expected_error))
     dark = diagnosis.dark_count.astype(np.float32)
     return {
         "first_problem": problems[0] if problems else "",

@@ -50,16 +50,10 @@ class Calibration:
     """Lights of a capture, one per photograph, measured from balls or estimated from the photographs."""
 
     files: tuple[str, ...]  #: names of the photographs, in the order of the lights
-    directions: FloatArray  #: (d, 3) unit, from the object to the light
-    strengths: FloatArray  #: (d,) with geometric mean 1
-    residual: FloatArray  #: (d,) expected error of each direction, in degrees
-    found_from: tuple[str, ...]  #: (d,) source of each direction
-    strengths_from: str  #: source of the strengths
+    lights: Lights  #: with positions if several balls determine them; gray strengths
     #: the balls, in pixels of the photographs that show them; none if the lights are estimated
     balls: tuple[FoundBall, ...]
     frame: tuple[int, int]  #: height and width of those photographs
-    #: (d, 3) positions of the lights in pixels from the middle of the frame, if several balls determine them; or None
-    positions: FloatArray | None = None
     warnings: tuple[Finding, ...] = ()  #: what is doubtful
     #: whether the balls are in the photographs of the object, not in a separate series
     in_frame: bool = False
@@ -68,24 +62,12 @@ class Calibration:
     #: if the lights are estimated, the relief may be too flat or too deep by this factor
     relief_factor: float | None = None
 
-    @property
-    def lights(self) -> Lights:
-        """Return directions, positions if known, strengths, expected errors and sources."""
-        return Lights(
-            self.directions,
-            positions=self.positions if self.in_frame else None,
-            strengths=self.strengths,
-            expected_error=self.residual,
-            source=self.found_from,
-            strengths_source=self.strengths_from,
-        )
-
     def facts(self) -> dict[str, Any]:
         """Return the entries on the lights for ``summary.json``."""
         facts: dict[str, Any] = {
-            "found_from": sorted(set(self.found_from)),
-            "strengths_from": self.strengths_from,
-            "expected_error_degrees": round(float(np.nanmean(self.residual)), 2),
+            "found_from": sorted(set(self.lights.source)),
+            "strengths_from": self.lights.strengths_source,
+            "expected_error_degrees": round(float(np.nanmean(self.lights.expected_error)), 2),
             "warnings": list(self.warnings),
             "warning_codes": [warning.code for warning in self.warnings],
         }
@@ -95,15 +77,12 @@ class Calibration:
 
     def seen_in(self, folder: str) -> Calibration:
         """Return the same calibration, with the folder of the balls added to the sources of the directions."""
-        words = (f"{word} in {folder}" if "ball at" in word else word for word in self.found_from)
-        return replace(self, found_from=tuple(words))
+        words = [f"{word} in {folder}" if "ball at" in word else word for word in self.lights.source]
+        return replace(self, lights=self.lights.changed(source=words))
 
-    def balls_mask(self, *, margin: float = 0.04) -> BoolArray:
-        """Return the pixels of the balls, with a margin as a share of their radius."""
-        mask = np.zeros(self.frame, dtype=bool)
-        for ball in self.balls:
-            mask |= ball.circle.with_margin(self.frame, margin)
-        return mask
+    def balls_mask(self) -> BoolArray:
+        """Return the pixels of the balls, with a margin."""
+        return np.asarray(np.logical_or.reduce([b.circle.with_margin(self.frame) for b in self.balls]))
 
 
 def calibrate_lights(
@@ -162,14 +141,16 @@ def calibrate_lights(
             doubts.append(Finding("focal-length-unknown", degrees=float(np.median(residual))))
     return Calibration(
         files=names,
-        directions=directions,
-        strengths=strengths,
-        residual=residual,
-        found_from=tuple(found.sources),
-        strengths_from=strengths_from,
+        lights=Lights(
+            directions,
+            positions=positions,
+            strengths=strengths,
+            expected_error=residual,
+            source=found.sources,
+            strengths_source=strengths_from,
+        ),
         balls=tuple(balls),
         frame=frame,
-        positions=positions,
         warnings=tuple(doubts),
         suspects=suspects,
         picture=calibration_picture(images, balls, directions, strengths, suspects),
@@ -239,23 +220,26 @@ def merge_calibrations(parts: Sequence[Calibration]) -> Calibration:
     if len(parts) == 1:
         return parts[0]
     shiny = [part for part in parts if part.balls[0].kind == "shiny"] or list(parts)
-    weight = np.stack([1.0 / np.maximum(part.residual, 0.05) ** 2 for part in shiny])
-    stack = np.stack([part.directions for part in shiny])
+    weight = np.stack([1.0 / np.maximum(part.lights.expected_error, 0.05) ** 2 for part in shiny])
+    stack = np.stack([part.lights.directions for part in shiny])
     mean = unit(np.einsum("kd,kdc->dc", weight, stack))
     apart = angles_between(stack, mean[None])
     scatter = np.sqrt((weight * apart**2).sum(axis=0) / weight.sum(axis=0))
     doubts = series_disagree(apart.max(axis=0), parts[0].files)
     doubtful = {number for doubt in doubts for number in doubt.values["numbers"]}
     order = ("gray card", "matte ball", "shading of the object")
-    best = min(parts, key=lambda part: (*order, part.strengths_from).index(part.strengths_from))
-    sources = zip(*(part.found_from for part in shiny), strict=True)
+    every = [part.lights for part in parts]
+    best = min(every, key=lambda lights: (*order, lights.strengths_source).index(lights.strengths_source))
+    merged = shiny[0].lights.changed(
+        directions=mean,
+        expected_error=np.maximum(scatter, 1.0 / np.sqrt(weight.sum(axis=0))),
+        strengths=best.strengths,
+        strengths_source=best.strengths_source,
+        source=[" and ".join(words) for words in zip(*(part.lights.source for part in shiny), strict=True)],
+    )
     return replace(
         shiny[0],
-        directions=mean,
-        residual=np.maximum(scatter, 1.0 / np.sqrt(weight.sum(axis=0))),
-        strengths=best.strengths,
-        strengths_from=best.strengths_from,
-        found_from=tuple(" and ".join(words) for words in sources),
+        lights=merged,
         warnings=tuple(dict.fromkeys([*doubts, *(doubt for part in parts for doubt in part.warnings)])),
         suspects=tuple(sorted(doubtful.union(*(part.suspects for part in parts)))),
     )

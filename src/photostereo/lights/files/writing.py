@@ -18,21 +18,21 @@ def lights_table(calibration: Calibration) -> str:
     Balls in the photographs themselves are listed above the table, so that they are removed from the object's mask when
     the file is read back.
     """
-    positions = calibration.positions
+    lights = calibration.lights
     columns = ["file", "x", "y", "z", "intensity", "residual_degrees", "found_from"]
-    if positions is not None:
+    if lights.positions is not None:
         columns += ["position_x", "position_y", "position_z"]
     circles = [ball.circle for ball in calibration.balls] if calibration.in_frame else []
-    lines = [f"# strengths: {calibration.strengths_from}", *map(ball_line, circles), ",".join(columns)]
+    lines = [f"# strengths: {lights.strengths_source}", *map(ball_line, circles), ",".join(columns)]
     for number, name in enumerate(calibration.files):
-        error = calibration.residual[number]
+        error = lights.expected_error[number]
         cells = [
             name.replace(",", "_"),
-            *(f"{value:.6f}" for value in calibration.directions[number]),
-            f"{calibration.strengths[number]:.5f}",
+            *(f"{value:.6f}" for value in lights.directions[number]),
+            f"{lights.strengths[number]:.5f}",
             f"{error:.2f}" if np.isfinite(error) else "",
-            calibration.found_from[number].replace(",", " "),
-            *(() if positions is None else (f"{value:.1f}" for value in positions[number])),
+            lights.source[number].replace(",", " "),
+            *(() if lights.positions is None else (f"{value:.1f}" for value in lights.positions[number])),
         ]
         lines.append(",".join(cells))
     return "\n".join(lines) + "\n"
@@ -41,7 +41,8 @@ def lights_table(calibration: Calibration) -> str:
 def write_lights(calibration: Calibration, path: Path, *, force: bool = False) -> None:
     """Write ``lights.csv``, or a list of files with direction and intensity if the name ends in ``.json``, atomically."""
     if path.suffix.lower() == ".json":
-        rows = zip(calibration.files, calibration.directions, calibration.strengths, strict=True)
+        lights = calibration.lights
+        rows = zip(calibration.files, lights.directions, lights.strengths, strict=True)
         text = json_text(
             [
                 {"file": name, "direction": direction.tolist(), "intensity": float(strength)}
