@@ -18,9 +18,8 @@ from photostereo.core.errors import CaptureError
 from photostereo.core.findings import by_code
 from photostereo.io.png import write_png
 from photostereo.lights.ambient import EVEN, estimate_room_light
-from photostereo.photographs.alignment.alignment import Alignment
-from photostereo.photographs.alignment.edges import TURNED, Edges, compare_edges
-from photostereo.photographs.alignment.motion import Motion
+from photostereo.photographs.alignment.alignment import decide
+from photostereo.photographs.alignment.edges import TURNED, compare_edges
 from photostereo.photographs.faults import find_blurred
 from photostereo_lab.scenes import dome_lights, random_lights, render_scene
 
@@ -178,18 +177,19 @@ def test_a_dark_photograph_among_bright_ones_is_of_another_object(tmp_path):
 def test_what_looks_alike_if_it_is_turned_is_no_evidence():
     """Threads that run across are lit from other sides than those that run along."""
     weave = render_scene("fabric", size=100, lights=random_lights(9, rng=1), reflectance="lambertian")
-    edges = compare_edges(np.sqrt(weave.images), SILENT)
-    assert edges.alike.min() < 0.6 and edges.turned.max() > edges.alike.min()
-    assert edges.better.max() < TURNED / 2
+    alike, best, better = compare_edges(np.sqrt(weave.images), SILENT)
+    assert alike.min() < 0.6 and best.max() > alike.min()
+    assert better.max() < TURNED / 2
 
 
 def test_a_weave_whose_threads_show_in_one_photograph_only_is_not_turned():
     """Edges alone say that it is turned by 90°, but the others explain it as well as most."""
     ones = np.ones(8)
-    edges = Edges(0.95 * ones, 0.95 * ones, 0.3 * (np.arange(8) == 2))
+    edges = 0.95 * ones, 0.95 * ones, 0.3 * (np.arange(8) == 2)
     for misfit, named in ((-0.5, []), (1.0, [2])):
-        motion = Motion(np.zeros((8, 3)), 50.0, ones, ones, ones, misfit * (np.arange(8) == 2), edges)
-        assert np.flatnonzero(Alignment.of(motion).mismatched).tolist() == named
+        still, unexplained = np.zeros((8, 3)), misfit * (np.arange(8) == 2)
+        alignment = decide(50.0, still, ones, ones, unexplained, ones, *edges)
+        assert np.flatnonzero(alignment.mismatched).tolist() == named
 
 
 def test_what_is_turned_around_is_not_a_displacement():
@@ -197,9 +197,8 @@ def test_what_is_turned_around_is_not_a_displacement():
     which, ones = np.arange(8) == 2, np.ones(8)
     moves = np.where(which[:, None], [0.9, 0.3, -0.04], 0.0)
     for better, named in ((0.6, [2]), (0.0, [])):
-        edges = Edges(0.75 * ones - 0.7 * which, 0.75 * ones, better * which)
-        motion = Motion(moves, 210.0, 0.04 * ones, 0.94 * ones, 1.3 * ones, 4.2 * which, edges)
-        alignment = Alignment.of(motion)
+        edges = 0.75 * ones - 0.7 * which, 0.75 * ones, better * which
+        alignment = decide(210.0, moves, 0.04 * ones, 0.94 * ones, 4.2 * which, 1.3 * ones, *edges)
         assert np.flatnonzero(alignment.mismatched).tolist() == named
         assert alignment.is_still is bool(named)
 

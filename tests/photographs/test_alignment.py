@@ -16,7 +16,6 @@ from photostereo.core.errors import ParameterError
 from photostereo.core.findings import by_code
 from photostereo.io.png import write_png
 from photostereo.photographs.alignment.alignment import Alignment, find_alignment
-from photostereo.photographs.alignment.motion import estimate_motion
 from photostereo.photographs.faults import reduced, survey
 from photostereo.photographs.files import open_files
 from photostereo.photographs.framing import Framing, moved_back
@@ -88,7 +87,7 @@ def moves_of(kind: str, count: int = 12) -> np.ndarray:
 @pytest.mark.parametrize("kind", ["one", "drift", "turned", "moved and turned"])
 def test_movement_is_found(kind: str, textured: bool, within: float) -> None:
     moves = moves_of(kind)
-    found = estimate_motion(np.asarray(photographs(moves, textured), np.float32), 1.0).moves
+    found = find_alignment(np.asarray(photographs(moves, textured), np.float32), 1.0).moves
     off = found - (moves - np.median(moves, axis=0))
     if kind == "drift":  # no photograph agrees with another: the ends of the drift are seen least well
         within = 0.35
@@ -199,5 +198,5 @@ def test_black_photographs_are_still() -> None:
 
 
 def test_small_movements_are_reported_and_left() -> None:
-    alignment = Alignment.of(estimate_motion(np.asarray(photographs(moves_of("one") / 4), np.float32), 1.0))
+    alignment = find_alignment(np.asarray(photographs(moves_of("one") / 4), np.float32), 1.0)
     assert alignment.is_still and alignment.farthest[5] > 0.3

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from photostereo.io.camera import Shot
-from photostereo.photographs.alignment.motion import farthest
+from photostereo.photographs.alignment.alignment import farthest
 from photostereo.photographs.brackets import find_brackets, merge_exposures
 from photostereo.photographs.develop import full_scale, include_exposure, upright
 from photostereo.photographs.faults import Fault, find_duplicates

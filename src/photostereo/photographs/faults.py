@@ -18,7 +18,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import gray_from_rgb
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
-from photostereo.photographs.alignment.motion import LONGEST
+from photostereo.photographs.alignment.alignment import LONGEST
 from photostereo.photographs.alignment.tiles import cut_tiles, tile_means
 from photostereo.photographs.framing import coarse, resized
 from photostereo.photographs.source import Photographs

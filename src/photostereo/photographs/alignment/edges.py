@@ -9,8 +9,6 @@ other photographs, turned by the same angle, match partners, too.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import cv2
 import numpy as np
 
@@ -35,18 +33,12 @@ SOME = 24
 STEP, LEAST = 5.0, 10.0
 
 
-class Edges(NamedTuple):
-    """How well the edges of d photographs agree with those of the most similar other, from -1 to 1."""
+def compare_edges(pictures: Float32, control: Control) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """How well the edges of at least three pictures (d, H, W) agree with those of the most similar other, from -1 to 1:
 
-    alike: FloatArray  #: (d,) as they are
-    turned: FloatArray  #: (d,) at best, turned or not; as they are if no turn was tried
-    #: (d,) how much better they agree when turned than as they are, and than those of any other photograph turned by the
-    #: same angle; 0 if no turn was tried
-    better: FloatArray
-
-
-def compare_edges(pictures: Float32, control: Control) -> Edges:
-    """Compare the edges of at least three pictures (d, H, W)."""
+    (d,) as they are; (d,) at best, turned or not; and (d,) how much better they agree when turned than as they are, and
+    than those of any other picture turned by the same angle. If no turn was tried, the last is 0.
+    """
     small = [cv2.GaussianBlur(coarse(picture, SIZE), (0, 0), BLUR) for picture in pictures]
     inside, angles = _disc(small[0].shape), np.radians([0.0, *np.arange(LEAST, 360.0 - LEAST + STEP, STEP)])
 
@@ -84,7 +76,7 @@ def compare_edges(pictures: Float32, control: Control) -> Edges:
             break
         del suspects[worst]  # it is turned and cannot be a partner: others, when turned, would match it
         partners.remove(worst)
-    return Edges(alike, best, better)
+    return alike, best, better
 
 
 def _directions(picture: Float32, inside: BoolArray) -> Float32:
