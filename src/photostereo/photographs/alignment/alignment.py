@@ -200,7 +200,9 @@ def decide(
     return Alignment(moves, farthest(moves, reach), corrected, likely & ~certain, mismatched)
 
 
-def _estimate(stack: Float32, scale: float, control: Control) -> tuple[FloatArray, ...]:
+def _estimate(
+    stack: Float32, scale: float, control: Control
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
     """The moves of d photographs as in :class:`Alignment`, of which the median photograph has none, and for each
 
     - the standard error of its displacement at the end of its longer side, infinite if nothing was seen;
