@@ -1,8 +1,7 @@
 """Compiled implementation of the set network of :mod:`.constants`.
 
 Each core processes a few pixels at a time through a whole stage: their tokens and activations stay in its cache, and
-cores never wait for each other. Matrix products go to BLAS in slices of a few rows, so that it does not start its own
-threads.
+cores never wait for each other.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from photostereo.reflectance.learned import constants as c
 from photostereo.reflectance.learned.weights import LAYERS, Weights, stages_of
 from photostereo.runtime.illumination import shading, some_lights
 from photostereo.runtime.loops import njit
+from photostereo.runtime.products import multiply
 from photostereo.runtime.threads import in_turn
 
 Floats = NDArray[np.float32]
@@ -24,8 +24,6 @@ Floats = NDArray[np.float32]
 TOKENS_AT_ONCE = 25_000
 #: Tokens that a core processes together in a stage: activations of about 80 kB.
 TOKENS_IN_CACHE = 192
-#: OpenBLAS uses one thread up to this many multiplications: 28 rows of 96 × 96.
-MULTIPLICATIONS = 1 << 18
 
 
 def predict(
@@ -134,37 +132,29 @@ def _run_stage(gray, colors, lights, matrices, vectors, together, normal, log_er
             p = first + q
             own, rows_of = lights[p if len(lights) > 1 else 0], tokens[q * d : (q + 1) * d]
             _fill_tokens(gray[p], colors[p], own, normal[p], log_error[p], rows_of)
-        _multiply(tokens[:rows], matrices[0], x[:rows])
+        multiply(tokens[:rows], matrices[0], x[:rows])
         _activate(x[:rows], vectors[0], vectors[1], vectors[2])
-        _multiply(x[:rows], matrices[1], y[:rows])
+        multiply(x[:rows], matrices[1], y[:rows])
         _activate(y[:rows], vectors[3], vectors[4], vectors[5])
         for q in range(n):
             _pool(y[q * d : (q + 1) * d], pool[q])
-        _multiply(pool[:n], matrices[5], inner[:n])
+        multiply(pool[:n], matrices[5], inner[:n])
         for q in range(n):
             for w in range(width):
                 inner[q, w] += vectors[15][w] + vectors[6][w]
-        _multiply(y[:rows], matrices[2], x[:rows])
+        multiply(y[:rows], matrices[2], x[:rows])
         for q in range(n):
             _activate(x[q * d : (q + 1) * d], inner[q], vectors[7], vectors[8])
-        _multiply(x[:rows], matrices[3], y[:rows])
+        multiply(x[:rows], matrices[3], y[:rows])
         _activate(y[:rows], vectors[9], vectors[10], vectors[11])
         for q in range(n):
             _pool(y[q * d : (q + 1) * d], pool[q])
-        _multiply(pool[:n], matrices[4], inner[:n])
+        multiply(pool[:n], matrices[4], inner[:n])
         _activate(inner[:n], vectors[12], vectors[13], vectors[14])
-        _multiply(inner[:n], matrices[6], step[:n])
+        multiply(inner[:n], matrices[6], step[:n])
         for q in range(n):
             p = first + q
             log_error[p] = _refine(normal[p], step[q], vectors[16])
-
-
-@njit(fastmath=True, cache=True)
-def _multiply(x, matrix, out):  # type: ignore[no-untyped-def]
-    """Compute x W in slices of a few rows."""
-    rows = max(1, MULTIPLICATIONS // matrix.size - 1)
-    for first in range(0, len(x), rows):
-        np.dot(x[first : first + rows], matrix, out[first : first + rows])
 
 
 @njit(fastmath=True, error_model="numpy", cache=True)

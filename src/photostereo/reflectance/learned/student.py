@@ -21,9 +21,9 @@ from numba import get_num_threads
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.reflectance.learned.kernels import MULTIPLICATIONS, _multiply
 from photostereo.reflectance.learned.matte import Witness
 from photostereo.runtime.loops import njit
+from photostereo.runtime.products import multiply
 from photostereo.runtime.threads import in_turn
 
 Floats = NDArray[np.float32]
@@ -53,8 +53,8 @@ APART = 4.0
 HALVES = (0.5, 0.1)
 #: Number of pixels for estimating the deviation of a student.
 JUDGED = 50_000
-#: Pixels processed together.
-AT_ONCE = 32_768
+#: Pixels that a thread processes at once, and in its cache.
+AT_ONCE, TOGETHER = 32_768, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +214,7 @@ def _miss(hidden: Floats, far: NDArray[Any]) -> Floats:
 @njit(fastmath=True, error_model="numpy", cache=True)
 def _through(x, matrix, offset, out, positive):  # type: ignore[no-untyped-def]
     """Compute x W + b, or its positive part."""
-    _multiply(x, matrix, out)
+    multiply(x, matrix, out)
     least = np.float32(0.0) if positive else np.float32(-np.inf)
     for row in range(len(out)):
         for column in range(out.shape[1]):
@@ -222,16 +222,10 @@ def _through(x, matrix, offset, out, positive):  # type: ignore[no-untyped-def]
 
 
 @njit(fastmath=True, error_model="numpy", cache=True)
-def _slope(x, back, part, matrix, offset):  # type: ignore[no-untyped-def]
-    """Compute xᵀ times the incoming gradient, and its sum, in slices so small that BLAS does not start threads."""
-    rows = max(1, MULTIPLICATIONS // matrix.size - 1)
-    matrix[:] = np.float32(0.0)
+def _slope(x, back, matrix, offset):  # type: ignore[no-untyped-def]
+    """Compute xᵀ times the incoming gradient, and its sum."""
+    multiply(x.T, back, matrix)
     offset[:] = np.float32(0.0)
-    for first in range(0, len(x), rows):
-        np.dot(x[first : first + rows].T, back[first : first + rows], part)
-        for i in range(matrix.shape[0]):
-            for j in range(matrix.shape[1]):
-                matrix[i, j] += part[i, j]
     for row in range(len(back)):
         for j in range(back.shape[1]):
             offset[j] += back[row, j]
@@ -245,7 +239,6 @@ def steps_down(shown, taught, weight, batches, rates, layers, slopes, vectors): 
     x, y = np.empty((size, w0.shape[0]), np.float32), np.empty((size, 4), np.float32)
     first, second = np.empty((size, width), np.float32), np.empty((size, width), np.float32)
     back2, back1 = np.empty((size, width), np.float32), np.empty((size, width), np.float32)
-    parts = (np.empty_like(w0), np.empty_like(w1), np.empty_like(w2))
     turned2, turned1 = np.empty((4, width), np.float32), np.empty((width, width), np.float32)
     numbers, slope, mean, square = vectors
     for step in range(len(batches)):
@@ -262,15 +255,15 @@ def steps_down(shown, taught, weight, batches, rates, layers, slopes, vectors): 
             total = np.float32(1.0) / (np.float32(size) * np.sqrt(np.float32(1.0) + np.float32(4.0) * total))
             for j in range(4):
                 y[row, j] *= weight[one, j] * total
-        _slope(second, y, parts[2], slopes[2][0], slopes[2][1])
+        _slope(second, y, slopes[2][0], slopes[2][1])
         turned2[:] = w2.T
-        _multiply(y, turned2, back2)
+        multiply(y, turned2, back2)
         back2 *= second > 0
-        _slope(first, back2, parts[1], slopes[1][0], slopes[1][1])
+        _slope(first, back2, slopes[1][0], slopes[1][1])
         turned1[:] = w1.T
-        _multiply(back2, turned1, back1)
+        multiply(back2, turned1, back1)
         back1 *= first > 0
-        _slope(x, back1, parts[0], slopes[0][0], slopes[0][1])
+        _slope(x, back1, slopes[0][0], slopes[0][1])
         rate = np.float32(rates[step])
         for i in range(len(numbers)):
             mean[i] += np.float32(1.0 - MEAN) * (slope[i] - mean[i])
@@ -283,11 +276,10 @@ def answers(shown, layers, miss, found):  # type: ignore[no-untyped-def]
     """Return normal, log of its expected error, and log of the expected deviation (N, 5) for inputs (N, F)."""
     (w0, b0), (w1, b1), (w2, b2) = layers
     width = w1.shape[0]
-    together = max(1, MULTIPLICATIONS // w1.size - 1)
-    first, second = np.empty((together, width), np.float32), np.empty((together, width), np.float32)
-    last = np.empty((together, 4), np.float32)
-    for begin in range(0, len(shown), together):
-        n = min(together, len(shown) - begin)
+    first, second = np.empty((TOGETHER, width), np.float32), np.empty((TOGETHER, width), np.float32)
+    last = np.empty((TOGETHER, 4), np.float32)
+    for begin in range(0, len(shown), TOGETHER):
+        n = min(TOGETHER, len(shown) - begin)
         _through(shown[begin : begin + n], w0, b0, first[:n], True)
         _through(first[:n], w1, b1, second[:n], True)
         _through(second[:n], w2, b2, last[:n], False)
