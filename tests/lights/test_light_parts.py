@@ -19,7 +19,7 @@ from photostereo.lights.strengths import strengths_from_card, strengths_from_fla
 from photostereo.lights.thumbnail import matte_fit, shrink
 from photostereo.lights.turn import coarse_curl, turn_of_lights
 from photostereo.lights.unknown.crops import Symmetry, crop_photographs
-from photostereo.lights.unknown.verdict import depth_factor, spread_of
+from photostereo.lights.unknown.estimate import depth_factor, spread_of
 from photostereo_lab.scenes import render_scene
 
 LIGHTS = np.array([[0, 0, 1], [0.6, 0, 0.8], [0, 0.6, 0.8], [-0.6, 0, 0.8], [0, -0.6, 0.8]])

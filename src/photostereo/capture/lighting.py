@@ -40,8 +40,7 @@ from photostereo.lights.files.reading import ESTIMATED
 from photostereo.lights.lights import Lights
 from photostereo.lights.strengths import sample_pixels
 from photostereo.lights.unknown.crops import crop_photographs
-from photostereo.lights.unknown.estimate import estimate_lights
-from photostereo.lights.unknown.verdict import DOUBTFUL_ERROR, Verdict
+from photostereo.lights.unknown.estimate import DOUBTFUL_ERROR, Verdict, estimate_lights
 from photostereo.masks.reading import read_mask
 from photostereo.photographs.files import open_files
 

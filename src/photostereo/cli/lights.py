@@ -27,7 +27,7 @@ def lights(
     from photostereo.capture.options import ESTIMATE
     from photostereo.io.atomic import replacing_file
     from photostereo.io.png import write_png
-    from photostereo.lights.files.writing import write_lights
+    from photostereo.lights.files.table import write_lights
 
     target = out or capture / "lights.csv"
     place = capture.absolute() if capture.is_symlink() and not capture.exists() else capture.resolve()

@@ -18,7 +18,7 @@ from photostereo.diagnosis.expected_error import ExpectedError
 from photostereo.io.atomic import replacing_directory, write_json
 from photostereo.io.memory import give_back_memory
 from photostereo.io.png import write_png
-from photostereo.lights.files.writing import write_lights
+from photostereo.lights.files.table import write_lights
 from photostereo.pipeline.settings import OutputSettings, Settings
 from photostereo.report.about import check_about, read_about
 from photostereo.results.choice import SurfaceChoice

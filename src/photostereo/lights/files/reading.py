@@ -33,7 +33,7 @@ _DIRECTIONS = (
     "light_directions", "lightdirections", "directions", "lights", "light", "lightdir", "l", "s", "v",
 )  # fmt: skip
 _STRENGTHS = ("light_intensities", "intensities", "intensity", "strengths", "int", "e")
-#: Source that :mod:`.writing` gives for lights estimated from the photographs.
+#: Source that ``lights.csv`` gives for lights estimated from the photographs.
 ESTIMATED = "estimated"
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?$")
 _WHOLE = re.compile(r"[+-]?\d+$")
@@ -237,31 +237,26 @@ def _is_number(word: str) -> bool:
 def _from_json(path: Path) -> LightTable:
     data = read_json(path, "light file", remedy=_JSON[0].upper() + _JSON[1:] + ".")
     about = data if isinstance(data, dict) else {"lights": data}
-    files, key = None, "direction"
     try:
         lights, strengths = about["lights"], about.get("intensities")
         if not lights:
             raise _FileError("light-file-empty", f"contains no lights; {_JSON}.")
-        if isinstance(lights[0], dict):
-            if "file" in lights[0]:
-                files = tuple(base_name(str(entry["file"])) for entry in lights)
-            if "intensity" in lights[0]:
-                strengths = [entry["intensity"] for entry in lights]
-            key = "position" if "position" in lights[0] and "direction" not in lights[0] else key
-            is_meshroom = "viewId" in lights[0] or "lightId" in lights[0]
-            kinds = {str(entry.get("type", "directional")) for entry in lights} if is_meshroom else ()
+        if not isinstance(lights[0], dict):
+            rows = np.array(lights, dtype=np.float64)
+            lights = [{"direction": row} for row in (rows.T if len(rows) == 3 != rows.shape[1] else rows)]
+        first = lights[0]
+        files = tuple(base_name(str(entry["file"])) for entry in lights) if "file" in first else None
+        if "intensity" in first:
+            strengths = [entry["intensity"] for entry in lights]
+        key = "position" if "position" in first and "direction" not in first else "direction"
+        signs = np.ones(3)
+        if "viewId" in first or "lightId" in first:  # Meshroom: y points down, z away from the camera
+            signs = np.array([1.0, -1.0, -1.0])
+            kinds = {str(entry.get("type", "directional")) for entry in lights}
             if any(kind.lower() != "directional" for kind in kinds):
-                words = (
-                    f"contains lights of other types ({', '.join(kinds)}); only directional ones can be used."
-                )
-                raise _FileError("light-file-type", words)
-            vectors = np.array([entry[key] for entry in lights], dtype=np.float64)
-            if is_meshroom:  # its y points down, its z away from the camera
-                vectors = vectors * np.array([1.0, -1.0, -1.0])
-        else:
-            vectors = np.array(lights, dtype=np.float64)
-            if vectors.ndim == 2 and vectors.shape[0] == 3 and vectors.shape[1] != 3:
-                vectors = vectors.T
+                other = f"contains lights of other types ({', '.join(kinds)})"
+                raise _FileError("light-file-type", f"{other}; only directional ones can be used.")
+        vectors = signs * np.array([entry[key] for entry in lights], dtype=np.float64)
         intensities = None if strengths is None else np.array(strengths, dtype=np.float64)
     except (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise _FileError("light-file-shape", f"does not describe lights ({error!r}); {_JSON}.") from error

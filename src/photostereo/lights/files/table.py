@@ -1,4 +1,4 @@
-"""The content of a light file, its checks, and the balls listed in its comments."""
+"""The content of a light file, its checks, and ``lights.csv``: a calibration as a readable table that can be read back."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
+from photostereo.io.atomic import replacing_file, write_text
+from photostereo.io.json_text import json_text
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.geometry import require_directions, row_lengths
+
+if TYPE_CHECKING:
+    from photostereo.lights.ball.calibration import Calibration
 
 #: Range of plausible light strengths in any unit: quotients must fit into single precision.
 STRENGTHS = (1e-20, 1e20)
@@ -113,20 +118,27 @@ class LightTable:
         return table.take([place[photograph.name.casefold()] for photograph in photographs])
 
     def naming(self, photographs: Sequence[Path]) -> LightTable:
-        """Return this table with open lights added for photographs that it does not name.
+        """Return this table with open lights added for photographs that it does not name; the names must be unique.
 
         The names are dropped if it names the same number of photographs, but none of these: it belongs to another
         capture of the same setup.
         """
         if self.files is None:
             return self
-        present = [photograph.name for photograph in photographs]
-        named = {name.casefold() for name in self.files}
-        missing = [name for name in present if name.casefold() not in named]
-        if len(missing) == len(present) == len(self.files):
+        named = [name.casefold() for name in self.files]
+        present = {photograph.name.casefold() for photograph in photographs}
+        missing = [photograph.name for photograph in photographs if photograph.name.casefold() not in named]
+        if len(missing) == len(photographs) == len(self.files):
             note = Finding("lights-of-others", file=self.path.name)
             return replace(self, files=None, notes=(*self.notes, note))
-        self.require_names_of(photographs)
+        wrong = "names {}, which is not among the photographs. Correct the name, or restore the photograph."
+        twice = "names {} twice. Each photograph has exactly one light: correct the file."
+        for name, key in zip(self.files, named, strict=True):
+            if key not in present or named.count(key) > 1:
+                code, words = (
+                    ("light-repeated", twice) if key in present else ("light-without-photograph", wrong)
+                )
+                raise CaptureError(f"{self.path} {words.format(name)}", code=code, file=self.path, name=name)
         if not missing:
             return self
 
@@ -153,19 +165,6 @@ class LightTable:
         each: dict[str, Any] = {name: array[chosen] for name, array in arrays.items() if len(array) == rows}
         files = None if self.files is None else tuple(self.files[number] for number in chosen)
         return replace(self, files=files, **each)
-
-    def require_names_of(self, photographs: Sequence[Path]) -> None:
-        """Check that the file names only these photographs, and none twice."""
-        assert self.files is not None
-        named = [name.casefold() for name in self.files]
-        present = {photograph.name.casefold() for photograph in photographs}
-        wrong = "names {}, which is not among the photographs. Correct the name, or restore the photograph."
-        twice = "names {} twice. Each photograph has exactly one light: correct the file."
-        for name, key in zip(self.files, named, strict=True):
-            if key in present and named.count(key) == 1:
-                continue
-            code, words = ("light-repeated", twice) if key in present else ("light-without-photograph", wrong)
-            raise CaptureError(f"{self.path} {words.format(name)}", code=code, file=self.path, name=name)
 
 
 def checked(table: LightTable) -> LightTable:
@@ -204,3 +203,46 @@ def balls_in(text: str) -> tuple[tuple[float, float, float], ...]:
             if np.isfinite([x, y, radius]).all() and radius > 0:
                 found.append((x, y, radius))
     return tuple(found)
+
+
+def lights_table(calibration: Calibration) -> str:
+    """Return the text of ``lights.csv``.
+
+    Balls in the photographs themselves are listed above the table, so that they are removed from the object's mask when
+    the file is read back.
+    """
+    lights = calibration.lights
+    columns = ["file", "x", "y", "z", "intensity", "residual_degrees", "found_from"]
+    if lights.positions is not None:
+        columns += ["position_x", "position_y", "position_z"]
+    circles = [ball.circle for ball in calibration.balls] if calibration.in_frame else []
+    lines = [f"# strengths: {lights.strengths_source}", *map(ball_line, circles), ",".join(columns)]
+    for number, name in enumerate(calibration.files):
+        error = lights.expected_error[number]
+        cells = [
+            name.replace(",", "_"),
+            *(f"{value:.6f}" for value in lights.directions[number]),
+            f"{lights.strengths[number]:.5f}",
+            f"{error:.2f}" if np.isfinite(error) else "",
+            lights.source[number].replace(",", " "),
+            *(() if lights.positions is None else (f"{value:.1f}" for value in lights.positions[number])),
+        ]
+        lines.append(",".join(cells))
+    return "\n".join(lines) + "\n"
+
+
+def write_lights(calibration: Calibration, path: Path, *, force: bool = False) -> None:
+    """Write ``lights.csv``, or a list of files with direction and intensity if the name ends in ``.json``, atomically."""
+    if path.suffix.lower() == ".json":
+        lights = calibration.lights
+        rows = zip(calibration.files, lights.directions, lights.strengths, strict=True)
+        text = json_text(
+            [
+                {"file": name, "direction": direction.tolist(), "intensity": float(strength)}
+                for name, direction, strength in rows
+            ]
+        )
+    else:
+        text = lights_table(calibration)
+    with replacing_file(path, force=force) as partial:
+        write_text(partial, text)

@@ -1,10 +1,16 @@
-"""Estimate lights from photographs and mask alone: directions, relative strengths, and expected errors."""
+"""Estimate lights from photographs and mask alone: directions, relative strengths, expected errors, and a verdict.
+
+Photographs alone do not determine how deep the relief of a flat object is: steeper relief under lights closer to the
+camera gives the same pictures. The network then relies on its training data, in which, among other things, light
+strengths are equal or nearly so and the surface faces the camera on average.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -14,7 +20,7 @@ from photostereo.core.errors import CaptureError
 from photostereo.io.network_weights import Weights
 from photostereo.lights.unknown.crops import SYMMETRIES, Thumbnails
 from photostereo.lights.unknown.network import LightNetwork, Look, shipped_weights
-from photostereo.lights.unknown.verdict import Verdict, judge
+from photostereo.lights.unknown.shading import TO_CAMERA, Frames, matte_normals
 
 Float32 = NDArray[np.float32]
 
@@ -27,6 +33,39 @@ MOST_VIEWS = 400
 #: and the like, the likeliest factor is 1.16 (90 % between 1.05 and 1.28); it scales nothing else. See
 #: benchmarks/README.md.
 EVERYDAY = 1.15
+#: Above this expected error, in degrees, lights are not usable. All of 20 rendered boards without relief are above, and 6
+#: of 80 ordinary rendered scenes, whose true errors are 17 to 63; between 14 and 21 little changes.
+UNUSABLE_ERROR = 17.0
+#: Above this one, the user should check them.
+DOUBTFUL_ERROR = 11.5
+#: If no more than this share of the light differs between photographs, apart from brightness, they are all alike.
+#: Rendered reliefs have 0.003 or more; with a light that does not move, three of four captures are below.
+ALIKE = 0.002
+#: Estimated directions that are spread over less than this, in degrees from their mean, come from one light. Rendered
+#: scenes with moving lights are above 7 in 19 of 20 cases, with a single light below 4 in three of four.
+ONE_LIGHT = 4.0
+#: A matte fit that is off by this share of the brightness at half of the pixels, together with doubtful lights, means
+#: photographs of different objects: this holds for most of 28 rendered mixtures, and for 5 of 80 other scenes.
+FOREIGN_MISFIT = 0.4
+#: Cells at the outline whose normals tilt less than this on average, in degrees, belong to a flat object: the surface
+#: of a solid turns away from the camera there. None of 56 rendered solids is below, but 21 of 24 reliefs are.
+FLAT_TILT = 35.0
+#: A cell and its four neighbors.
+CROSS = cv2.getStructuringElement(cv2.MORPH_CROSS, (3, 3))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Assessment of estimated lights."""
+
+    usable: bool
+    #: Why not: ``"all-alike"`` (one light only, or a surface without relief), ``"not-one-object"``
+    #: (photographs that do not belong together), ``"large-error"``. The last alone may also mean doubtful,
+    #: but usable.
+    reasons: tuple[str, ...]
+    #: Whether the object is flat, so that the depth of its relief is assumed rather than seen.
+    is_flat: bool
+    depth_factor: float  #: The relief may be too flat or too deep by about this factor, 1 or more.
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,15 +108,14 @@ def estimate_lights(
         )
     if not float(images.max()) > 0:
         raise CaptureError("The object is black in every photograph.", code="black-photographs")
-    lights = np.full((len(images), 3), np.nan) if known is None else np.asarray(known, dtype=np.float64)
-    if lights.shape != (len(images), 3):
+    if known is not None and np.shape(known) != (len(images), 3):
         raise CaptureError(
-            f"There are {len(images)} photographs, but the known directions have the shape {lights.shape}.",
+            f"There are {len(images)} photographs, but the known directions have the shape {np.shape(known)}.",
             code="lights-count",
-            found=lights.shape,
+            found=np.shape(known),
         )
     views = SYMMETRIES[: next((count for count in (8, 4, 2) if count * len(images) <= most_views), 1)]
-    network = LightNetwork(shipped_weights() if weights is None else weights, thumbnails, lights)
+    network = LightNetwork(weights or shipped_weights(), thumbnails, known)
     control.stage("estimating lights", total=2 * len(views))
     first: list[Look] = []
     for view in views:
@@ -94,14 +132,14 @@ def estimate_lights(
     log_errors = np.mean([look.log_errors for look in second], axis=0, dtype=np.float64)
     expected = np.where(network.is_known, 0.0, EVERYDAY * np.degrees(np.exp(log_errors)))
     overall = 0.0 if network.is_known.all() else float(expected[~network.is_known].mean())
-    normals = _mean_direction([look.normals for look in second]) * network.coarse_mask[..., None]
+    normals = _mean_direction([look.normals for look in second]) * network.quarter.cover[..., None]
     strengths = np.exp(np.mean([look.logs for look in second], axis=0, dtype=np.float64))
     return UnknownLights(
         directions=directions,
         strengths=strengths,
         expected_error_degrees=expected,
         expected_error=overall,
-        verdict=judge(thumbnails, directions, strengths, overall, normals),
+        verdict=judge(network, directions, strengths, overall, normals),
         normals=normals,
     )
 
@@ -110,3 +148,53 @@ def _mean_direction(several: list[Any]) -> Float32:
     total = np.mean(several, axis=0)
     length = np.maximum(np.linalg.norm(total, axis=-1, keepdims=True), 1e-12)
     return np.asarray(total / length, dtype=np.float32)
+
+
+def judge(
+    network: LightNetwork,
+    directions: FloatArray,
+    strengths: FloatArray,
+    expected_error: float,
+    normals: NDArray[np.float32],
+) -> Verdict:
+    """Judge an estimate with this expected error in degrees and these coarse normals (h, w, 3)."""
+    reasons = []
+    if share_of_change(network.quarter) < ALIKE or spread_of(directions) < ONE_LIGHT:
+        reasons.append("all-alike")
+    elif expected_error > DOUBTFUL_ERROR:
+        fit = matte_normals(network.half.gray, directions.astype(np.float32), strengths.astype(np.float32))
+        if np.median(fit.misfit[network.half.cover > 0]) > FOREIGN_MISFIT:
+            reasons.append("not-one-object")
+    usable = not reasons and expected_error <= UNUSABLE_ERROR
+    if expected_error > DOUBTFUL_ERROR:
+        reasons.append("large-error")
+    inside = np.linalg.norm(normals, axis=-1) > 0
+    outline = inside & (cv2.erode(inside.astype(np.uint8), CROSS, borderValue=0) == 0)
+    is_flat = not outline.any() or _mean_angle(normals[outline], TO_CAMERA) < FLAT_TILT
+    return Verdict(usable, tuple(reasons), is_flat, depth_factor(directions, expected_error))
+
+
+def share_of_change(frames: Frames) -> float:
+    """Return the share of the light that differs between photographs, each scaled to the same energy."""
+    values = frames.gray[:, frames.cover > 0].astype(np.float64)
+    values /= np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-12)
+    energy = np.linalg.eigvalsh(values @ values.T)
+    return 1 - float(energy[-1]) / max(float(energy.sum()), 1e-12)
+
+
+def spread_of(directions: FloatArray) -> float:
+    """Return the average distance of directions from their mean, in degrees."""
+    mean = directions.mean(axis=0)
+    return _mean_angle(directions, mean / max(float(np.linalg.norm(mean)), 1e-12))
+
+
+def depth_factor(directions: FloatArray, expected_error: float) -> float:
+    """Return the factor by which slopes are off if all lights are too high or too low by the expected error."""
+    angle = _mean_angle(directions, TO_CAMERA)
+    low, high = np.clip([angle, angle + expected_error], 5.0, 80.0)
+    return float(np.tan(np.radians(high)) / np.tan(np.radians(low)))
+
+
+def _mean_angle(vectors: NDArray[np.floating], axis: NDArray[np.floating]) -> float:
+    """Return the mean angle, in degrees, between unit vectors (n, 3) and a unit vector."""
+    return float(np.degrees(np.arccos(np.clip(vectors @ axis, -1, 1))).mean())

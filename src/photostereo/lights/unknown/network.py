@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from photostereo.core.conventions import FloatArray
 from photostereo.io import network_weights
 from photostereo.io.network_weights import Weights
 from photostereo.lights.unknown.crops import Symmetry, Thumbnails
@@ -82,19 +81,14 @@ class Look:
 class LightNetwork:
     """Both looks, for one set of photographs, some of whose lights (d, 3) may be ``known``; NaN for the others."""
 
-    def __init__(self, weights: Weights, thumbnails: Thumbnails, known: FloatArray | None = None) -> None:
+    def __init__(self, weights: Weights, thumbnails: Thumbnails, known: ArrayLike | None = None) -> None:
         self._w = weights.arrays
         self._full = frames_of(thumbnails.images, thumbnails.mask)
-        self._half = half_frames(self._full)
-        self._quarter = half_frames(self._half)
-        lights = np.full((len(thumbnails.images), 3), np.nan) if known is None else known
+        self.half = half_frames(self._full)
+        self.quarter = half_frames(self.half)  #: its mask is that of the coarse normals
+        lights = np.full((len(thumbnails.images), 3), np.nan) if known is None else np.asarray(known)
         self.is_known: NDArray[np.bool_] = np.asarray(np.isfinite(lights).all(axis=1))
         self._known = _unit(np.where(self.is_known[:, None], lights, [0.0, 0.0, 1.0]))
-
-    @property
-    def coarse_mask(self) -> Float32:
-        """The mask (h, w) of the coarse normals, as 0 and 1."""
-        return self._quarter.cover
 
     def keep_known(self, lights: Float32) -> Float32:
         """Return the lights with the known ones in their places."""
@@ -122,8 +116,8 @@ class LightNetwork:
         """Refine the lights, from the photographs and a matte fit to ``lights`` of strengths exp ``logs``."""
         w = self._w
         strengths = np.exp(logs)
-        matte = matte_normals(self._half.gray, lights, strengths)
-        shown = _turned_frames(self._half, symmetry)
+        matte = matte_normals(self.half.gray, lights, strengths)
+        shown = _turned_frames(self.half, symmetry)
         turned = symmetry.of_vectors(lights)
         fit = Matte(
             symmetry.of_vectors(symmetry.of_pictures(matte.normals[None])[0]),
@@ -131,7 +125,7 @@ class LightNetwork:
             symmetry.of_pictures(matte.misfit[None])[0],
         )
         tokens, pool = _encode(w, "second", second_inputs(shown, turned, strengths, fit), SECOND_STRIDE)
-        quarter = _turned_frames(self._quarter, symmetry)
+        quarter = _turned_frames(self.quarter, symmetry)
         inside = np.moveaxis(fit.normals * shown.cover[..., None], -1, 0)
         fitted = np.moveaxis(weighted_half(inside, shown.cover), 0, -1)
         maps = np.concatenate([pool, fitted, quarter.cover[..., None]], axis=-1)
