@@ -157,7 +157,7 @@ def test_every_folder_counts_and_names_are_unique(one, tmp_path):
     (tmp_path / "notes.txt").write_text("no capture", encoding="utf-8")
     found = find_captures([tmp_path], out=tmp_path / "out")
     assert [path.name for path in found] == ["a", "b", "c.npz"]
-    items = name_captures([tmp_path / "a" / "x", tmp_path / "b" / "x"])
+    items = name_captures([tmp_path / "a" / "x", tmp_path / "b" / "x"], {})
     assert [item.name for item in items] == ["x", "x-2"]
     # A capture keeps the name that it was given.
     taken = {item.path_text: item.name for item in items}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -78,9 +78,8 @@ def _balls_of(entries: Sequence[Path]) -> set[Path]:
     return found
 
 
-def name_captures(paths: Sequence[Path], taken: Mapping[str, str] | None = None) -> list[Item]:
-    """Return a unique folder name for each capture; ``taken`` maps the paths of earlier captures to their names."""
-    known = dict(taken or {})
+def name_captures(paths: Sequence[Path], known: dict[str, str]) -> list[Item]:
+    """Return a unique folder name for each capture; ``known`` maps paths to names, and is extended."""
     items = []
     for path in paths:
         text = Item("", path).path_text

@@ -70,13 +70,7 @@ class Ledger:
                 database.row_factory = sqlite3.Row
                 yield database
         except (OSError, sqlite3.Error, ValueError, TypeError, LookupError, RecursionError) as problem:
-            raise OutputError(
-                f"The records in {self.path} cannot be read or written ({problem}). Check the free disk space and the "
-                "permissions; if the file is damaged, remove it to start over.",
-                code="database",
-                file=self.path,
-                problem=str(problem),
-            ) from None
+            raise OutputError(code="database", file=self.path, problem=str(problem)) from None
 
     def write(self, item: Item, key: str, outcome: Outcome) -> None:
         """Write a row, replacing an older one of that capture, and append a line."""

@@ -42,6 +42,8 @@ class RunOptions:
     @contextmanager
     def connect(self) -> Iterator[Client]:
         """Connect to the cluster; a local one ends with the block."""
+        from unittest.mock import patch
+
         import dask
         from distributed import Client, LocalCluster
         from distributed.security import Security
@@ -50,14 +52,14 @@ class RunOptions:
             try:
                 client = Client(self.scheduler, timeout="15s")
             except (OSError, ValueError, TimeoutError) as problem:
-                raise ParameterError(
-                    code="no-scheduler", scheduler=self.scheduler, problem=str(problem)
-                ) from None
+                address = self.scheduler
+                raise ParameterError(code="no-scheduler", scheduler=address, problem=str(problem)) from None
             with client:
                 _require_same_version(client)
                 yield client
             return
-        with _environment_restored(), dask.config.set(_LOCAL_CLUSTER), ExitStack() as stack:
+        # Dask leaves the variables that it sets for its workers in this process; they are restored.
+        with patch.dict(os.environ), dask.config.set(_LOCAL_CLUSTER), ExitStack() as stack:
             with deferred_interrupt():
                 cluster = stack.enter_context(
                     LocalCluster(
@@ -179,37 +181,16 @@ def worker_count() -> int:
     return max(1, min(processors(), int(psutil.virtual_memory().available / BYTES_PER_WORKER)))
 
 
-@contextmanager
-def _environment_restored() -> Iterator[None]:
-    """Restore the environment: Dask leaves the variables that it sets for its workers in this process."""
-    before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-
 def _require_same_version(client: Client) -> None:
     try:
         client.wait_for_workers(1, timeout=60)
-        found = set(client.run(_version).values())
+        found = sorted(set(client.run(_version).values()))
     except Exception as problem:
-        raise ParameterError(
-            f"The workers of {client.scheduler.address} cannot run photostereo ({problem}). Install photostereo "
-            f"{__version__} there, and start at least one.",
-            code="no-photostereo-on-workers",
-        ) from None
-    if found != {__version__}:
-        raise ParameterError(
-            code="other-version-on-workers",
-            found=sorted(found),
-            versions=", ".join(sorted(found)),
-            version=__version__,
-        )
+        where = {"address": client.scheduler.address, "version": __version__}
+        raise ParameterError(code="no-photostereo-on-workers", problem=str(problem), **where) from None
+    if found != [__version__]:
+        versions = ", ".join(found)
+        raise ParameterError(code="other-version-on-workers", versions=versions, version=__version__)
 
 
 def _version() -> str:

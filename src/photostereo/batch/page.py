@@ -52,8 +52,8 @@ def write_overview(ledger: Ledger, path: Path) -> Path:
         "script": Markup(script),
         "policy": content_policy(style, script),
         "version": __version__,
-        "headings": [FIGURES[name][0] for name in known],
-        "rows": [_entry(row, ledger.folder.absolute(), known) for row in rows],
+        "known": {name: FIGURES[name] for name in known},
+        "rows": [row | _shown(row, ledger.folder.absolute()) for row in rows],
         "done": len(rows) - failed,
         "failed": failed,
         "unusual": sum(bool(row["unusual"]) for row in rows if row["status"] == "done"),
@@ -98,31 +98,22 @@ def robust_distances(figures: Sequence[Mapping[str, float]]) -> list[dict[str, f
     return result
 
 
-def _entry(row: Mapping[str, Any], folder: Path, names: Sequence[str]) -> dict[str, Any]:
-    """Return what the template shows of a row; without local paths, so that the folder can be moved."""
+def _shown(row: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return what the template shows besides figures; without local paths, so that the folder can be moved."""
     done, place = row["status"] == "done", folder / row["name"]
     expected, flawed = (row["figures"].get(name) for name in ("expected", "flawed"))
     grade = "" if expected is None else ExpectedError(expected, is_flawed=bool(flawed)).grade
     notes = [row["error"]] if row["error"] else row["warnings"]
     return {
-        "name": row["name"],
         "path": os.path.relpath(row["path"], folder),
         "verdict": "failed" if not done else "unusual" if row["unusual"] else grade or "done",
         "grade": "do not trust" if not done else "fair" if row["unusual"] else grade,
         "notes": [
             note.replace(f"{row['path']}{os.sep}", "").replace(row["path"], row["name"]) for note in notes
         ],
-        "seconds": row["seconds"],
         "report": f"{quote(row['name'])}/report.html" if (place / "report.html").is_file() else "",
         "picture": thumbnail(place / "normals.png") if done else None,
-        "figures": [_figure(name, row) for name in names],
     }
-
-
-def _figure(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    value = row["figures"].get(name)
-    text = "" if value is None else FIGURES[name][1].format(value)
-    return {"text": text, "value": value, "unusual": name in row["unusual"]}
 
 
 def thumbnail(path: Path) -> str | None:

@@ -42,47 +42,30 @@ def batch(
     With ``watch`` it continues with captures that appear later; each is taken when its files have not changed for
     ``quiet_seconds``. It ends when interrupted, or after ``idle_seconds`` without a change.
     """
-    run = _Batch(
-        [Path(place) for place in places],
-        Path(out).expanduser().absolute(),
-        settings or Settings(),
-        list(command or ["photostereo", *sys.argv[1:]]),
-        options,
-        control,
-    )
-    return run.run(Watch(run.find, quiet=quiet_seconds, idle=idle_seconds) if watch else None)
+    settings, target = settings or Settings(), Path(out).expanduser().absolute()
+    check_settings(settings)
+    options.require(settings.solving.device)
+    find = partial(find_captures, [Path(place) for place in places], out=target)
+    found = find()
+    if not found and not watch:
+        raise CaptureError(code="no-captures", file=places[0], places=", ".join(map(str, places)))
+    run = _Batch(Ledger(target), settings, list(command or ["photostereo", *sys.argv[1:]]), options, control)
+    first = [] if watch else run.jobs(found)
+    if first or watch:
+        run.deal(first, Watch(find, quiet=quiet_seconds, idle=idle_seconds) if watch else None)
+    write_overview(run.ledger, target / "index.html")
+    return run.tally
 
 
 @dataclass(eq=False)
 class _Batch:
-    places: list[Path]
-    out: Path
+    ledger: Ledger
     settings: Settings
     command: list[str]
     options: RunOptions
     control: RunControl
     names: dict[str, str] = field(default_factory=dict)  # of the captures so far, by their paths
     tally: Progress = field(default_factory=lambda: Progress(0, unit="captures"))
-    share: int = 1
-
-    def find(self) -> list[Path]:
-        return find_captures(self.places, out=self.out)
-
-    def run(self, watch: Watch | None) -> Progress:
-        check_settings(self.settings)
-        self.options.require(self.settings.solving.device)
-        found = self.find()
-        if not found and watch is None:
-            raise CaptureError(
-                code="no-captures", file=self.places[0], places=", ".join(map(str, self.places))
-            )
-        self.ledger = Ledger(self.out)
-        self.share = (self.options.workers or worker_count()) if self.options.scheduler is None else 1
-        first = [] if watch is not None else self.jobs(found)
-        if first or watch is not None:
-            self.deal(first, watch)
-        write_overview(self.ledger, self.out / "index.html")
-        return self.tally
 
     def deal(self, jobs: list[Job], watch: Watch | None) -> None:
         if self.options.scheduler is None:
@@ -119,11 +102,10 @@ class _Batch:
 
     def jobs(self, paths: Sequence[Path]) -> list[Job]:
         """Return jobs for captures that are not in the ledger; the others are counted."""
-        rows = self.ledger.rows()
+        rows, jobs = self.ledger.rows(), []
+        share = (self.options.workers or worker_count()) if self.options.scheduler is None else 1
         self.names |= {row["path"]: row["name"] for row in rows.values()}
-        jobs = []
         for item in name_captures(paths, self.names):
-            self.names[item.path_text] = item.name
             try:
                 key = key_of(self.settings, f"{item.name} {fingerprint(item.path)}")
             except PhotostereoError as problem:
@@ -137,14 +119,14 @@ class _Batch:
                 self.tally.count(row["status"])
                 self.tally.failed_earlier += row["status"] != "done"
             else:
-                out = self.out / item.name
-                call = partial(run_capture, item.path, out, key, self.settings, self.command, self.share)
+                out = self.ledger.folder / item.name
+                call = partial(run_capture, item.path, out, key, self.settings, self.command, share)
                 jobs.append(Job((item, key), call, item.name))
         return jobs
 
     def is_settled(self, row: dict[str, Any]) -> bool:
         if row["status"] == "done":
-            return (self.out / str(row["name"]) / "summary.json").is_file()
+            return (self.ledger.folder / str(row["name"]) / "summary.json").is_file()
         return not self.options.retry_failed
 
     def write(self, job: tuple[Item, str], outcome: Outcome) -> None:
