@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,22 +79,20 @@ def compare(
         pipeline.configure(color=True)
     out = out or Path(f"{folder_name(pipeline.found.name)}-compare")
     with pipeline.writing(out, force=force) as (folder, target):
-        capture = pipeline.loaded
+        assert pipeline.loaded.in_memory  # all methods and the page use the same photographs
         report_state(terminal, pipeline)
-        results, depths, rows = comparison.solve_each(pipeline, folder, of_each, terminal.say)
-        table = comparison_table(rows)
+        made = comparison.solve_each(pipeline, folder, of_each, terminal.say)
+        table = comparison_table(made.rows)
         write_text(folder / "comparison.tex", table.latex("comparison"))
         if report:
             terminal.stage("report")
-            comparison.write_comparison_page(
-                folder, capture, results, depths, size, [row["expected"] for row in rows], terminal
-            )
+            made.write_page(folder, size, terminal)
     terminal.table(None, table.header, table.rows)
     terminal.say(terminal.summary())
     terminal.say(f"Results: {target}")
     if report:
         terminal.say(f"Report:  {target / 'report.html'}  (photostereo view {target})")
-    return {"out": str(target.absolute()), "methods": rows}
+    return {"out": str(target.absolute()), "methods": made.rows}
 
 
 def parameters_by_method(
@@ -162,15 +159,11 @@ def compare_results(
     terminal: Terminal,
 ) -> dict[str, Any]:
     """Write a folder with a page of existing results and the data from which it can be served pixel by pixel."""
-    import numpy as np
-
     from photostereo.cli.export import size_of_result
-    from photostereo.io.atomic import replacing_directory, write_array, write_json, write_text
+    from photostereo.io.atomic import replacing_directory, write_text
     from photostereo.io.names import folder_name
-    from photostereo.pipeline.comparison import numbered, truth_of
-    from photostereo.report import write_comparison
-    from photostereo.report.comparison import basis_of
-    from photostereo.solver.result_files import is_result, read_depth, read_summary
+    from photostereo.pipeline.comparison import copy_results, numbered, truth_of
+    from photostereo.solver.result_files import is_result
 
     for source in sources:
         if not is_result(source):
@@ -180,54 +173,19 @@ def compare_results(
     names = numbered(
         [source.resolve().name if source.name in ("", "..") else source.name for source in sources]
     )
-    results = [ps.Reconstruction.load(source) for source in sources]
-    known = None if truth is None else truth_of(truth)
-    # Page and server cut their tiles around the same pixels: those that are valid in all results.
-    mask = basis_of(results, None, known).mask
-    results = [replace(result, mask=mask) for result in results]
     sizes = {size_of_result(source) for source in sources}
     size = sizes.pop() if not pixel_size.known and len(sizes) == 1 else pixel_size
-    expected = [read_summary(source).get("expected_error") for source in sources]
-    rows: list[dict[str, Any]] = []
-    for name, result, expects in zip(names, results, expected, strict=True):
-        angle = ps.angular_error(result.normals, results[0].normals if known is None else known, mask)[mask]
-        figures = {"mean": angle.mean(), "median": np.median(angle), "p90": np.percentile(angle, 90)}
-        row = {"name": name, "method": result.method, **{key: float(value) for key, value in figures.items()}}
-        expects = expects or {"degrees": None, "grade": None}
-        rows.append(row | {"expected": expects["degrees"], "grade": expects["grade"]})
-    heading = f"mean angle to {names[0]}" if known is None else "mean error"
-    angles = {heading: "{mean:.2f}°", "median": "{median:.2f}°", "90 % below": "{p90:.2f}°"}
-    columns = {"result": "{name}", "method": "{method}", **angles, **_EXPECTED}
-    table = _table("Results compared", rows, columns, None if known is None else "mean", 2)
+    known = None if truth is None else truth_of(truth)
     target = out or Path(f"{folder_name(names[0])}-compare")
-    folders = [f"{number}-{folder_name(name)}" for number, name in enumerate(names, 1)]
-    depths = [read_depth(source, mask.shape) for source in sources]
     with replacing_directory(target, force=force, keep=sources) as folder:
-        for name, result, depth, expects in zip(folders, results, depths, expected, strict=True):
-            (folder / name).mkdir()
-            result.save(folder / name)
-            if expects is not None:
-                summary = {**result.summary(), "expected_error": expects}
-                write_json(folder / name / "summary.json", summary)
-            if depth is not None:
-                write_array(folder / name / "depth.npy", depth)
-        if known is not None:
-            write_array(folder / "truth" / "normals.npy", known.astype(np.float32))
-            write_array(folder / "truth" / "mask.npy", mask)
+        made = copy_results(folder, sources, names, known)
+        heading = f"mean angle to {names[0]}" if known is None else "mean error"
+        angles = {heading: "{mean:.2f}°", "median": "{median:.2f}°", "90 % below": "{p90:.2f}°"}
+        columns = {"result": "{name}", "method": "{method}", **angles, **_EXPECTED}
+        table = _table("Results compared", made.rows, columns, None if known is None else "mean", 2)
         write_text(folder / "comparison.tex", table.latex("comparison"))
-        write_comparison(
-            folder / "report.html",
-            results,
-            None,
-            labels=names,
-            truth=known,
-            depths=depths,
-            files={f"{name}/summary.json": f"{name}/summary.json" for name in folders},
-            folders=folders,
-            expected=[row["expected"] for row in rows],
-            pixel_size=size,
-        )
+        made.write_page(folder, size)
     terminal.table(None, table.header, table.rows)
     terminal.say(f"Report:  {target / 'report.html'}  (photostereo view {target})")
     against = "truth" if known is not None else names[0]
-    return {"out": str(target.absolute()), "against": against, "results": rows}
+    return {"out": str(target.absolute()), "against": against, "results": made.rows}

@@ -27,7 +27,7 @@ def demo(terminal: Terminal, out: Path = Path("photostereo-demo"), force: bool =
     terminal.say(f"A synthetic owl under {len(pipeline.capture)} lights, with as much noise as signal")
     with pipeline.writing(out, force=force) as (folder, _):
         write_diligent(pipeline.capture, folder / "capture")
-        *_, rows = comparison.solve_each(pipeline, folder, {name: {} for name in METHODS}, terminal.say)
+        rows = comparison.solve_each(pipeline, folder, {name: {} for name in METHODS}, terminal.say).rows
     table = comparison_table(rows)
     terminal.table(None, table.header, table.rows)
     best = out / METHODS[-1]

@@ -6,6 +6,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +21,57 @@ from photostereo.core.units import PixelSize
 from photostereo.diagnosis.exposure import typical_residual
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.io.atomic import write_array, write_json, write_text
+from photostereo.io.names import folder_name
 from photostereo.io.png import write_png
 from photostereo.pipeline.folder import shown_on_page
 from photostereo.pipeline.pipeline import Pipeline
 from photostereo.solver.methods import find_method
 from photostereo.solver.reconstruction import Reconstruction
-from photostereo.solver.result_files import read_summary, read_truth
+from photostereo.solver.result_files import read_depth, read_summary, read_truth
 
 #: Error pictures saturate here, in degrees.
 ERROR_TOP = 45.0
+#: Files of a result that the page links to.
+OFFERED = ("normals.png", "albedo.png", "depth.tiff", "mesh.ply", "mesh.glb", "summary.json")
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Results side by side, each in a folder of its own."""
+
+    results: Sequence[Reconstruction]
+    depths: Sequence[FloatArray | None]
+    rows: Sequence[Mapping[str, Any]]  #: figures of each result
+    folders: Sequence[str]  #: their names
+    truth: FloatArray | None
+    capture: Capture | None = None  #: the photographs, if all results are from them
+    labels: Sequence[str] | None = None  #: names on the page; by default the methods
+
+    def write_page(self, folder: Path, pixel_size: PixelSize, control: Control = SILENT) -> None:
+        """Write ``report.html`` beside the folders of the results."""
+        from photostereo.report import write_comparison
+        from photostereo.report.about import read_about
+
+        if self.truth is not None:
+            # If served, the page shows the truth pixel by pixel like the results.
+            write_array(folder / "truth" / "normals.npy", self.truth.astype(np.float32))
+            write_array(folder / "truth" / "mask.npy", self.results[0].mask)
+        paths = ["comparison.csv", *(f"{name}/{file}" for name in self.folders for file in OFFERED)]
+        origin = None if self.capture is None else self.capture.origin
+        write_comparison(
+            folder / "report.html",
+            self.results,
+            self.capture,
+            labels=self.labels,
+            truth=self.truth,
+            depths=self.depths,
+            files={path: path for path in paths if (folder / path).is_file()},
+            folders=self.folders,
+            expected=[row["expected"] for row in self.rows],
+            pixel_size=pixel_size,
+            about=None if origin is None else read_about(origin.path),
+            control=control,
+        )
 
 
 def solve_each(
@@ -36,11 +79,8 @@ def solve_each(
     folder: Path,
     parameters: Mapping[str, Mapping[str, Any]],
     say: Callable[[str], object] = lambda text: None,
-) -> tuple[list[Reconstruction], list[FloatArray | None], list[dict[str, Any]]]:
-    """Solve a capture with several methods, each into a folder of its name, and write table and picture beside them.
-
-    Return the results, their depths, and the rows of the table.
-    """
+) -> Compared:
+    """Solve a capture with several methods, each into a folder of its name, and write table and picture beside them."""
     device = pipeline.settings.solving.device
     results: list[Reconstruction] = []
     depths: list[FloatArray | None] = []
@@ -62,41 +102,34 @@ def solve_each(
     write_text(folder / "comparison.csv", text.getvalue())
     write_json(folder / "comparison.json", rows)
     write_png(folder / "comparison.png", _picture(capture, results))
-    return results, depths, rows
+    return Compared(results, depths, rows, [result.method for result in results], capture.truth, capture)
 
 
-def write_comparison_page(
-    folder: Path,
-    capture: Capture,
-    results: Sequence[Reconstruction],
-    depths: Sequence[FloatArray | None],
-    pixel_size: PixelSize,
-    expected: Sequence[float | None] = (),
-    control: Control = SILENT,
-) -> None:
-    """Write ``report.html`` for a folder that contains a folder for each result."""
-    from photostereo.report import write_comparison
-    from photostereo.report.about import read_about
+def copy_results(
+    folder: Path, sources: Sequence[Path], names: Sequence[str], truth: FloatArray | None
+) -> Compared:
+    """Copy existing results, from which the page can be served, and compare them with the truth or the first."""
+    from photostereo.report.comparison import basis_of
 
-    names = [result.method for result in results]
-    if capture.truth is not None:
-        # If served, the page shows the truth pixel by pixel like the results.
-        write_array(folder / "truth" / "normals.npy", capture.truth.astype(np.float32))
-        write_array(folder / "truth" / "mask.npy", capture.mask)
-    offered = ("normals.png", "albedo.png", "depth.tiff", "mesh.ply", "mesh.glb", "summary.json")
-    paths = [f"{name}/{file}" for name in names for file in offered if (folder / name / file).is_file()]
-    write_comparison(
-        folder / "report.html",
-        results,
-        capture,
-        depths=depths,
-        files={path: path for path in ["comparison.csv", *paths]},
-        folders=names,
-        expected=expected,
-        pixel_size=pixel_size,
-        about=read_about(None if capture.origin is None else capture.origin.path),
-        control=control,
-    )
+    results = [Reconstruction.load(source) for source in sources]
+    # Page and server cut their tiles around the same pixels: those that are valid in all results.
+    mask = basis_of(results, None, truth).mask
+    results = [replace(result, mask=mask) for result in results]
+    folders = [f"{number}-{folder_name(name)}" for number, name in enumerate(names, 1)]
+    depths, rows = [], []
+    for source, name, place, result in zip(sources, names, folders, results, strict=True):
+        result.save(folder / place)
+        expected = read_summary(source).get("expected_error") or {"degrees": None, "grade": None}
+        if expected["degrees"] is not None:
+            write_json(folder / place / "summary.json", {**result.summary(), "expected_error": expected})
+        depths.append(read_depth(source, mask.shape))
+        if depths[-1] is not None:
+            write_array(folder / place / "depth.npy", depths[-1])
+        angle = angular_error(result.normals, results[0].normals if truth is None else truth, mask)[mask]
+        figures = {"mean": angle.mean(), "median": np.median(angle), "p90": np.percentile(angle, 90)}
+        row = {"name": name, "method": result.method, **{key: float(value) for key, value in figures.items()}}
+        rows.append(row | {"expected": expected["degrees"], "grade": expected["grade"]})
+    return Compared(results, depths, rows, folders, truth, labels=names)
 
 
 def _row(result: Reconstruction, capture: Capture, folder: Path) -> dict[str, Any]:
