@@ -14,7 +14,7 @@ from photostereo.core.errors import OutputError, ParameterError
 from photostereo.core.findings import by_code
 from photostereo.io import camera, images
 from photostereo.photographs import files
-from photostereo.pipeline import provenance
+from photostereo.pipeline import folder as results_folder
 from photostereo.report import page
 from photostereo_lab.scenes import render_scene
 
@@ -120,7 +120,7 @@ def test_results_are_those_of_the_functions(folder, tmp_path):
 
 def test_files_are_hashed_while_they_are_read(folder, tmp_path, monkeypatch):
     """The digests of the summary are those of the files, and no photograph is opened for them."""
-    monkeypatch.setattr(provenance, "file_digest", lambda path: pytest.fail(f"{path} is read again"))
+    monkeypatch.setattr(results_folder, "file_digest", lambda path: pytest.fail(f"{path} is read again"))
     written = ps.Pipeline(folder, method="ls", surface=False, report=False).write(tmp_path / "out")
     photographs = written.summary["provenance"]["photographs"]
     assert len(photographs) == 20

@@ -32,10 +32,11 @@ def mesh(
     from photostereo.io.atomic import replacing_directory, write_json
     from photostereo.io.ownership import MARK
     from photostereo.io.safe import exists
-    from photostereo.pipeline.folder import files_to_offer, make_surface, shown_on_page
+    from photostereo.pipeline.folder import files_to_offer, shown_on_page
     from photostereo.report import renew_surface
     from photostereo.results.choice import SurfaceChoice
     from photostereo.results.formats import SURFACE_FILES
+    from photostereo.results.surface_files import write_surface
     from photostereo.solver.result_files import read_summary
 
     choice = SurfaceChoice(
@@ -74,9 +75,9 @@ def mesh(
         summary["conventions"] = {
             name: said for name, said in summary.get("conventions", {}).items() if (folder / name).exists()
         }
-        surface, facts = make_surface(
-            folder, result, choice, normal_map=not in_place, flip_y=flip_y, control=terminal
-        )
+        parts = (result.normals, result.mask, result.albedo, choice)
+        how: dict[str, Any] = {"normal_map": not in_place, "flip_y": flip_y, "name": result.capture}
+        surface, facts = write_surface(folder, *parts, **how, control=terminal)
         summary["conventions"] |= facts.pop("conventions")
         summary["surface"] = facts
         write_json(folder / "summary.json", summary)

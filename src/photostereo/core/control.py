@@ -147,12 +147,17 @@ class Control:
         return self.awaited(job)
 
     @contextmanager
-    def meanwhile(self, work: Callable[[Control], T]) -> Iterator[Future[T]]:
+    def meanwhile(self, work: Callable[[Control], T], *, really: bool = True) -> Iterator[Future[T]]:
         """Run ``work`` in a separate thread during the block, which gets its result with :meth:`awaited`.
 
         Its progress is not displayed. If the block fails or is canceled, the work stops at its next step and leaves
-        nothing behind.
+        nothing behind. Unless ``really``, the work is done before the block, which needs less memory.
         """
+        if not really:
+            done: Future[T] = Future()
+            done.set_result(work(self))
+            yield done
+            return
         part, pool = self.unreported(), ThreadPoolExecutor(1)
         try:
             yield pool.submit(work, part)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shlex
+import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +21,15 @@ from photostereo.io.atomic import replacing_directory, write_json
 from photostereo.io.memory import give_back_memory
 from photostereo.io.png import write_png
 from photostereo.lights.files.table import write_lights
+from photostereo.photographs.source import hash_of
 from photostereo.pipeline.settings import OutputSettings, Settings
 from photostereo.report.about import check_about, read_about
 from photostereo.results.choice import SurfaceChoice
 from photostereo.results.maps import write_pictures
+from photostereo.solver.near import camera_of
 from photostereo.solver.opinion import assess
 from photostereo.solver.reconstruction import Reconstruction
-from photostereo.surface import Surface
+from photostereo.surface import Surface, integrate
 from photostereo.surface.integration import check_method
 
 
@@ -35,7 +39,7 @@ def fill_results(
     result: Reconstruction,
     settings: Settings,
     *,
-    integrate: Callable[[], Surface] | None = None,
+    integrated: Callable[[], Surface],
     made: Mapping[str, Any] | None = None,
     further: Callable[[], Mapping[str, Any]] | None = None,
     expected: ExpectedError | None = None,
@@ -45,9 +49,9 @@ def fill_results(
     """Write all files of a result into an empty folder, which the caller moves into place; return the content of
     ``summary.json``.
 
-    ``integrate`` returns the surface, if the caller keeps one. ``made`` records how to repeat the result
-    (:func:`.provenance.provenance`); ``further`` returns more facts for the summary once everything else is written. With
-    ``overlap`` (needs memory), arrays and pictures are made while the surface is integrated, and meshes beside the page.
+    ``integrated`` returns the surface. ``made`` records how to repeat the result (:func:`provenance`); ``further``
+    returns more facts for the summary once everything else is written. With ``overlap`` (needs memory), arrays and
+    pictures are made while the surface is integrated, and meshes beside the page.
     """
     surface, output = settings.surface, settings.output
     size = PixelSize() if surface is None else surface.pixel_size
@@ -66,29 +70,30 @@ def fill_results(
 
         return meanings, capture_evidence(result, photographs, frame_around(result.mask), quiet)
 
-    def meshes(watched: Control) -> tuple[Surface, dict[str, Any]]:
-        assert surface is not None
-        options: dict[str, Any] = {"normal_map": False, "flip_y": output.flip_y, "control": watched}
-        return make_surface(folder, result, surface, whole, **options)
+    def beside_page(watched: Control) -> dict[str, Any] | None:
+        """Write depth and meshes; return the facts about them."""
+        if surface is None:
+            return None
+        from photostereo.results.surface_files import write_surface
+
+        give_back_memory()
+        how: dict[str, Any] = {"normal_map": False, "flip_y": output.flip_y, "name": result.capture}
+        how |= {"surface": whole, "control": watched}
+        return write_surface(folder, result.normals, result.mask, result.albedo, surface, **how)[1]
 
     control.stage("arrays and pictures")
     origin = None if capture is None else capture.origin
     about = {**read_about(None if origin is None else origin.path), **check_about(output.about)}
-    whole, facts, page, spent = None, None, None, {"integrate": 0.0, "report": 0.0}
-    with control.meanwhile(beside_surface) as begun:
-        if not overlap:
-            control.awaited(begun)
+    whole, page, spent = None, None, {"integrate": 0.0, "report": 0.0}
+    with control.meanwhile(beside_surface, really=overlap) as begun:
         began = time.perf_counter()
         if surface is not None:
             give_back_memory()
-            whole = None if integrate is None else integrate()
+            whole = integrated()
+            if overlap:  # else the meshes report it
+                control.stage("depth and meshes")
         spent["integrate"] = time.perf_counter() - began
-        beside = overlap and whole is not None
-        if beside:
-            control.stage("depth and meshes")
-        elif surface is not None:
-            whole, facts = meshes(control)
-        with control.meanwhile(meshes) if beside else nullcontext() as writing:
+        with control.meanwhile(beside_page, really=overlap) as writing:
             conventions, evidence = control.awaited(begun)
             began = time.perf_counter()
             if output.report:
@@ -107,8 +112,7 @@ def fill_results(
                     **shown_on_page(whole),
                 )
             spent["report"] = time.perf_counter() - began
-            if writing is not None:
-                _, facts = control.awaited(writing)
+            facts = control.awaited(writing)
     summary = {
         **result.summary(),
         "expected_error": None if expected is None else expected.as_dict(),
@@ -163,35 +167,58 @@ def _describe_capture(folder: Path, capture: Capture, summary: dict[str, Any]) -
         summary["lights"] = origin.calibration.facts()
 
 
-def make_surface(
-    folder: Path,
-    result: Reconstruction,
-    choice: SurfaceChoice,
-    surface: Surface | None = None,
-    *,
-    normal_map: bool,
-    flip_y: bool = False,
-    control: Control = SILENT,
-) -> tuple[Surface, dict[str, Any]]:
-    """Write depth and meshes of a result, and ``normals.png`` if requested; without a ``surface``, integrate it first.
+def provenance(
+    capture: Capture,
+    path: Path,
+    settings: Settings,
+    digests: Mapping[Path, str],
+    command: Sequence[str] | None = None,
+) -> dict[str, Any]:
+    """Describe the input of a solve for ``summary.json``: command, path, layout, reading options, mask and lights with
+    their digests, the random choice of photographs, and name and SHA-256 of each photograph used.
 
-    Returns the surface and the facts for the summary.
+    Only files without an entry in ``digests`` are read.
     """
-    from photostereo.results.surface_files import write_surface
+    origin = capture.origin
+    place = path.absolute()
+    names = origin.files if origin is not None else ()
+    root = origin.path if origin is not None else place
+    words = ["photostereo", *sys.argv[1:]] if command is None else list(command)
+    return {
+        "command": shlex.join(words),
+        "path": str(place),
+        "layout": origin.layout if origin is not None else "in memory",
+        "reading": {
+            name: _plain(value) for name, value in vars(settings.reading).items() if name != "workers"
+        },
+        "mask": {"pixels": capture.pixel_count, "sha256": hash_of(capture.mask).hex()},
+        "lights": {"count": len(capture), "sha256": hash_of(capture.lights.directions).hex()},
+        "images": settings.images,
+        "seed": settings.seed,
+        "photographs": _photographs(root, names, digests),
+    }
 
-    give_back_memory()
-    return write_surface(
-        folder,
-        result.normals,
-        result.mask,
-        result.albedo,
-        choice,
-        normal_map=normal_map,
-        flip_y=flip_y,
-        surface=surface,
-        name=result.capture,
-        control=control,
-    )
+
+def _photographs(root: Path, names: Sequence[str], digests: Mapping[Path, str]) -> list[dict[str, Any]]:
+    if root.is_file() and not any((root.parent / name).is_file() for name in names):
+        # An archive contains the photographs.
+        return [{"file": root.name, "sha256": file_digest(root), "photographs": list(names)}]
+    folder = root if root.is_dir() else root.parent
+    paths = [folder / name for name in names]
+    return [{"file": path.name, "sha256": digests.get(path) or file_digest(path)} for path in paths]
+
+
+def file_digest(path: Path) -> str | None:
+    """SHA-256 of a file in hexadecimal digits; None if it cannot be read (any longer)."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
 def shown_on_page(surface: Surface | None) -> dict[str, Any]:
@@ -276,7 +303,12 @@ def save(
     choice = None if surface is None else SurfaceChoice(method=surface, pixel_size=PixelSize.of(pixel_size))
     target = Path(out).expanduser()
     settings = Settings(surface=choice, output=OutputSettings(report=report, flip_y=flip_y))
+    camera = None if capture is None else camera_of(capture)
+
+    def integrated() -> Surface:
+        return integrate(result.normals, result.mask, method=str(surface), camera=camera, control=control)
+
     with replacing_directory(target, force=force) as folder:
-        expected = assess(result, capture)
-        fill_results(folder, capture, result, settings, expected=expected, control=control)
+        facts: dict[str, Any] = {"integrated": integrated, "expected": assess(result, capture)}
+        fill_results(folder, capture, result, settings, **facts, control=control)
     return target

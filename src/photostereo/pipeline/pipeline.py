@@ -47,7 +47,6 @@ from photostereo.pipeline.budget import (
     plan_solve,
     require_feasible,
 )
-from photostereo.pipeline.provenance import provenance
 from photostereo.pipeline.settings import FLAT, Settings
 from photostereo.pipeline.stage import Staged, comparable, stage
 from photostereo.report.about import check_about, read_about
@@ -406,7 +405,7 @@ class Pipeline(Staged):
         further: Callable[[], Mapping[str, Any]] | None = None,
     ) -> Written:
         """Write everything into an empty folder; ``further`` returns more facts for the summary at the end."""
-        from photostereo.pipeline.folder import fill_results
+        from photostereo.pipeline.folder import fill_results, provenance
 
         if self.settings.output.material is not None:
             from photostereo.results.tiling import largest_rectangle
@@ -426,7 +425,7 @@ class Pipeline(Staged):
             self.at_hand,
             solution,
             self.settings,
-            integrate=lambda: self.surface,
+            integrated=lambda: self.surface,
             made=made,
             further=further,
             expected=expected,
