@@ -83,6 +83,15 @@ def test_low_rank_knows_that_the_fall_off_made_the_noise_uneven() -> None:
     assert near.angular_error.mean < 1.2 * distant.angular_error.mean
 
 
+def test_the_piecewise_model_knows_it_too() -> None:
+    """On gloss, without that knowledge its errors are 1.25 times those under distant lights, with it 1.20 times."""
+    positions, gloss = 2.0 * dome_lights(20, max_angle=45), {"reflectance": "ggx", "noise": 0.01}
+    near, distant = (
+        ps.solve(render_near(positions, size=48, distant=far, **gloss), "pls") for far in (False, True)
+    )
+    assert near.angular_error.mean < 1.21 * distant.angular_error.mean
+
+
 def test_a_large_object_finds_its_depth_on_a_part_of_its_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
     near = render_near(2.0 * dome_lights(8, max_angle=45), size=64)
     whole = ps.solve(near, "ls")

@@ -64,6 +64,22 @@ def test_update_solves_the_joint_least_squares(p: int) -> None:
 
 
 @pytest.mark.parametrize("p", [1, 2, 3])
+def test_near_lights_weigh_by_their_fall_off(p: int) -> None:
+    """Intensities divided by the fall-off have uneven noise; times the fall-off, residuals have that of the camera."""
+    pixels, lights, count, pull = problem(p, seed=2)
+    fall_off = np.random.default_rng(1).uniform(0.3, 2.0, pixels.shape)
+    own = lights[None].repeat(len(pixels), 0)
+    model = Piecewise(pixels, own, p=p, gamma=GAMMA, fall_off=fall_off)
+    normals, alone = model.update_normals({}, 0.3 * count, 0.3 * pull), model.alone(SILENT).normals
+    for i, weight in enumerate(fall_off):
+        C = weight[:, None] * pieces_matrix(pixels[i], p)
+        assert (
+            np.abs(normals[i] - stacked(C, lights * weight, GAMMA, p, 0.3, count[i], pull[i])[1]).max() < 1e-8
+        )
+        assert np.abs(alone[i] - stacked(C, lights * weight, 1e9, p)[1]).max() < 1e-5
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
 def test_cost_is_the_one_written_out(p: int) -> None:
     pixels, lights, count, pull = problem(p)
     model = Piecewise(pixels, lights, p=p, gamma=GAMMA)

@@ -32,5 +32,6 @@ PLS = ModelEntry(
     ),
     look=Look("PLS", "#e69f00", "D"),
     parameters=PiecewiseParameters,
+    sees=("fall_off",),
     on_gpu=True,
 )

@@ -108,21 +108,34 @@ def _or_identity(matrices: Array, usable: Array) -> Array:
 
 
 def statistics(
-    pixels: Array, lights: NDArray[Any], p: int, from_minimum: bool = False
+    pixels: Array,
+    lights: NDArray[Any],
+    p: int,
+    from_minimum: bool = False,
+    weights: NDArray[Any] | None = None,
 ) -> PiecewiseStatistics:
-    """Compute T = CᵀC and Q = CᵀLᵀ of every pixel, in double precision."""
+    """Compute T = CᵀC and Q = CᵀLᵀ of every pixel, in double precision. ``weights`` (N, d) multiply C; the lights already
+    include them."""
     count = len(pixels)
     gram, cross = empty((count, p, p), pixels), empty((count, p, 3), pixels)
     usable = empty((count,), pixels, "bool")
+    how = p, from_minimum, np.zeros((0, 0), np.float32) if weights is None else weights
     if is_tensor(pixels):
-        _statistics_of_tensors(pixels, lights, p, from_minimum, gram, cross, usable)
+        _statistics_of_tensors(pixels, lights, *how, gram, cross, usable)
     else:
-        _statistics(pixels, for_loops(lights), p, from_minimum, gram, cross, usable)
+        _statistics(pixels, for_loops(lights), *how, gram, cross, usable)
     return PiecewiseStatistics(gram, cross, usable)
 
 
 def _statistics_of_tensors(
-    pixels: Any, lights: NDArray[Any], p: int, from_minimum: bool, gram: Any, cross: Any, usable: Any
+    pixels: Any,
+    lights: NDArray[Any],
+    p: int,
+    from_minimum: bool,
+    weights: NDArray[Any],
+    gram: Any,
+    cross: Any,
+    usable: Any,
 ) -> None:
     directions = like(np.asarray(lights.swapaxes(-1, -2), dtype=np.float64), pixels)
     piece = like(np.arange(p, dtype=np.float64), pixels)
@@ -137,6 +150,8 @@ def _statistics_of_tensors(
         starts[:, 0] = starts[:, 0].clamp(max=0.0)  # the curve starts at the origin
         C = (y[:, None, :] - starts[:, :, None]).clamp(min=0.0).minimum((ends - starts)[:, :, None])
         C *= usable[part][:, None, None]
+        if len(weights):
+            C *= like(weights[part], pixels)[:, None]
         gram[part] = C @ C.transpose(1, 2)
         cross[part] = C @ some_lights(directions, part)
     diagonal = gram.diagonal(dim1=1, dim2=2)
@@ -157,7 +172,7 @@ def _cut(values, base, step, pieces):  # type: ignore[no-untyped-def]
 
 
 @shared(of="pixels")
-def _statistics(first, last, pixels, lights, p, from_minimum, gram, cross, usable):  # type: ignore[no-untyped-def]
+def _statistics(first, last, pixels, lights, p, from_minimum, weights, gram, cross, usable):  # type: ignore[no-untyped-def]
     pieces = np.empty((p, pixels.shape[1]))  # stays in the L1 cache
     for i in range(first, last):
         low, high = value_range(pixels[i])
@@ -172,6 +187,10 @@ def _statistics(first, last, pixels, lights, p, from_minimum, gram, cross, usabl
             continue
         base = low if from_minimum else 0.0
         _cut(pixels[i], base, (high - base) / p, pieces)
+        if len(weights):
+            for k in range(p):
+                for j in range(pieces.shape[1]):
+                    pieces[k, j] *= weights[i, j]
         trace = 0.0
         for k in range(p):
             for m in range(k + 1):

@@ -66,10 +66,15 @@ class Piecewise(Model):
         knots: Knots = "max",
         gamma: float = 1e4,
         begin: Literal["pls", "ls"] = "pls",
+        fall_off: NDArray[Any] | None = None,
     ) -> None:
         self._begin, self._pieces = begin, p
         self._freedom = max(pixels.shape[1] - 2 - p, 1)
-        sums, lights_gram = statistics(pixels, lights, p, knots == "range"), gram_of(lights)
+        if fall_off is not None:  # intensities were divided by it, and so was their noise
+            lights = lights * fall_off[:, None]
+        sums, lights_gram = statistics(pixels, lights, p, knots == "range", fall_off), gram_of(lights)
+        if fall_off is not None:
+            pixels = pixels * like(fall_off, pixels)
         self._least_squares = shading(project(pixels, lights), like(np.linalg.inv(lights_gram), pixels))
         self._own = constrained_fit(sums, lights_gram, self._least_squares)
         self._reduced = eliminate_slopes(sums, pixels, lights, lights_gram, gamma)
