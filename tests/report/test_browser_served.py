@@ -11,7 +11,7 @@ import pytest
 
 from photostereo.core.conventions import srgb_from_linear
 from photostereo.report import view_data, write_comparison, write_report
-from photostereo.report.packing import unpack_normals
+from photostereo.report.pyramid import unpack_normals
 from photostereo.report.serving import holds_finer, make_server, with_tiles
 
 HEIGHT, WIDTH = 530, 610

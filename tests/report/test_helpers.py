@@ -8,11 +8,10 @@ from photostereo.report import wording
 from photostereo.report.about import about_lines
 from photostereo.report.colors import color_table, paint
 from photostereo.report.document import json_for_script, safe_links
-from photostereo.report.packing import pack_normals, unpack_normals
 from photostereo.report.photographs import light_words
 from photostereo.report.pictures import Frame, frame_around, scaled_size
 from photostereo.report.plots import decade_ticks, round_ticks, short_number, style_of
-from photostereo.report.pyramid import Layout, shrink
+from photostereo.report.pyramid import Layout, pack_normals, shrink, unpack_normals
 
 
 def test_frames_and_levels():

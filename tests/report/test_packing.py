@@ -7,8 +7,9 @@ import base64
 import numpy as np
 import pytest
 
-from photostereo.report.packing import pack_heights, pack_normals, unpack_normals
 from photostereo.report.pictures import Frame, frame_around
+from photostereo.report.pyramid import pack_normals, unpack_normals
+from photostereo.report.surface_parts import pack_heights
 
 
 def test_every_direction_survives_twelve_bits():

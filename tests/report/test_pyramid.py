@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from photostereo.report import pyramid
-from photostereo.report.packing import unpack_normals
 from photostereo.report.pictures import frame_around
-from photostereo.report.pyramid import Layers, Layout, mean_curvature, shrink
-from photostereo.report.view_data import Channel, fill
+from photostereo.report.pyramid import Layers, Layout, mean_curvature, shrink, unpack_normals
+from photostereo.report.view_data import fill
 
 HEIGHT, WIDTH, TILE = 53, 75, 16
 
@@ -103,11 +102,11 @@ def test_shrinking_in_bands_changes_nothing(layers, monkeypatch):
 
 def test_a_budget_holds_whole_levels_from_the_coarsest(layers):
     def held(budget):
-        channels = [Channel(layers, kind) for kind in ("albedo", *layers.kinds)]
-        finest = fill(channels, budget)
+        channels = fill([(layers, kind) for kind in ("albedo", *layers.kinds)], budget)
+        finest = min(map(int, channels[0]))
         for channel in channels:
-            assert sorted(channel.held) == list(range(finest, layers.layout.levels))
-        spent = sum(len(a) for c in channels for tiles in c.held.values() for a in tiles)
+            assert list(channel) == [str(level) for level in range(finest, layers.layout.levels)]
+        spent = sum(len(a) for c in channels for tiles in c.values() for a in tiles)
         return finest, spent
 
     everything = held(10**9)
@@ -118,14 +117,13 @@ def test_a_budget_holds_whole_levels_from_the_coarsest(layers):
 
 
 def test_tiles_in_the_page_lose_nothing(layers):
-    channel = Channel(layers, "normals")
-    fill([channel], 10**9)
-    address = channel.held[0][0]
+    (channel,) = fill([(layers, "normals")], 10**9)
+    address = channel["0"][0]
     kind, text = address.split(",", 1)
     assert kind == "data:image/webp;base64"
     picture = cv2.imdecode(np.frombuffer(base64.b64decode(text), np.uint8), cv2.IMREAD_COLOR)[..., ::-1]
     assert np.array_equal(picture, layers.make_tile("normals", 0, 0, 0))
-    assert channel.held[0][1 * 5 + 2] == ""
+    assert channel["0"][1 * 5 + 2] == ""
 
 
 def test_curvature_of_a_ball_is_one_over_its_radius():

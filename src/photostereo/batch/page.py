@@ -17,8 +17,7 @@ from photostereo.core.errors import PhotostereoError
 from photostereo.diagnosis.expected_error import ExpectedError
 from photostereo.io.images import decode_image
 from photostereo.report.document import bundle, content_policy, templates, write_page
-from photostereo.report.packing import small_map
-from photostereo.report.pictures import jpeg
+from photostereo.report.pictures import jpeg, small_map
 
 #: Pixels along the longer side of a thumbnail, made from 16-bit normals.
 THUMBNAIL = 128

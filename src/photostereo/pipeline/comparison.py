@@ -109,11 +109,11 @@ def copy_results(
     folder: Path, sources: Sequence[Path], names: Sequence[str], truth: FloatArray | None
 ) -> Compared:
     """Copy existing results, from which the page can be served, and compare them with the truth or the first."""
-    from photostereo.report.comparison import basis_of
+    from photostereo.report.comparison import compared_mask
 
     results = [Reconstruction.load(source) for source in sources]
     # Page and server cut their tiles around the same pixels: those that are valid in all results.
-    mask = basis_of(results, None, truth).mask
+    mask = compared_mask(results, None, truth)
     results = [replace(result, mask=mask) for result in results]
     folders = [f"{number}-{folder_name(name)}" for number, name in enumerate(names, 1)]
     depths, rows = [], []

@@ -16,14 +16,14 @@ from photostereo.core.errors import ParameterError
 from photostereo.core.units import PixelSize
 from photostereo.diagnosis.exposure import typical_residual
 from photostereo.diagnosis.metrics import angular_error
-from photostereo.report import figures, pictures, wording
+from photostereo.report import pictures, wording
 from photostereo.report.about import about_lines
-from photostereo.report.document import render_page, safe_links, write_page
-from photostereo.report.packing import pack_heights
+from photostereo.report.document import render_page, safe_links
 from photostereo.report.page import MODES, identity_of
 from photostereo.report.pictures import MAX_PIXELS, Frame, frame_around
 from photostereo.report.plots import Chart, Series, color_bar, legend, line_chart, style_of
 from photostereo.report.pyramid import Layers, albedo_share
+from photostereo.report.surface_parts import pack_heights
 from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, view_data
 from photostereo.solver.choice import BEST
 from photostereo.solver.reconstruction import Reconstruction
@@ -32,16 +32,6 @@ from photostereo.solver.reconstruction import Reconstruction
 DIFFERENCE_TOP = 20.0
 #: Modes of the view that need heights.
 OF_HEIGHTS = ("depth", "occlusion")
-
-
-@dataclass(frozen=True)
-class Basis:
-    """The pixels on which results are compared, with the truth and the photographs if available."""
-
-    name: str
-    mask: BoolArray
-    truth: FloatArray | None
-    capture: Capture | None
 
 
 @dataclass(frozen=True)
@@ -82,9 +72,10 @@ def write_comparison(
     """
     if not results:
         raise ParameterError(code="nothing-to-compare")
-    basis = basis_of(results, capture, truth)
-    mask = basis.mask
-    entries = entries_of(results, basis, labels=labels, depths=depths, folders=folders)
+    mask = compared_mask(results, capture, truth)
+    if capture is not None and truth is None:
+        truth = capture.truth
+    entries = entries_of(results, mask, truth, labels=labels, depths=depths, folders=folders)
     # The pictures of the cards share the bytes of the view.
     frame = frame_around(mask, max_pixels=int(min(MAX_PIXELS, 1_200_000 / len(entries))))
     shown = []
@@ -99,28 +90,28 @@ def write_comparison(
     shots = "" if capture is None else f", {len(capture)} photographs"
     counted = f"{len(results)} {'results' if capture is None else 'methods'}{shots}"
     context = {
-        "title": (about or {}).get("title") or basis.name,
+        "title": (about or {}).get("title") or (results[0].capture if capture is None else capture.name),
         "about": about_lines(about or {}),
         "kicker": f"{'Methods' if labels is None else 'Results'} compared · {counted}",
         "color_bar": color_bar,
-        "basis": basis,
+        "truth": truth,
+        "capture": capture,
         "entries": shown,
         "results": results,
         "pair": _first_pair(entries, best),
         "surface_first": data["surface"]["first"] if grids else "",
         "modes": [
             *(mode for mode in MODES if grids or mode[0] not in OF_HEIGHTS),
-            *([("error", "Error")] if basis.truth is not None else []),
+            *([("error", "Error")] if truth is not None else []),
             ("difference", "Differ"),
         ],
-        "table": figures_table(results, entries, basis, expected),
+        "table": figures_table(results, entries, mask, capture, expected),
         "charts": error_chart(entries, mask),
         "links": safe_links(files or {}),
         "with_surface": [entry for entry in entries if entry.key in grids],
         "grid_step": int(next(iter(grids.values()))["step"]) if grids else 1,
     }
-    page = render_page("compare.html", **context)
-    room = page.room(data, PAGE_BYTES)
+    page = render_page("compare.html", data, **context)
     # One albedo for all results: the page compares normals.
     common = Layers(frame, mask, albedos=[albedo_share(result.albedo, result.mask) for result in results])
     sides = {
@@ -130,11 +121,13 @@ def write_comparison(
         )
         for entry in entries
     }
-    data["relight"] = view_data(sides, common, pixel_size=pixel_size, room=room, control=control)
+    data["relight"] = view_data(
+        sides, common, pixel_size=pixel_size, room=page.room(PAGE_BYTES), control=control
+    )
     data["relight"]["shown"] = context["pair"]
     data["relight"]["difference_top"] = DIFFERENCE_TOP
     _align_heights(data["relight"], entries, mask)
-    write_page(path, page.text(data))
+    page.write(path)
 
 
 def _best(results: Sequence[Reconstruction], entries: Sequence[Entry], mask: BoolArray) -> str:
@@ -150,8 +143,9 @@ def _cards(entry: Entry, mask: BoolArray, frame: Frame) -> dict[str, Any]:
     """Small pictures of a result and, if known, of its error."""
     factor = min(1.0, 360 / max(frame.height, frame.width))
     small = Frame(frame.rows, frame.cols, *pictures.scaled_size(frame.height, frame.width, factor))
-    error = None if entry.error is None else figures.map_picture(entry.error, mask, small)
-    return {"normals": figures.normals_picture(entry.normals, mask, small), "error": error}
+    error = None if entry.error is None else pictures.map_picture(entry.error, mask, small)
+    normals = pictures.normals_picture(*pictures.shrink_normals(entry.normals, mask, small))
+    return {"normals": pictures.shown(normals), "error": error}
 
 
 def _first_pair(entries: Sequence[Entry], best: str) -> list[str]:
@@ -188,19 +182,21 @@ def _align_heights(view: dict[str, Any], entries: Sequence[Entry], mask: BoolArr
     view["heights_top"] = max(high for _, high in ends.values()) - bottom
 
 
-def basis_of(results: Sequence[Reconstruction], capture: Capture | None, truth: FloatArray | None) -> Basis:
-    """Return the basis of results: their capture, or without one the pixels known in all of them."""
+def compared_mask(
+    results: Sequence[Reconstruction], capture: Capture | None, truth: FloatArray | None
+) -> BoolArray:
+    """Return the pixels on which results are compared: those of their capture, or without one those known in all."""
     frame = results[0].normals.shape[:2] if capture is None else capture.frame
     for result in results:
         _require_size(f"The result of {result.method}", result.normals, frame)
     if capture is not None:
-        return Basis(capture.name, capture.mask, capture.truth if truth is None else truth, capture)
+        return capture.mask
     if truth is not None:
         _require_size("The truth", truth, frame)
     mask = np.logical_and.reduce([result.mask for result in results])
     if not mask.any():
         raise ParameterError(code="nothing-in-common")
-    return Basis(results[0].capture, mask, truth, None)
+    return np.asarray(mask)
 
 
 def _require_size(what: str, array: FloatArray, frame: tuple[int, ...]) -> None:
@@ -211,7 +207,8 @@ def _require_size(what: str, array: FloatArray, frame: tuple[int, ...]) -> None:
 
 def entries_of(
     results: Sequence[Reconstruction],
-    basis: Basis,
+    mask: BoolArray,
+    truth: FloatArray | None,
     *,
     labels: Sequence[str] | None = None,
     depths: Sequence[FloatArray | None] | None = None,
@@ -224,31 +221,30 @@ def entries_of(
     for number, result in enumerate(results):
         depth = None if depths is None else depths[number]
         if depth is not None:
-            _require_size(f"The depth map of {result.method}", depth, basis.mask.shape)
-        if depth is not None and not np.isfinite(depth[basis.mask]).any():
-            depth = None
-        truth = basis.truth
+            _require_size(f"The depth map of {result.method}", depth, mask.shape)
+            depth = depth if np.isfinite(depth[mask]).any() else None
         entries.append(
             Entry(
                 f"r{number}",
                 result.method if labels is None else labels[number],
                 wording.method_words(result.method)[0],
                 result.normals,
-                None if truth is None else angular_error(result.normals, truth, basis.mask),
+                None if truth is None else angular_error(result.normals, truth, mask),
                 None if folders is None else folders[number],
                 depth,
             )
         )
-    if basis.truth is not None:
+    if truth is not None:
         folder = None if folders is None else "truth"
-        entries.append(Entry("truth", "truth", "True normals", basis.truth, None, folder))
+        entries.append(Entry("truth", "truth", "True normals", truth, None, folder))
     return entries
 
 
 def figures_table(
     results: Sequence[Reconstruction],
     entries: Sequence[Entry],
-    basis: Basis,
+    mask: BoolArray,
+    capture: Capture | None,
     expected: Sequence[float | None] = (),
 ) -> list[dict[str, Any]]:
     columns = []
@@ -260,15 +256,15 @@ def figures_table(
         cells = list(zip(np.nan_to_num(numbers, nan=np.inf).tolist(), texts, best.tolist(), strict=True))
         columns.append({"heading": heading, "cells": cells})
 
-    if basis.truth is not None:
-        errors = [entry.error[basis.mask] for entry in entries if entry.error is not None]
+    errors = [entry.error[mask] for entry in entries if entry.error is not None]
+    if errors:
         add("Mean error", [error.mean() for error in errors], "{:.2f}°".format)
         add("Median", [np.median(error) for error in errors], "{:.2f}°".format)
         add("90 % below", [np.percentile(error, 90) for error in errors], "{:.1f}°".format)
         for limit in (5, 10):
             add(f"Within {limit}°", [100 * (error <= limit).mean() for error in errors], "{:.0f} %".format, 1)
-    if basis.capture is not None:
-        left = [100 * typical_residual(result.normals, basis.capture) for result in results]
+    if capture is not None:
+        left = [100 * typical_residual(result.normals, capture) for result in results]
         add("Unexplained", left, "{:.1f} %".format)
     if any(degrees is not None for degrees in expected):
         add("Expected error", expected, "{:.1f}°".format)
@@ -281,7 +277,7 @@ def error_chart(entries: Sequence[Entry], mask: BoolArray) -> list[Chart]:
     judged = [entry for entry in entries if entry.error is not None]
     if not judged:
         return []
-    angles = np.linspace(0, figures.ERROR_TOP, 91)
+    angles = np.linspace(0, pictures.ERROR_TOP, 91)
     series = []
     for number, entry in enumerate(judged):
         assert entry.error is not None

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -23,48 +25,85 @@ from photostereo._version import __version__
 from photostereo.core.errors import ParameterError
 from photostereo.io.atomic import write_bytes
 from photostereo.io.json_text import json_text
+from photostereo.io.schema import check_facts
 from photostereo.report import wording
 
 #: Filters that format numbers in templates.
 WORDS = (wording.begun, wording.decibels, wording.duration, wording.plain, wording.thousands)
 STYLE_FILES = ("base.css", "layout.css", "viewer.css", "evidence.css")
 
-
 #: Start of the page's data. No name from outside can forge it: templates escape "<".
 DATA_ELEMENT = '<script type="application/json" id="data">'
+#: Schema of the data that is read back from a page.
+PAGE_DATA = {"relight?": {"sets": {str: {"channels": dict, "folder?": str}}, "held": int}}
 
 
 @dataclass(frozen=True)
 class Page:
-    """A rendered page without the data of its viewers, which fill the remaining room."""
+    """A page before and after the data of its viewers, and that data."""
 
     before: str
     after: str
+    data: dict[str, Any]
 
-    def room(self, data: Mapping[str, Any], limit: int) -> int:
+    def room(self, limit: int) -> int:
         """Characters left for more data in a page of at most ``limit`` characters."""
-        return limit - len(self.before) - len(self.after) - len(json_for_script(data))
+        return limit - len(self.before) - len(self.after) - len(json_for_script(self.data))
 
-    def text(self, data: Mapping[str, Any]) -> str:
-        """The page with its data."""
-        return f"{self.before}{json_for_script(data)}{self.after}"
+    def with_parts(self, parts: Mapping[str, Markup]) -> Page | None:
+        """Replace parts of the page by name; None if the page does not have each of them once."""
+        before = self.before
+        for name, part in parts.items():
+            marks = re.compile(rf"<!-- {name} -->.*?<!-- end of {name} -->", re.DOTALL)
+            before, count = marks.subn(lambda _, part=part: str(part), before)  # type: ignore[misc]
+            if count != 1:
+                return None
+        return replace(self, before=before)
+
+    def write(
+        self,
+        path: str | Path,
+        files: Mapping[str, str] | None = None,
+        meanings: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write the page; a report may still be given the files that it offers."""
+        page = self if files is None else self.with_parts(files_part(files, meanings))
+        assert page is not None
+        write_page(path, f"{page.before}{json_for_script(page.data)}{page.after}")
 
 
-def render_page(template: str, **context: Any) -> Page:
+def parse_page(text: str) -> Page:
+    """Split a page into its parts; the data is empty if photostereo did not write the page."""
+    before, element, rest = text.partition(DATA_ELEMENT)
+    written, end, after = rest.partition("</script>")
+    try:
+        data = json.loads(written) if end else {}
+        check_facts(data, PAGE_DATA, ValueError)
+    except (ValueError, RecursionError):
+        data = {}
+    return Page(before + element, end + after, data)
+
+
+def render_page(template: str, data: dict[str, Any], **context: Any) -> Page:
+    """Render a page; ``data`` is not yet part of the text, so that it can grow."""
     style, script = bundle("static", STYLE_FILES), wrapped_script()
-    text = (
-        templates()
-        .get_template(template)
-        .render(
-            style=Markup(style),
-            script=Markup(script),
-            policy=content_policy(style, script),
-            version=__version__,
-            **context,
-        )
-    )
-    before, element, after = text.partition(DATA_ELEMENT)
-    return Page(before + element, after)
+    context |= {"style": Markup(style), "script": Markup(script), "version": __version__}
+    context["policy"] = content_policy(style, script)
+    return replace(parse_page(templates().get_template(template).render(context)), data=data)
+
+
+def render_part(name: str, **facts: Any) -> Markup:
+    """Render a part of a page, between marks by which another one can replace it."""
+    # No name from outside can forge a mark: templates escape "<".
+    text = templates().get_template("surface.html").render(part=name, **facts)
+    return Markup(f"<!-- {name} -->\n{text}<!-- end of {name} -->")
+
+
+def files_part(
+    files: Mapping[str, str] | None = None, meanings: Mapping[str, str] | None = None
+) -> dict[str, Markup]:
+    """Return the part of the page that offers files."""
+    return {"files": render_part("files", links=safe_links(files or {}, meanings))}
 
 
 @cache

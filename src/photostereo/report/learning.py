@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import Iteration
 from photostereo.report import pictures
-from photostereo.report.figures import Picture, shown
+from photostereo.report.pictures import Picture, shown
 from photostereo.report.plots import Chart, Series, legend, line_chart
 from photostereo.solver.reconstruction import Reconstruction
 

@@ -30,7 +30,6 @@ from photostereo.io.safe import read_text
 from photostereo.report import pictures, wording
 from photostereo.report.colors import paint
 from photostereo.report.document import templates
-from photostereo.report.figures import ERROR_TOP
 from photostereo.report.page import write_report
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.solve import solve
@@ -119,7 +118,7 @@ def _(result: Reconstruction) -> tuple[str, list[Panel], Facts]:
     ]
     if "spread" in result.maps:
         spread = pictures.shrink_map(result.maps["spread"], result.mask, frame)
-        panels.append(("expected error", paint(spread, 0, ERROR_TOP, "ember").rgba))
+        panels.append(("expected error", paint(spread, 0, pictures.ERROR_TOP, "ember").rgba))
     facts = [("method", result.method), ("status", wording.status_words(result))]
     if (expected := expected_error(result)) is not None:
         facts.append(("expected error", expected.words))

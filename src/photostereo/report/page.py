@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,15 @@ from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.expected_error import ExpectedError, expected_error
 from photostereo.diagnosis.metrics import angular_error, summarize_error
 from photostereo.lights.exposure import describe_correction
-from photostereo.report import figures, pictures, wording
+from photostereo.report import pictures, wording
 from photostereo.report.about import about_lines
-from photostereo.report.document import Page, render_page, write_page
+from photostereo.report.document import Page, files_part, render_page
 from photostereo.report.learning import atom_pictures, convergence_charts
 from photostereo.report.photographs import contact_sheet
 from photostereo.report.pictures import Frame
 from photostereo.report.plots import color_bar, histogram, light_compass
 from photostereo.report.pyramid import Layers
-from photostereo.report.surface_parts import files_part, replace_parts, surface_parts
+from photostereo.report.surface_parts import surface_parts
 from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, view_data
 from photostereo.solver.reconstruction import Reconstruction
 
@@ -107,27 +106,8 @@ def write_report(
     True
     """
     shown: dict[str, Any] = {"depth": depth, "tears": tears, "expected": expected, "evidence": evidence}
-    report = prepare_report(result, capture, **shown, pixel_size=pixel_size, about=about, control=control)
-    report.write(path, files, meanings)
-
-
-@dataclass(frozen=True)
-class Report:
-    """A page that is complete but for the files that it offers."""
-
-    page: Page
-    data: dict[str, Any]
-
-    def write(
-        self,
-        path: str | Path,
-        files: Mapping[str, str] | None = None,
-        meanings: Mapping[str, str] | None = None,
-    ) -> None:
-        links = files_part(files, meanings)
-        before = replace_parts(self.page.before, links)
-        assert before is not None
-        write_page(path, replace(self.page, before=before).text(self.data))
+    page = prepare_report(result, capture, **shown, pixel_size=pixel_size, about=about, control=control)
+    page.write(path, files, meanings)
 
 
 def prepare_report(
@@ -141,7 +121,7 @@ def prepare_report(
     pixel_size: PixelSize = UNKNOWN_SIZE,
     about: Mapping[str, str] | None = None,
     control: Control = SILENT,
-) -> Report:
+) -> Page:
     """Make all of a page but the list of files, which may still be being written; arguments as in :func:`write_report`."""
     frame = pictures.frame_around(result.mask)
     normals, known = pictures.shrink_normals(result.normals, result.mask, frame)
@@ -162,12 +142,12 @@ def prepare_report(
         "capture": capture,
         "expected": expected or expected_error(result),
         "first_problem": "",
-        "stills": list(figures.still_pictures(normals, known, albedo)),
+        "stills": list(pictures.still_pictures(normals, known, albedo)),
         "surface": surface | files_part(),
-        "normals": figures.shown(pictures.normals_picture(normals, known)),
+        "normals": pictures.shown(pictures.normals_picture(normals, known)),
         "true_normals": None,
-        "albedo": figures.shown(pictures.with_alpha(albedo, inside)),
-        "spread": None if spread is None else figures.map_picture(spread, result.mask, frame),
+        "albedo": pictures.shown(pictures.with_alpha(albedo, inside)),
+        "spread": None if spread is None else pictures.map_picture(spread, result.mask, frame),
         "error_map": None,
         "photographs": [],
         "calibration": None,
@@ -186,13 +166,13 @@ def prepare_report(
         data["photographs"] = [photograph.as_data() for photograph in context["photographs"]]
     shown = Layers(frame, result.mask, result.normals, [(result.albedo, 1.0)], depth)
     control.check()
-    page = render_page("report.html", **context)
-    room = page.room(data, PAGE_BYTES - OF_THE_LINKS)
+    page = render_page("report.html", data, **context)
+    room = page.room(PAGE_BYTES - OF_THE_LINKS)
     data["relight"] = view_data(
         {result.method: (shown, {"folder": ""})}, shown, pixel_size=pixel_size, room=room, control=control
     )
     control.check()
-    return Report(page, data)
+    return page
 
 
 def identity_of(result: Reconstruction) -> str:
@@ -207,15 +187,17 @@ def error_evidence(result: Reconstruction, truth: FloatArray, frame: Frame) -> d
     found = summarize_error(result.normals, truth, result.mask)
     plot = histogram(
         error[result.mask],
-        top=figures.ERROR_TOP,
+        top=pictures.ERROR_TOP,
         marks=[("median", found.median), ("mean", found.mean)],
         x_label="angular error",
         scale="ember",
         summary=f"Histogram of the angular error: median {found.median:.1f}, mean {found.mean:.1f} degrees",
     )
     return {
-        "true_normals": figures.normals_picture(truth, result.mask, frame),
-        "error_map": figures.map_picture(error, result.mask, frame),
+        "true_normals": pictures.shown(
+            pictures.normals_picture(*pictures.shrink_normals(truth, result.mask, frame))
+        ),
+        "error_map": pictures.map_picture(error, result.mask, frame),
         "error_plot": plot,
         "truth_error": found,
     }
@@ -234,7 +216,7 @@ def capture_evidence(
     if calibration is not None and calibration.picture is not None:
         problems += [f"{wording.begun(said)}." for said in calibration.warnings]
         evidence["calibration"] = calibration
-        evidence["calibration_map"] = figures.shown(calibration.picture, pictures.png)
+        evidence["calibration_map"] = pictures.shown(calibration.picture, pictures.png)
         evidence["calibration_error"] = float(np.nanmax(calibration.lights.expected_error))
     dark = diagnosis.dark_count.astype(np.float32)
     return {
@@ -248,7 +230,7 @@ def capture_evidence(
         "correction": describe_correction(result.strengths),
         "verdicts": verdicts,
         "diagnosis": diagnosis,
-        "dark_map": figures.map_picture(dark, result.mask, frame, top=float(max(diagnosis.photographs, 1))),
-        "residual_map": figures.map_picture(100 * diagnosis.residual, result.mask, frame, top=50.0),
+        "dark_map": pictures.map_picture(dark, result.mask, frame, top=float(max(diagnosis.photographs, 1))),
+        "residual_map": pictures.map_picture(100 * diagnosis.residual, result.mask, frame, top=50.0),
         **evidence,
     }

@@ -16,8 +16,7 @@ from photostereo.lights.geometry import FRONTAL_DEGREES, compass_word
 from photostereo.lights.lights import Lights
 from photostereo.report import pictures
 from photostereo.report.colors import paint
-from photostereo.report.packing import small_map
-from photostereo.report.pictures import Frame
+from photostereo.report.pictures import Frame, small_map
 from photostereo.solver.reconstruction import Reconstruction
 
 #: Approximate bytes of the page for all photographs, and for the method's maps of them.
@@ -147,9 +146,7 @@ def contact_sheet(
                 light=tuple(round(float(value), 4) for value in capture.lights.directions[index]),
                 words=words,
                 # A few colors are enough and keep the pictures small.
-                verdict=pictures.indexed_png(
-                    paint(verdict, verdicts.low, verdicts.high, "weight", levels=17)
-                ),
+                verdict=pictures.png(paint(verdict, verdicts.low, verdicts.high, "weight", levels=17)),
             )
         )
     return photographs, verdicts

@@ -1,8 +1,9 @@
-"""Convert arrays to pictures in the page: cropping, shrinking, sRGB, data URLs."""
+"""Convert arrays to pictures in the page: cropping, shrinking, sRGB, data URLs. Titles and texts are in the templates."""
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -12,11 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray, encode_normals, srgb_from_linear
+from photostereo.core.units import PixelSize
 from photostereo.io.png import encode_indexed_png, encode_picture, encode_png, encode_webp
-from photostereo.report.colors import Painting
+from photostereo.report.colors import Painting, paint
 
 #: Pictures and textures are shrunk to this many pixels, so that a page stays below ten megabytes.
 MAX_PIXELS = 420_000
+#: Error maps saturate at this angle, in degrees: beyond it a normal is simply wrong.
+ERROR_TOP = 45.0
+#: Light positions and directions of the four still pictures for browsers without WebGL2.
+STILL_LIGHTS = {
+    "left": (-0.75, 0.1, 0.65),
+    "top": (0.1, 0.75, 0.65),
+    "right": (0.75, 0.1, 0.65),
+    "front": (0.0, 0.15, 0.99),
+}
+
+#: What a template needs of a picture: ``address`` (a data URL), ``width`` and ``height``, and further figures.
+Picture = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -67,6 +81,13 @@ def resize(array: NDArray[Any], height: int, width: int) -> NDArray[np.float32]:
         return values
     resized: NDArray[np.float32] = cv2.resize(values, (width, height), interpolation=cv2.INTER_AREA)
     return resized
+
+
+def small_map(values: FloatArray, side: int) -> NDArray[np.float32]:
+    """Shrink a map so that its longer side has at most ``side`` pixels."""
+    height, width = values.shape[:2]
+    factor = min(1.0, side / max(height, width))
+    return resize(values, *scaled_size(height, width, factor))
 
 
 def resize_masked(
@@ -143,8 +164,10 @@ def with_alpha(picture: NDArray[np.uint8], inside: BoolArray) -> NDArray[np.uint
     return np.dstack([rgb, np.where(inside, 255, 0).astype(np.uint8)])
 
 
-def png(picture: NDArray[np.uint8]) -> str:
-    """Data URL of a lossless picture: gray, RGB or RGBA."""
+def png(picture: NDArray[np.uint8] | Painting) -> str:
+    """Data URL of a lossless picture: gray, RGB, RGBA, or with at most 256 colors."""
+    if isinstance(picture, Painting):
+        return _address("png", encode_indexed_png(picture.index, picture.colors))
     return _address("png", encode_png(picture))
 
 
@@ -156,11 +179,6 @@ def webp(picture: NDArray[np.uint8], *, exact: bool = False) -> str:
     return _address("webp", encode_webp(picture, exact=exact))
 
 
-def indexed_png(painting: Painting) -> str:
-    """Data URL of a picture with at most 256 colors."""
-    return _address("png", encode_indexed_png(painting.index, painting.colors))
-
-
 def jpeg(picture: NDArray[np.uint8], quality: int = 85) -> str:
     """Data URL of a photograph: gray or RGB."""
     return _address("jpeg", encode_picture(picture, "jpeg", quality=quality))
@@ -168,3 +186,48 @@ def jpeg(picture: NDArray[np.uint8], quality: int = 85) -> str:
 
 def _address(kind: str, content: bytes) -> str:
     return f"data:image/{kind};base64," + base64.b64encode(content).decode("ascii")
+
+
+def shown(
+    picture: NDArray[np.uint8] | Painting, encode: Callable[[NDArray[np.uint8]], str] = webp
+) -> Picture:
+    """Return a picture for a template."""
+    if isinstance(picture, Painting):
+        (height, width), address = picture.index.shape, png(picture)
+    else:
+        (height, width), address = picture.shape[:2], encode(picture)
+    return {"address": address, "width": width, "height": height}
+
+
+def map_picture(values: FloatArray, mask: BoolArray, frame: Frame, *, top: float = ERROR_TOP) -> Picture:
+    """Color a map of numbers from 0 to ``top``; a fixed ``top`` makes reports comparable."""
+    picture = shown(paint(shrink_map(values, mask, frame), 0, top, "ember"))
+    inside = values[mask]
+    statistics = {"mean": np.mean(inside), "median": np.median(inside), "highest": np.max(inside)}
+    return {**picture, "top": top, **{name: float(figure) for name, figure in statistics.items()}}
+
+
+def depth_picture(depth: FloatArray, mask: BoolArray, frame: Frame, size: PixelSize) -> Picture:
+    """Picture the depth above its lowest point, in pixels or, if the pixel size is known, in millimeters."""
+    small = shrink_map(depth, mask, frame)
+    known = small[np.isfinite(small)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    pixels, top = high - low, size.millimeters * (high - low)
+    picture = shown(paint(size.millimeters * (small - low), 0, top, "depth"))
+    unit = "mm" if size.known else "px"
+    return {"picture": picture, "pixels": pixels, "top": top, "unit": unit, "per_pixel": size.millimeters}
+
+
+def still_pictures(
+    normals: FloatArray, inside: BoolArray, albedo: NDArray[np.uint8], *, side: int = 420
+) -> Iterator[tuple[str, Picture]]:
+    """Render the object under four lights, for browsers that cannot relight it."""
+    factor = min(1.0, side / max(inside.shape))
+    height, width = scaled_size(inside.shape[0], inside.shape[1], factor)
+    small, known = resize_masked(normals, inside, height, width)
+    color = resize(albedo / np.float32(255), height, width) ** 2.2
+    for name, light in STILL_LIGHTS.items():
+        direction = np.asarray(light) / np.linalg.norm(light)
+        shade = np.maximum(small @ direction, 0) * 0.95 + 0.05
+        lit = color * (shade if color.ndim == 2 else shade[..., None])
+        yield name, shown(with_alpha(to_srgb(lit), known))

@@ -1,4 +1,4 @@
-"""Image pyramid of a result: levels that halve, cut into tiles, computed from the arrays on request.
+"""Image pyramid of a result: levels that halve, cut into tiles, computed from the arrays on request and packed in bytes.
 
 Level 0 has the pixels of the arrays, cropped to the page's frame; a pixel of level k is the mean over the known pixels
 among 2^k × 2^k of them. The page holds the levels that fit (:mod:`.view_data`); the local server computes the finer
@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray
-from photostereo.report.packing import pack_normals
 from photostereo.report.pictures import Frame, resize_masked, spread_beyond, to_srgb
 
 #: Pixels along a side of a tile.
@@ -131,6 +130,47 @@ class Layers:
             return np.rint(picture).astype(np.uint8)
         length = np.linalg.norm(small, axis=-1)
         return pack_normals(small / np.maximum(length, 1e-6)[..., None], inside & (length > 1e-6))
+
+
+def pack_normals(normals: FloatArray, inside: BoolArray) -> NDArray[np.uint8]:
+    """Pack unit normals into three bytes: octahedral, 2 × 12 bits (within 0.06°); black means unknown.
+
+    Eight bits per component, at the same size, would cause rings in a highlight on a smooth surface.
+
+    References
+    ----------
+    Z. H. Cigolle et al., A survey of efficient representations for independent unit vectors, JCGT 3(2), 2014.
+    """
+    x, y, z = np.moveaxis(np.asarray(normals, np.float64), -1, 0)
+    total = np.maximum(np.abs(x) + np.abs(y) + np.abs(z), 1e-12)
+    u, v = x / total, y / total
+    # Fold the lower half of the octahedron over the diagonals of the square.
+    folded_u, folded_v = (1 - np.abs(v)) * _sign(u), (1 - np.abs(u)) * _sign(v)
+    u, v = np.where(z < 0, folded_u, u), np.where(z < 0, folded_v, v)
+    a = np.rint((u * 0.5 + 0.5) * 4095).astype(np.uint32)
+    b = np.rint((v * 0.5 + 0.5) * 4095).astype(np.uint32)
+    # All corners mean "straight away from the camera"; black is reserved for "unknown".
+    corner = (a == 0) & (b == 0)
+    a, b = np.where(corner, 4095, a), np.where(corner, 4095, b)
+    packed = np.stack([a >> 4, (a & 15) << 4 | b >> 8, b & 255], axis=-1).astype(np.uint8)
+    packed[~inside] = 0
+    return packed
+
+
+def unpack_normals(packed: NDArray[np.uint8]) -> FloatArray:
+    """Unpack normals as the viewer's shader does; zero where unknown."""
+    r, g, b = np.moveaxis(packed.astype(np.int64), -1, 0)
+    u, v = (r << 4 | g >> 4) / 4095 * 2 - 1, ((g & 15) << 8 | b) / 4095 * 2 - 1
+    z = 1 - np.abs(u) - np.abs(v)
+    fold = np.maximum(-z, 0)
+    normals = np.stack([u - fold * _sign(u), v - fold * _sign(v), z], axis=-1)
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    normals[~packed.any(axis=-1)] = 0
+    return normals
+
+
+def _sign(values: FloatArray) -> FloatArray:
+    return np.where(values >= 0, 1.0, -1.0)
 
 
 def albedo_share(albedo: FloatArray, mask: BoolArray) -> tuple[FloatArray, float]:

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from photostereo.core.errors import CaptureError, OutputError, PhotostereoError
 from photostereo.io.png import encode_png
 from photostereo.io.safe import read_bytes
+from photostereo.report.document import parse_page
 from photostereo.report.pictures import frame_around
 from photostereo.report.pyramid import Layers, albedo_share
-from photostereo.report.surface_parts import page_data
 from photostereo.solver.result_files import map_array
 
 #: Only this machine can connect.
@@ -38,7 +38,7 @@ class ResultTiles:
 
     def __init__(self, folder: Path, page: str) -> None:
         self.folder = folder
-        relight = page_data(page).get("relight") or {"sets": {}, "held": 0}
+        relight = parse_page(page).data.get("relight") or {"sets": {}, "held": 0}
         named = [one.get("folder") for one in relight["sets"].values()]
         self.names = [name or "-" for name in named if name is not None]
         self.names = [name for name in self.names if self._file(name, "normals") and self._file(name, "mask")]

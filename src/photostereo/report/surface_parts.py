@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import re
+import base64
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,20 +13,16 @@ from markupsafe import Markup
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.units import PixelSize
 from photostereo.io.safe import read_text
-from photostereo.io.schema import check_facts
-from photostereo.report.document import json_for_script, safe_links, templates, write_page
-from photostereo.report.figures import depth_picture
-from photostereo.report.packing import pack_heights
-from photostereo.report.pictures import Frame, frame_around
+from photostereo.report.document import files_part, parse_page, render_part
+from photostereo.report.pictures import Frame, depth_picture, frame_around, resize, spread_beyond
 from photostereo.report.plots import color_bar
 from photostereo.report.pyramid import Layers
-from photostereo.report.view_data import UNKNOWN_SIZE, Channel, pixel_data
+from photostereo.report.view_data import UNKNOWN_SIZE, encode_level, pixel_data
 from photostereo.solver.reconstruction import Reconstruction
 
+#: Maximum number of vertices in a page: more are not worth their bytes, and the full mesh is linked.
+MAX_VERTICES = 160_000
 PARTS = ("surface-entry", "surface-section", "depth-map")
-#: Schema of the data that is read back from a page.
-PAGE_DATA = {"relight?": {"sets": {str: {"channels": dict, "folder?": str}}, "held": int}}
-_DATA = re.compile(r'(?<=<script type="application/json" id="data">).*?(?=</script>)', re.DOTALL)
 
 
 def surface_parts(
@@ -50,23 +45,54 @@ def surface_parts(
         "depth_map": depth_map,
         "color_bar": color_bar,
     }
-    return data, {name: _part(name, **facts) for name in PARTS}
+    return data, {name: render_part(name, **facts) for name in PARTS}
 
 
-def files_part(
-    files: Mapping[str, str] | None = None, meanings: Mapping[str, str] | None = None
-) -> dict[str, Markup]:
-    """Return the part of the page that offers files."""
-    return {"files": _part("files", links=safe_links(files or {}, meanings))}
+def pack_heights(
+    depth: FloatArray,
+    mask: BoolArray,
+    frame: Frame,
+    *,
+    tears: BoolArray | None = None,
+    max_vertices: int = MAX_VERTICES,
+) -> dict[str, Any]:
+    """Crop, downsample and quantize a depth map for the viewer.
 
+    Returns ``cols`` and ``rows`` of vertices, ``step`` pixels apart, the first at ``step / 2`` from the upper left corner
+    of the picture of ``width`` × ``height`` pixels; ``codes`` (base64, 16 bits, little-endian, row by row): 0 is a hole, 1
+    and 65535 are the heights ``low`` and ``high``; ``cuts`` (base64, a byte per vertex): 1 if the cell to its lower right
+    is torn open, empty without tears.
 
-def replace_parts(page: str, parts: Mapping[str, Markup]) -> str | None:
-    """Replace parts of a page by name; None if the page does not have each of them once."""
-    for name, part in parts.items():
-        page, count = _marks(name).subn(lambda _, part=part: str(part), page)  # type: ignore[misc]
-        if count != 1:
-            return None
-    return page
+    Heights are averaged over cells of whole pixels and extended by one cell beyond the rim: the viewer trims
+    the outline with the normal map, which is finer than the grid.
+    """
+    cut_depth, known = frame.cut(depth), frame.cut(mask & np.isfinite(depth))
+    height, width = cut_depth.shape
+    step = max(1, int(np.ceil(np.sqrt(height * width / max_vertices))))
+    # Incomplete cells at the lower and right edges are padded with holes.
+    pad = ((0, -height % step), (0, -width % step))
+    rows, cols = -(-height // step), -(-width // step)
+    cover, total = (resize(np.pad(part, pad), rows, cols) for part in (known, np.where(known, cut_depth, 0)))
+    means, filled = spread_beyond(total / np.maximum(cover, 1e-6), cover > 0, 1)
+    heights = np.where(filled, means, np.nan)
+    low, high = (float(np.nanmin(heights)), float(np.nanmax(heights))) if filled.any() else (0.0, 0.0)
+    span = high - low if high > low else 1.0
+    codes = np.where(filled, 1 + np.rint((np.nan_to_num(heights) - low) / span * 65534), 0).astype("<u2")
+    cuts = ""
+    if tears is not None:
+        torn = resize(np.pad(frame.cut(tears), pad), rows, cols) > 0
+        cuts = base64.b64encode(torn.astype(np.uint8).tobytes()).decode("ascii")
+    return {
+        "cols": codes.shape[1],
+        "rows": codes.shape[0],
+        "step": float(step),
+        "low": low,
+        "high": low + span,
+        "codes": base64.b64encode(codes.tobytes()).decode("ascii"),
+        "cuts": cuts,
+        "width": width,
+        "height": height,
+    }
 
 
 def renew_surface(
@@ -83,50 +109,27 @@ def renew_surface(
 
     Returns False, and changes nothing, if the page is not such a report of this result.
     """
-    page = read_text(Path(path), "report", remedy="Solve again.")
-    data = page_data(page)
-    if result.method not in (data.get("relight") or {"sets": {}})["sets"]:
+    page = parse_page(read_text(Path(path), "report", remedy="Solve again."))
+    if result.method not in (page.data.get("relight") or {"sets": {}})["sets"]:
         return False
     frame = frame_around(result.mask)
     surface, parts = surface_parts(result, frame, depth, tears, pixel_size)
-    renewed = replace_parts(page, parts | files_part(files, meanings))
+    renewed = page.with_parts(parts | files_part(files, meanings))
     if renewed is None:
         return False
-    data.pop("surface", None)
+    renewed.data.pop("surface", None)
     if surface is not None:
-        data["surface"] = surface
-    _renew_heights(data["relight"], result, depth)
-    data["relight"]["pixel"] = pixel_data(pixel_size)
-    write_page(path, _DATA.sub(lambda _: str(json_for_script(data)), renewed))
+        renewed.data["surface"] = surface
+    _renew_heights(renewed.data["relight"], result, depth)
+    renewed.data["relight"]["pixel"] = pixel_data(pixel_size)
+    renewed.write(path)
     return True
-
-
-def page_data(page: str) -> dict[str, Any]:
-    """Read the data of a page's script; empty if photostereo did not write the page."""
-    found = _DATA.search(page)
-    try:
-        data = json.loads(found.group()) if found else {}
-        check_facts(data, PAGE_DATA, ValueError)
-    except (ValueError, RecursionError):
-        return {}
-    return dict(data)
 
 
 def _renew_heights(relight: dict[str, Any], result: Reconstruction, depth: FloatArray) -> None:
     """Replace the tiles of the heights, at the levels that the page already holds."""
     layers = Layers(frame_around(result.mask), result.mask, depth=depth)
-    channel, shown = Channel(layers, "depth"), relight["sets"][result.method]
-    for level in range(int(relight["held"]), layers.layout.levels):
-        channel.hold(level)
-    shown["channels"]["depth"] = channel.data
+    levels, shown = range(int(relight["held"]), layers.layout.levels), relight["sets"][result.method]
+    tiles = {str(level): encode_level([(layers, "depth")], level)[0] for level in levels}
+    shown["channels"]["depth"] = tiles
     shown["low"], shown["high"] = layers.heights
-
-
-def _part(name: str, **facts: Any) -> Markup:
-    # No name from outside can forge a mark: templates escape "<".
-    text = templates().get_template("surface.html").render(part=name, **facts)
-    return Markup(f"<!-- {name} -->\n{text}<!-- end of {name} -->")
-
-
-def _marks(name: str) -> re.Pattern[str]:
-    return re.compile(rf"<!-- {name} -->.*?<!-- end of {name} -->", re.DOTALL)
