@@ -15,8 +15,8 @@ import pytest
 pytest.importorskip("starlette", reason="the app needs: pip install 'photostereo[app]'")
 pytest.importorskip("uvicorn", reason="the app needs: pip install 'photostereo[app]'")
 
-from photostereo.app.launching import make_server
 from photostereo.app.security import Address
+from photostereo.app.server import make_server
 from photostereo.core.conventions import srgb_from_linear
 
 from ..ball_scenes.balls import shoot_table

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from playwright.sync_api import sync_playwright
 
-from photostereo.app.launching import make_server
+from photostereo.app.server import make_server
 from photostereo.core.conventions import srgb_from_linear
 
 from ..ball_scenes.balls import shoot_table

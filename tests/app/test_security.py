@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from photostereo.app.launching import make_server
 from photostereo.app.security import harmless_name
+from photostereo.app.server import make_server
 from photostereo.capture.edits import Edits, read_edits, write_edits
 from photostereo.io.atomic import write_bytes
 from photostereo.report.serving import is_own

@@ -8,17 +8,17 @@ import secrets
 import shlex
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from photostereo.app.board import Board
-from photostereo.app.places import free_place
+from photostereo.app import places
 from photostereo.app.process import Event, WorkerProcess
 from photostereo.capture.edits import Edits, read_edits, write_edits
 from photostereo.core.errors import CaptureError, ParameterError, PhotostereoError
 from photostereo.io.atomic import clear_leftovers
+from photostereo.io.json_text import json_text
 from photostereo.results.format_names import FORMAT_NAMES
 from photostereo.solver.methods import find_method
 from photostereo.solver.result_files import read_summary
@@ -27,10 +27,54 @@ from photostereo.solver.result_files import read_summary
 PREVIEWS = ("ls", "auto")
 #: Folder for results inside a capture.
 RESULTS = "results"
+#: Minimum and maximum seconds between two messages (the maximum detects closed connections).
+_PACE, _HEARTBEAT = 0.08, 15.0
+
+
+class Board:
+    """State of the pages, in named parts with versions. All of it runs in the server's event loop, without locks."""
+
+    def __init__(self, **parts: Any) -> None:
+        self.parts: dict[str, Any] = parts
+        self._versions = dict.fromkeys(parts, 1)
+        self._changed = asyncio.Event()
+
+    def __getitem__(self, name: str) -> Any:
+        return self.parts[name]
+
+    def put(self, **parts: Any) -> None:
+        for name, value in parts.items():
+            self.parts[name] = value
+            self._versions[name] = self._versions.get(name, 0) + 1
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    async def messages(self) -> AsyncIterator[str]:
+        """Yield server-sent events: all parts first, then the changed ones."""
+        sent: dict[str, int] = {}
+        while True:
+            news = {
+                name: self.parts[name]
+                for name, version in self._versions.items()
+                if sent.get(name) != version
+            }
+            waiting = self._changed
+            if news:
+                sent = dict(self._versions)
+                yield f"data: {json_text(news, indent=None, ascii_only=True)}\n\n"
+                await asyncio.sleep(_PACE)
+                continue
+            try:
+                await asyncio.wait_for(waiting.wait(), _HEARTBEAT)
+            except TimeoutError:
+                yield ": still here\n\n"
 
 
 class Desk:
-    """An open capture; ``keys`` are the random names under which its result folders are served."""
+    """An open capture; ``keys`` are the random names under which its result folders are served.
+
+    The page's requests are methods: ``act_NAME`` takes the JSON object of the request and returns that of the answer.
+    """
 
     def __init__(self, folder: Path, worker: WorkerProcess | None = None) -> None:
         self.folder, self.id = folder, secrets.token_hex(6)
@@ -74,7 +118,7 @@ class Desk:
 
     # Corrections.
 
-    async def change_edits(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+    async def act_edits(self, changes: Mapping[str, Any]) -> dict[str, Any]:
         """Change corrections by name, store them beside the photographs, and update the page."""
         now = read_edits(self.folder).as_dict()
         edits = Edits.from_dict({**now, **changes})
@@ -102,6 +146,21 @@ class Desk:
         await self.look()
         return done
 
+    async def act_circle(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the lights for a circle while it is being dragged."""
+        circle = [float(value) for value in question.get("circle", [])]
+        if len(circle) != 3:
+            raise CaptureError("A circle has a center and a radius.", code="bad-question")
+        return await self.ask("circle", circle=circle)
+
+    async def act_save_lights(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        target = self.folder / "lights.csv"
+        if target.exists():
+            raise CaptureError(code="output-exists", file=target)
+        answer = await self.ask("save_lights", target=str(target))
+        await self.act_edits({})
+        return answer
+
     async def look(self) -> None:
         """Recompute what the page shows; a running analysis is canceled first."""
         if self.board["opening"]["state"] != "done" or self._closed:
@@ -127,7 +186,7 @@ class Desk:
 
     # Solves.
 
-    async def preview(self) -> None:
+    async def act_preview(self, question: Mapping[str, Any]) -> None:
         """Solve the small copies, first with a fast method, then with a better one."""
         if self.is_solving() or self.board["opening"]["state"] != "done":
             raise ParameterError("A solve is already running.", code="busy")
@@ -141,12 +200,12 @@ class Desk:
         self._begin_job("preview", {"number": number, "method": method, "refining": number > 0})
         await self._desk.send("preview", **self._place, out=str(out), method=method)
 
-    async def solve(self, choice: Mapping[str, Any]) -> None:
+    async def act_solve(self, choice: Mapping[str, Any]) -> None:
         """Solve the photographs themselves, in a separate process."""
         if self.is_solving():
             raise ParameterError("A solve is already running.", code="busy")
         settings, words = solve_settings(choice)
-        out = free_place(self.folder / RESULTS, settings["method"])
+        out = places.free_place(self.folder / RESULTS, settings["method"])
         command = ["photostereo", "solve", str(self.folder), *words, "--out", str(out)]
         self._solver = WorkerProcess(self._on_event)
         facts = {"method": settings["method"], "out": str(out), "command": shlex.join(command)}
@@ -157,7 +216,7 @@ class Desk:
         task = await self._solver.send("solve", **about, shown=shown)
         self.board.put(job={**self.board["job"], "task": task, "pid": self._solver.pid})
 
-    async def cancel(self) -> None:
+    async def act_cancel(self, question: Mapping[str, Any]) -> None:
         job = self.board["job"]
         if not self.is_solving():
             return
@@ -292,16 +351,20 @@ class Desk:
             "python": python_call(self.folder, summary),
         }
 
-    async def export(self, name: str, kind: str) -> dict[str, Any]:
+    async def act_export(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """Export a result in another format, into a folder beside it."""
-        result = self.result_folder(name)
+        result, kind = self._result_folder(question), str(question.get("format"))
         if kind not in FORMAT_NAMES:
             raise CaptureError("There is no such format.", code="bad-question")
         out = result.with_name(f"{result.name}-{kind}")
         done = await self.ask("export", result=str(result), out=str(out), formats=[kind])
         return {"files": done["files"], "folder": str(out), "name": out.name}
 
-    def result_folder(self, name: str) -> Path:
+    async def act_reveal(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        return {"shown": places.show_in_folder(self._result_folder(question))}
+
+    def _result_folder(self, question: Mapping[str, Any]) -> Path:
+        name = str(question.get("result"))
         if all(entry["name"] != name for entry in self.board["results"]):
             raise CaptureError(f"There is no result {name}.", code="no-such-result")
         return self.folder / RESULTS / name

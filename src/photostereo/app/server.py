@@ -1,4 +1,4 @@
-"""The server of the app: routes and their responses."""
+"""The server of the app: routes, their responses, and its two ports on this machine."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import contextlib
 import json
 import mimetypes
 import secrets
-from collections.abc import AsyncIterator
+import socket
+import webbrowser
+from collections.abc import AsyncIterator, Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -23,8 +26,8 @@ from photostereo._version import __version__
 from photostereo.app import places
 from photostereo.app.desk import RESULTS, Desk
 from photostereo.app.process import WorkerProcess
-from photostereo.app.security import Address, Guard, harmless_name
-from photostereo.core.errors import CaptureError, PhotostereoError
+from photostereo.app.security import LOOPBACK, Address, Guard, harmless_name
+from photostereo.core.errors import CaptureError, OutputError, PhotostereoError
 from photostereo.io.camera import read_shot
 from photostereo.io.images import is_image
 from photostereo.report.serving import PAGE, ResultTiles, is_own, page_text
@@ -203,38 +206,15 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         kept = {"Cache-Control": "private, max-age=3600"} if kind in ("thumb", "view") else None
         return FileResponse(desk.work / file, headers=kept)
 
-    async def edits(request: Request) -> Response:
-        return JSONResponse(await state.desk(request).change_edits(await json_of(request)))
-
     async def mask(request: Request) -> Response:
         return JSONResponse(await state.desk(request).paint_mask(await limited(request, _MASK_LIMIT)))
 
-    async def circle(request: Request) -> Response:
-        values = [float(v) for v in (await json_of(request)).get("circle", [])]
-        if len(values) != 3:
-            raise CaptureError("A circle has a center and a radius.", code="bad-question")
-        return JSONResponse(await state.desk(request).ask("circle", circle=values))
-
     async def act(request: Request) -> Response:
-        desk, what = state.desk(request), request.path_params["what"]
-        question, answer = await json_of(request), {}
-        if what in ("preview", "cancel"):
-            await getattr(desk, what)()
-        elif what == "solve":
-            await desk.solve(question)
-        elif what == "save-lights":
-            target = desk.folder / "lights.csv"
-            if target.exists():
-                raise CaptureError(code="output-exists", file=target)
-            answer = await desk.ask("save_lights", target=str(target))
-            await desk.change_edits({})
-        elif what == "export":
-            answer = await desk.export(str(question.get("result")), str(question.get("format")))
-        elif what == "reveal":
-            answer = {"shown": places.show_in_folder(desk.result_folder(str(question.get("result"))))}
-        else:
+        name = request.path_params["what"].replace("-", "_")
+        action = getattr(state.desk(request), f"act_{name}", None)
+        if action is None:
             raise CaptureError("There is no such action.", code="bad-question")
-        return JSONResponse(answer)
+        return JSONResponse(await action(await json_of(request)) or {})
 
     async def log(request: Request) -> Response:
         return JSONResponse({"lines": state.desk(request).log()})
@@ -281,9 +261,7 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         Route("/api/drop/{drop}/{name:path}", drop_file, methods=["PUT"]),
         Route(desk + "/events", events),
         Route(desk + "/picture/{kind}/{number:int}", picture),
-        Route(desk + "/edits", edits, methods=["POST"]),
         Route(desk + "/mask", mask, methods=["PUT"]),
-        Route(desk + "/circle", circle, methods=["POST"]),
         Route(desk + "/log", log),
         Route(desk + "/file/{result}/{file:path}", download),
         Route(desk + "/{what}", act, methods=["POST"]),
@@ -324,3 +302,41 @@ def looks_like_a_picture(part: Path, suffix: str) -> bool:
     """Whether the content of a dropped file is a picture, as its name says; always True for formats we cannot check."""
     known = {".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".pgm", ".ppm"}
     return suffix.lower() not in known or read_shot(part).frame is not None
+
+
+def _listening(port: int) -> socket.socket:
+    """Bind a socket on the loopback interface; port 0 means any free port."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((LOOPBACK, port))
+    except (OSError, OverflowError) as problem:
+        listener.close()
+        raise OutputError(code="port-unavailable", port=port, host=LOOPBACK, problem=str(problem)) from None
+    return listener
+
+
+def make_server(
+    folder: Path | None, port: int = 0, *, compiling: bool = False
+) -> tuple[uvicorn.Server, list[socket.socket], Address]:
+    """Return the server, its sockets and its address."""
+    sockets = [_listening(port), _listening(0)]
+    address = Address(sockets[0].getsockname()[1], sockets[1].getsockname()[1])
+    config = uvicorn.Config(
+        make_app(address, folder, compiling=compiling),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=1,
+        ws="none",
+    )
+    return uvicorn.Server(config), sockets, address
+
+
+def run_app(folder: Path | None, port: int, tell: Callable[[str], None], *, browse: bool) -> None:
+    server, sockets, address = make_server(folder, port, compiling=True)
+    tell(f"The app is running at {address.url}")
+    tell("Press Ctrl-C to stop it.")
+    if browse:
+        webbrowser.open(address.url)
+    server.run(sockets)

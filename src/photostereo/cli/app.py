@@ -14,6 +14,6 @@ def app(terminal: Terminal, folder: Path | None = None, port: int = 0, browser: 
     require_extra("uvicorn", "app", "The app's pages")
     if folder is not None and not folder.expanduser().is_dir():
         raise CaptureError(code="not-a-folder", file=folder)
-    from photostereo.app.launching import run_app
+    from photostereo.app.server import run_app
 
     run_app(folder, port, terminal.say, browse=browser)
