@@ -18,12 +18,12 @@ import numpy as np
 from benchmarks.captures import ABSENT, diligent_folder
 from benchmarks.peak import peak_memory
 from photostereo.surface import integrate
-from photostereo.surface.robust import Descent, RobustProblem, descend, solve_robust
+from photostereo.surface.robust import RobustProblem, descend, solve_robust
 from photostereo.surface.slopes import SlopeSource
 from tests.surface.recompute import recomputed_error
 
 #: Options of a run that is converged far beyond what the default asks for.
-TIGHT = Descent(max_iter=1000, tol=1e-8, inner_rtol=1e-6)
+TIGHT = {"max_iter": 1000, "tol": 1e-8, "inner_rtol": 1e-6}
 OBJECTS = ("ball", "bear", "cat", "cow", "pot2", "reading")
 
 
@@ -161,11 +161,11 @@ def robust() -> None:
             for label, result in (("poisson", plain), ("robust", surface)):
                 kept = (result.depth[:, middle - 1] - result.depth[:, middle])[rows] / step
                 print(f"    step kept by {label}: {kept.mean():.1%}")
-        problem = RobustProblem(SlopeSource(n, mask).field(mask))
+        problem = RobustProblem(SlopeSource(n, mask).field(mask), **TIGHT)
         begin = np.nan_to_num(surface.depth)
         checks = {
-            "carried on tightly from there": lambda p=problem, z=begin: descend(p, z, TIGHT),
-            "tight from the beginning": lambda p=problem: solve_robust(p, TIGHT),
+            "carried on tightly from there": lambda p=problem, z=begin: descend(p, z),
+            "tight from the beginning": lambda p=problem: solve_robust(p),
         }
         for label, work in checks.items():
             result, long = timed(work)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,6 @@ from photostereo.core.control import SILENT
 from photostereo.core.errors import ConvergenceWarning
 from photostereo.surface import integrate, robust
 from photostereo.surface.robust import (
-    Descent,
     RobustProblem,
     coarsen,
     descend,
@@ -132,7 +133,7 @@ def test_shares_minimize_the_energy() -> None:
 def test_energy_never_rises(noisy_flap: RobustProblem, monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
     """With exact solves and with loose ones, and through the shifts of tears."""
     monkeypatch.setattr(robust, "TIGHT_UP_TO", limit)
-    result = descend(noisy_flap, np.zeros((40, 40)), Descent(max_iter=60, tol=1e-9))
+    result = descend(replace(noisy_flap, max_iter=60, tol=1e-9), np.zeros((40, 40)))
     energy = np.array(result.energy)
     assert (np.diff(energy) <= 1e-12 * energy[0]).all()
     assert energy[-1] < 0.2 * energy[0]
@@ -141,7 +142,7 @@ def test_energy_never_rises(noisy_flap: RobustProblem, monkeypatch: pytest.Monke
 def test_gradient_vanishes_at_the_end(noisy_flap: RobustProblem) -> None:
     """Finite differences of the energy, in random directions, at a tightly converged result."""
     start = start_from_least_squares(noisy_flap, QUIET)
-    result = descend(noisy_flap, start, Descent(max_iter=2000, tol=1e-14, inner_rtol=1e-8))
+    result = descend(replace(noisy_flap, max_iter=2000, tol=1e-14, inner_rtol=1e-8), start)
     field, k = noisy_flap.field, noisy_flap.sharpness
 
     def energy(values: np.ndarray) -> float:
@@ -161,7 +162,7 @@ def test_loose_solves_end_where_tight_ones_do(
 ) -> None:
     monkeypatch.setattr(robust, "TIGHT_UP_TO", 100)
     loose = solve_robust(noisy_flap)
-    tight = solve_robust(noisy_flap, Descent(max_iter=1000, tol=1e-10, inner_rtol=1e-8))
+    tight = solve_robust(replace(noisy_flap, max_iter=1000, tol=1e-10, inner_rtol=1e-8))
     assert loose.energy[-1] < 1.01 * tight.energy[-1]
     spread = np.ptp(tight.values)
     assert np.std(loose.values - tight.values) < 0.01 * spread

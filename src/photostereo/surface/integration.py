@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -133,7 +132,17 @@ def integrate(
         found = Heights(_integrate_rectangle(source, highpass), 0, 0.0, converged=True)
         control.advance()
     else:
-        solve = _solver(method, rtol, max_iter, tol, sharpness, control)
+        from photostereo.surface.poisson import solve_poisson
+        from photostereo.surface.robust import RobustProblem, solve_robust
+
+        limit = {} if max_iter is None else {"max_iter": max_iter}
+
+        def solve(part: SlopeSource, group: Bool, pulls: Pulls | None) -> Heights:
+            if method == "poisson":
+                return solve_poisson(part, group, pulls, rtol=rtol, control=control, **limit)
+            problem = RobustProblem(part.field(group), pulls, sharpness, tol=tol, **limit)
+            return solve_robust(problem, control)
+
         pulls = _pulls(source, anchors, anchor_weight, highpass)
         found = _integrate_parts(source, labels, pulls, solve, control)
 
@@ -160,24 +169,6 @@ def integrate(
         source.unknown,
         source.away,
     )
-
-
-def _solver(
-    method: str, rtol: float, max_iter: int | None, tol: float, sharpness: float, control: Control
-) -> Solver:
-    """Return a function that integrates the pixels of a mask of the source's picture."""
-    if method == "poisson":
-        from photostereo.surface.poisson import solve_poisson
-
-        return partial(solve_poisson, rtol=rtol, max_iter=max_iter, control=control)
-    from photostereo.surface.robust import Descent, RobustProblem, solve_robust
-
-    how = Descent(tol=tol) if max_iter is None else Descent(max_iter, tol)
-
-    def robust(source: SlopeSource, group: Bool, pulls: Pulls | None) -> Heights:
-        return solve_robust(RobustProblem(source.field(group), pulls, sharpness), how, control)
-
-    return robust
 
 
 def _integrate_rectangle(source: SlopeSource, highpass: float | None) -> Float64:

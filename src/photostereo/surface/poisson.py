@@ -77,13 +77,12 @@ def solve_poisson(
     pulls: Pulls | None = None,
     *,
     rtol: float = 1e-10,
-    max_iter: int | None = None,
+    max_iter: int = MOST_ITERATIONS,
     control: Control = SILENT,
 ) -> Heights:
     """Return the heights of the pixels of ``inside``, zero elsewhere."""
     lattice, side, start = assemble(source, inside, pulls, control)
-    most = MOST_ITERATIONS if max_iter is None else max_iter
-    return conjugate_gradients(lattice, side, start, rtol=rtol, max_iter=most, control=control)
+    return conjugate_gradients(lattice, side, start, rtol=rtol, max_iter=max_iter, control=control)
 
 
 def solve_rectangle(slope_col: Float64, slope_row: Float64, *, screen: float = 0.0) -> Float64:

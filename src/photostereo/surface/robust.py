@@ -67,11 +67,14 @@ SHIFT_AT = (3, 8, 16, 32, 64)
 
 @dataclass(frozen=True)
 class RobustProblem:
-    """Slope equations, and pulls toward known heights if there are any."""
+    """Slope equations, pulls toward known heights if there are any, and when to stop."""
 
     field: SlopeField
     pulls: Pulls | None = None
     sharpness: float = 4.0
+    max_iter: int = 150
+    tol: float = 1e-5  #: the relative fall of the energy at which to stop
+    inner_rtol: float = 0.1  #: the accuracy of a solve
 
     @property
     def size(self) -> int:
@@ -96,15 +99,6 @@ class RobustProblem:
         return self.size > SMALLEST and min(self.field.facing.shape) >= SHORTEST_SIDE
 
 
-@dataclass(frozen=True)
-class Descent:
-    """Descent options: maximum iterations, relative fall of the energy at which to stop, accuracy of a solve."""
-
-    max_iter: int = 150
-    tol: float = 1e-5
-    inner_rtol: float = 0.1
-
-
 def lower_weighted(
     problem: RobustProblem, values: Float64, shares: Shares, rtol: float, control: Control
 ) -> Heights:
@@ -123,7 +117,7 @@ def lower_weighted(
     return correction
 
 
-def descend(problem: RobustProblem, start: Float64, how: Descent, control: Control = SILENT) -> Heights:
+def descend(problem: RobustProblem, start: Float64, control: Control = SILENT) -> Heights:
     """Alternate between shares and heights from ``start`` at one resolution.
 
     A state is an energy and its heights; the shares are computed again when needed, to save memory.
@@ -137,13 +131,13 @@ def descend(problem: RobustProblem, start: Float64, how: Descent, control: Contr
         return min(states, key=itemgetter(0))
 
     size = problem.size
-    rtol = min(how.inner_rtol, TIGHT_RTOL) if size <= TIGHT_UP_TO else how.inner_rtol
+    rtol = min(problem.inner_rtol, TIGHT_RTOL) if size <= TIGHT_UP_TO else problem.inner_rtol
     energy, now = state(start)
     del start  # free its memory: only the state is needed from here on
     energies = [energy]
     residual, reach, calm = 0.0, 1.0, 0
-    control.stage("integrate (robust)", how.max_iter)
-    for iteration in range(1, how.max_iter + 1):
+    control.stage("integrate (robust)", problem.max_iter)
+    for iteration in range(1, problem.max_iter + 1):
         solution = lower_weighted(problem, now, problem.shares(now), rtol, control)
         residual, following = solution.residual, state(solution.values)
         del solution
@@ -164,27 +158,27 @@ def descend(problem: RobustProblem, start: Float64, how: Descent, control: Contr
             energy, now = lower((energy, now), shifted)
         energies.append(energy)
         control.advance()
-        calm = calm + 1 if before - energy <= how.tol * max(before, 1e-12 * size) else 0
+        calm = calm + 1 if before - energy <= problem.tol * max(before, 1e-12 * size) else 0
         if calm == 3:
             break
     torn = torn_links(problem.field.mask, problem.shares(now))
     return Heights(now, len(energies) - 1, residual, calm == 3, torn, tuple(energies))
 
 
-def solve_robust(problem: RobustProblem, how: Descent = Descent(), control: Control = SILENT) -> Heights:
+def solve_robust(problem: RobustProblem, control: Control = SILENT) -> Heights:
     """Return heights and torn links; see :func:`~photostereo.integrate`."""
-    best = descend(problem, first_start(problem, how, control), how, control)
+    best = descend(problem, first_start(problem, control), control)
     if not problem.is_coarsened or problem.size > TWO_STARTS:
         return best
     # From least squares, long tears open slowly; those are left to the other start.
-    limited = replace(how, max_iter=min(how.max_iter, SECOND_START_ITERATIONS))
-    trial = descend(problem, start_from_least_squares(problem, control), limited, control)
+    limited = replace(problem, max_iter=min(problem.max_iter, SECOND_START_ITERATIONS))
+    trial = descend(limited, start_from_least_squares(problem, control), control)
     if trial.energy[-1] >= best.energy[-1]:
         return best
-    if trial.converged or trial.iterations >= how.max_iter:
+    if trial.converged or trial.iterations >= problem.max_iter:
         return trial
-    remaining = replace(how, max_iter=how.max_iter - trial.iterations)
-    rest = descend(problem, trial.values, remaining, control)
+    remaining = replace(problem, max_iter=problem.max_iter - trial.iterations)
+    rest = descend(remaining, trial.values, control)
     return replace(rest, energy=trial.energy + rest.energy[1:], iterations=trial.iterations + rest.iterations)
 
 
@@ -195,7 +189,7 @@ def start_from_least_squares(problem: RobustProblem, control: Control) -> Float6
     return lower_weighted(problem, np.zeros(half.shape), (half, half), rtol, control).values
 
 
-def first_start(problem: RobustProblem, how: Descent, control: Control) -> Float64:
+def first_start(problem: RobustProblem, control: Control) -> Float64:
     """Return the robust result at half the resolution, upsampled; for a small problem, the least squares."""
     if not problem.is_coarsened:
         return start_from_least_squares(problem, control)
@@ -204,8 +198,8 @@ def first_start(problem: RobustProblem, how: Descent, control: Control) -> Float
         # s (z − t)² in fine pixels is 4 s (z − t)² in coarse ones, and a block represents four link equations.
         total, moment = combine_blocks(np.add, pulls[0]), combine_blocks(np.add, pulls[0] * pulls[1])
         pulls = total, 0.5 * moment / np.where(total > 0, total, 1.0)
-    coarse = RobustProblem(coarsen(problem.field, control), pulls, problem.sharpness)
-    result = descend(coarse, first_start(coarse, how, control), how, control.unreported())
+    coarse = replace(problem, field=coarsen(problem.field, control), pulls=pulls)
+    result = descend(coarse, first_start(coarse, control), control.unreported())
     return prolong(result.values, problem.field, control)
 
 
