@@ -123,7 +123,7 @@ def test_help_of_solve_is_short_and_in_groups(call) -> None:
 def test_every_option_of_the_catalog_belongs_to_a_command() -> None:
     from photostereo.cli.command import PANELS, _catalog, command
     from photostereo.cli.root import commands
-    from photostereo.results.format_names import LEAST_TEXELS, MOST_TEXELS
+    from photostereo.results.choice import LEAST_TEXELS, MOST_TEXELS
 
     used = {
         function.__name__: set(inspect.signature(command(function)).parameters) for _, function in commands()

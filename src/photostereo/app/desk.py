@@ -19,7 +19,7 @@ from photostereo.capture.edits import Edits, read_edits, write_edits
 from photostereo.core.errors import CaptureError, ParameterError, PhotostereoError
 from photostereo.io.atomic import clear_leftovers
 from photostereo.io.json_text import json_text
-from photostereo.results.format_names import FORMAT_NAMES
+from photostereo.results.choice import FORMAT_NAMES
 from photostereo.solver.methods import find_method
 from photostereo.solver.result_files import read_summary
 

@@ -31,7 +31,7 @@ from photostereo.core.errors import CaptureError, OutputError, PhotostereoError
 from photostereo.io.camera import read_shot
 from photostereo.io.images import is_image
 from photostereo.report.serving import PAGE, ResultTiles, is_own, page_text
-from photostereo.results.format_names import FORMAT_NAMES
+from photostereo.results.choice import FORMAT_NAMES
 from photostereo.solver.methods import find_method, method_names
 
 # Windows may register it as plain text, which browsers refuse to run.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import photostereo as ps
 from photostereo.cli.command import option
 from photostereo.cli.terminal import Terminal
-from photostereo.results.format_names import FORMAT_NAMES
+from photostereo.results.choice import FORMAT_NAMES
 
 if TYPE_CHECKING:
     from photostereo.core.units import PixelSize

@@ -100,7 +100,7 @@ def mesh(
 def _from_picture(source: Path, mask: Path | None, flip_y: bool) -> ps.Reconstruction:
     import numpy as np
 
-    from photostereo.results.normal_map import read_normal_map
+    from photostereo.results.maps import read_normal_map
 
     normals, inside = read_normal_map(source, mask, flip_y=flip_y)
     return ps.Reconstruction(

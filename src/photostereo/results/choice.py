@@ -1,4 +1,5 @@
-"""Options for depth and meshes. Settings hold them, so this module imports nothing heavy."""
+"""Options for depth and meshes, and the names of the export formats. Settings and help texts hold them, so this module
+imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -7,6 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from photostereo.core.units import PixelSize
+
+#: Each is a module in :mod:`photostereo.results.formats`. To add a format, write the module and list it here.
+FORMAT_NAMES = ("glb", "obj", "ply", "stl", "tiff", "exr", "material", "ptm", "relight")
+
+#: Limits of the side of a material in texels: the minimum to show a pattern, the maximum for graphics cards.
+LEAST_TEXELS, MOST_TEXELS = 32, 8192
 
 
 @dataclass(frozen=True)

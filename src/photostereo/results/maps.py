@@ -1,4 +1,4 @@
-"""Write heights, normals and albedo as NPY, PNG, 32-bit TIFF and EXR.
+"""Write heights, normals and albedo as NPY, PNG, 32-bit TIFF and EXR; read normal maps from other tools.
 
 The metadata of every picture describe its numbers and, if the pixel size is known, its resolution:
 TIFF in pixels per centimeter, EXR in pixels per inch, PNG in pixels per meter.
@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import encode_normals, row_bands, srgb_from_linear
-from photostereo.core.errors import MissingDependencyError, OutputError
+from photostereo.core.conventions import decode_normals, encode_normals, row_bands, srgb_from_linear
+from photostereo.core.errors import CaptureError, MissingDependencyError, OutputError
 from photostereo.core.units import PixelSize
 from photostereo.io.atomic import replacing_file, write_array, write_bytes, writing
+from photostereo.io.images import decode_image
 from photostereo.io.png import encode_png
+from photostereo.masks.reading import read_mask
 from photostereo.solver.reconstruction import Reconstruction
 
 Bool = NDArray[np.bool_]
@@ -99,6 +101,36 @@ def write_normal_png(
 
     write_bytes(path, control.aside(encoded))
     return path
+
+
+def read_normal_map(
+    png_path: str | Path, mask_path: str | Path | None = None, flip_y: bool = False
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Read unit normals (H, W, 3) and the mask, by default the alpha channel or every pixel that has a normal."""
+    source = Path(png_path)
+    picture = decode_image(source, alpha=True)
+    if picture.ndim != 3 or picture.shape[2] not in (3, 4):
+        raise CaptureError(code="normal-map-is-gray", file=source)
+    if picture.dtype not in (np.uint8, np.uint16):
+        raise CaptureError(code="normal-map-type", file=source, dtype=picture.dtype)
+    colors = np.ascontiguousarray(picture[..., :3])
+    top = float(np.iinfo(picture.dtype).max)
+    empty = (np.abs(colors / top - 0.5) < 0.02).all(axis=-1) | (colors == 0).all(axis=-1)
+    if mask_path is not None:
+        inside, _ = read_mask(Path(mask_path), (colors.shape[0], colors.shape[1]))
+    elif picture.shape[2] == 4:
+        inside = picture[..., 3] > top / 2
+    else:
+        inside = ~empty
+    if not inside.any():
+        raise CaptureError(
+            f"No pixel of {mask_path or source} is inside the mask. Is the mask inverted?",
+            code="empty-mask",
+            file=mask_path or source,
+        )
+    normals = np.asarray(decode_normals(colors, flip_y=flip_y), dtype=np.float32)
+    normals[empty | ~inside] = 0
+    return normals, np.asarray(inside, dtype=np.bool_)
 
 
 def write_exr(

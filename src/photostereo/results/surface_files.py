@@ -116,13 +116,12 @@ def write_surface(
     light = [kind for kind in kinds if FORMATS[kind].textured and not watertight]
     plain = [kind for kind in kinds if kind not in light]
     if light:  # before the full mesh takes its memory
-        already = len(job.files)
         said |= _write_meshes(job, light)
         facts["textured"] = {
             "vertices": len(job.textured.vertices),
             "triangles": len(job.textured.faces),
             "texture": [job.textured.albedo.shape[1], job.textured.albedo.shape[0]],
-            "files": sorted(job.files[already:]),
+            "files": sorted(file for kind in light for file in FORMATS[kind].files),
         }
         del job.textured
         give_back_memory()
@@ -169,20 +168,7 @@ def write_surface(
 def write_mesh(mesh: Mesh, path: str | Path, *, unit: str = "mm") -> Path:
     """Write a mesh with its vertex colors; the suffix of the path chooses the format.
 
-    Parameters
-    ----------
-    mesh : Mesh
-        In millimeters, or in pixels; glTF then treats a pixel as a millimeter.
-    path : path
-    unit : {"mm", "pixel"}
-        Unit given in the comment of the file.
-
-    Raises
-    ------
-    ParameterError
-        If the suffix is not a known format.
-    OutputError
-        If the file cannot be written.
+    The comment of the file gives the ``unit``, ``"mm"`` or ``"pixel"``; glTF then treats a pixel as a millimeter.
     """
     target = Path(path)
     (kind,) = check_formats([target.suffix or target.name], MESHES)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter, zoom
 
 from photostereo.core.errors import ParameterError
-from photostereo.results.format_names import LEAST_TEXELS, MOST_TEXELS
+from photostereo.results.choice import LEAST_TEXELS, MOST_TEXELS
 from photostereo.runtime.loops import njit
 
 Float64 = NDArray[np.float64]
@@ -94,14 +94,10 @@ def _ordinary_place(tile: Float64, slope: int) -> int:
     before = np.roll(tile, 1, axis=1)
     steps = np.abs(tile - before).mean(axis=0)
     heights = np.abs(tile[..., slope] + before[..., slope]).mean(axis=0)[:, None]
-    return int(np.argmin(_oddness(np.concatenate([steps, heights], axis=1))))
-
-
-def _oddness(steps: Float64) -> Float64:
-    """Relative deviation of the steps (places, maps) from their mean, maximum over the maps."""
+    steps = np.concatenate([steps, heights], axis=1)
     usual = steps.mean(axis=0)
     vary = usual > 1e-9  # ignore rounding of a constant map
-    return np.asarray(np.abs(steps[:, vary] / usual[vary] - 1.0).max(axis=1, initial=0.0))
+    return int(np.argmin(np.abs(steps[:, vary] / usual[vary] - 1.0).max(axis=1, initial=0.0)))
 
 
 def middle_square(maps: Float64) -> Float64:

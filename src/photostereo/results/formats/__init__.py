@@ -1,6 +1,6 @@
 """Export formats of a result, one module each.
 
-To add one, write a module with a ``FORMAT`` and list it in :mod:`photostereo.results.format_names`. The commands,
+To add one, write a module with a ``FORMAT`` and list it in :mod:`photostereo.results.choice`. The commands,
 their help and the files that ``mesh`` replaces follow from that.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from photostereo.core.errors import require_known
-from photostereo.results.format_names import FORMAT_NAMES
+from photostereo.results.choice import FORMAT_NAMES
 from photostereo.results.formats.format import Format as Format
 from photostereo.results.formats.format import Job as Job
 

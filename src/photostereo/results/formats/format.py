@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -68,8 +69,8 @@ class Job:
     def mesh(self) -> Mesh:
         """The full mesh with a color per vertex, in millimeters (in pixels if the pixel size is unknown)."""
         assert self.surface is not None
-        side = max(np.ptp(np.flatnonzero(self.surface.mask.any(axis=axis))) for axis in (0, 1)) + 1
-        base = BASE_SHARE * self.size.millimeters * int(side) if self.choice.watertight else None
+        side = max(cv2.boundingRect(self.surface.mask.view(np.uint8))[2:])
+        base = BASE_SHARE * self.size.millimeters * side if self.choice.watertight else None
         shape: dict[str, Any] = {"pixel_size": self.size.millimeters, "base": base, "control": self.control}
         if (few := self.choice.decimate) is not None:
             return build_small_mesh(self.surface, self.normals, self.albedo, triangles=few, **shape)

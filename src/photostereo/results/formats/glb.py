@@ -54,11 +54,8 @@ def encode_glb(mesh: TexturedMesh, size: PixelSize, name: str = "surface") -> by
         "textures": [{"source": 0, "sampler": 0}, {"source": 1, "sampler": 0}],
         "samplers": [{**sampler, "wrapS": CLAMP_TO_EDGE, "wrapT": CLAMP_TO_EDGE}],
     }
-    material = {
-        "pbrMetallicRoughness": {"baseColorTexture": {"index": 0}},
-        "normalTexture": {"index": 1},
-    }
-    return _document(book, primitive, name, facts, material, textures)
+    material = {"pbrMetallicRoughness": {"baseColorTexture": {"index": 0}}, "normalTexture": {"index": 1}}
+    return book.encoded(primitive, name, facts, material, textures)
 
 
 def encode_colored_glb(mesh: Mesh, unit: str, name: str = "surface") -> bytes:
@@ -69,53 +66,7 @@ def encode_colored_glb(mesh: Mesh, unit: str, name: str = "surface") -> bytes:
         linear = linear_from_srgb(more["COLOR_0"][:, :3].astype(np.float64) / 255.0)
         more["COLOR_0"][:, :3] = np.rint(255.0 * linear)
     primitive = book.primitive(mesh.vertices / 1000.0, mesh.vertex_normals, mesh.faces, more)
-    return _document(book, primitive, name, {}, {"pbrMetallicRoughness": {}}, {})
-
-
-def _document(
-    book: _Binary,
-    primitive: Mapping[str, Any],
-    name: str,
-    facts: Mapping[str, Any],
-    material: Mapping[str, Any],
-    textures: Mapping[str, Any],
-) -> bytes:
-    """Return a file with one object. Its material is matte: the default of glTF is metal, which looks black."""
-    matte = {**material["pbrMetallicRoughness"], "metallicFactor": 0.0, "roughnessFactor": ROUGHNESS}
-    tree = {
-        "asset": {
-            "version": "2.0",
-            "generator": f"photostereo {__version__}",
-            "extras": {"axes": AXES, "unit": "metre", **facts},
-        },
-        "scene": 0,
-        "scenes": [{"nodes": [0]}],
-        "nodes": [{"name": name, "mesh": 0}],
-        "meshes": [{"name": name, "primitives": [primitive]}],
-        "materials": [{**material, "name": name, "pbrMetallicRoughness": matte, "doubleSided": True}],
-        **textures,
-        "accessors": book.accessors,
-        "bufferViews": book.views,
-        "buffers": [{"byteLength": len(book.data)}],
-    }
-    return pack_glb(tree, bytes(book.data))
-
-
-def pack_glb(tree: Mapping[str, Any], binary: bytes) -> bytes:
-    """Pack the two chunks of a GLB container, each padded to four bytes."""
-    text = json_text(tree, indent=None).encode("utf-8", "backslashreplace")
-    text += b" " * (-len(text) % 4)
-    binary += b"\0" * (-len(binary) % 4)
-    total = 12 + 8 + len(text) + 8 + len(binary)
-    return b"".join(
-        [
-            struct.pack("<4sII", b"glTF", 2, total),
-            struct.pack("<I4s", len(text), b"JSON"),
-            text,
-            struct.pack("<I4s", len(binary), b"BIN\0"),
-            binary,
-        ]
-    )
+    return book.encoded(primitive, name, {}, {"pbrMetallicRoughness": {}}, {})
 
 
 class _Binary:
@@ -164,6 +115,37 @@ class _Binary:
         numbers = faces.ravel().astype("<u2" if len(vertices) < 65535 else "<u4")
         indices = self.accessor(numbers, ELEMENT_ARRAY_BUFFER)
         return {"attributes": attributes, "indices": indices, "material": 0, "mode": 4}
+
+    def encoded(
+        self,
+        primitive: Mapping[str, Any],
+        name: str,
+        facts: Mapping[str, Any],
+        material: Mapping[str, Any],
+        textures: Mapping[str, Any],
+    ) -> bytes:
+        """Return a file with one object. Its material is matte: the default of glTF is metal, which looks black."""
+        matte = {**material["pbrMetallicRoughness"], "metallicFactor": 0.0, "roughnessFactor": ROUGHNESS}
+        extras = {"axes": AXES, "unit": "metre", **facts}
+        tree = {
+            "asset": {"version": "2.0", "generator": f"photostereo {__version__}", "extras": extras},
+            "scene": 0,
+            "scenes": [{"nodes": [0]}],
+            "nodes": [{"name": name, "mesh": 0}],
+            "meshes": [{"name": name, "primitives": [primitive]}],
+            "materials": [{**material, "name": name, "pbrMetallicRoughness": matte, "doubleSided": True}],
+            **textures,
+            "accessors": self.accessors,
+            "bufferViews": self.views,
+            "buffers": [{"byteLength": len(self.data)}],
+        }
+        # Two chunks, each padded to four bytes.
+        text = json_text(tree, indent=None).encode("utf-8", "backslashreplace")
+        text += b" " * (-len(text) % 4)
+        binary = bytes(self.data) + b"\0" * (-len(self.data) % 4)
+        head = struct.pack("<4sII", b"glTF", 2, 12 + 8 + len(text) + 8 + len(binary))
+        chunks = struct.pack("<I4s", len(text), b"JSON"), struct.pack("<I4s", len(binary), b"BIN\0")
+        return b"".join([head, chunks[0], text, chunks[1], binary])
 
 
 FORMAT = mesh_format(
