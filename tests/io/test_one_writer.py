@@ -36,6 +36,7 @@ ALLOWED = {
     "batch/settings.py": "the content of captures and files, hashed",
     "batch/page.py": "pictures that this run has written",
     "core/texts.py": "our own sources",
+    "cli/command.py": "our own sources",
     "runtime/cuda_kernels.py": "our own sources",
     "report/document.py": "our own sources",
     "report/serving.py": "arrays of a result, mapped tile by tile; pages as they are",

@@ -159,7 +159,7 @@ def test_large_photographs_take_no_time(figure):
 
 def test_solve_says_it_in_one_line_before_it_solves_and_the_option_mends_it(tmp_path, figure, capsys):
     from photostereo.capture import write_archive
-    from photostereo.cli.state import report_state
+    from photostereo.cli.info import report_state
     from photostereo.cli.terminal import Terminal
 
     file = write_archive(figure, tmp_path / "figure.npz")

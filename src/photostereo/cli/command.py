@@ -1,9 +1,9 @@
 """Declare commands: groups of options are dataclasses; every command that prints results has ``--quiet`` and ``--json``.
 
-The parameters of a function are the options and arguments of its command. Their help is in ``options.toml``; other
-packages declare them by defaults, made by :func:`option` and :func:`argument`. A parameter whose type is a dataclass
-stands for the fields of the dataclass. A command prints to its ``terminal`` and returns facts, which ``--json`` prints as
-one JSON object.
+The parameters of a function are the options and arguments of its command. ``options.toml`` describes them; others, such
+as those of other packages, are declared by defaults, made by :func:`option` and :func:`argument`. A parameter whose type
+is a dataclass stands for the fields of the dataclass. A command prints to its ``terminal`` and returns facts, which
+``--json`` prints as one JSON object.
 """
 
 from __future__ import annotations
@@ -126,10 +126,10 @@ def _catalog() -> dict[str, dict[str, Any]]:
 
 
 def _declared(parameter: inspect.Parameter, owner: Callable[..., Any]) -> inspect.Parameter:
-    """Return an option of a command or group: as its default declares it or, for ours, as the catalog describes it."""
+    """Return an option of a command or group: as its default declares it, or else as the catalog describes it."""
     name, info = parameter.name, copy(parameter.default)
     facts: dict[str, Any] = {}
-    if not isinstance(info, ParameterInfo) and owner.__module__.partition(".")[0] in _OURS:
+    if not isinstance(info, ParameterInfo):
         for table in ("Arguments", *PANELS, owner.__name__):
             if (entry := _catalog().get(table, {}).get(name)) is not None:
                 facts |= {"panel": table} if table in PANELS else {}
@@ -160,4 +160,3 @@ def _place(option: inspect.Parameter) -> tuple[int, int]:
 
 
 _BY_NAME = inspect.Parameter.KEYWORD_ONLY
-_OURS = ("photostereo", "photostereo_lab")

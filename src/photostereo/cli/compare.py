@@ -44,7 +44,7 @@ def compare(
     force: bool = False,
 ) -> dict[str, Any]:
     """Compare several methods on one capture, or existing results: a table, pictures and a page."""
-    from photostereo.cli.state import report_state
+    from photostereo.cli.info import report_state
     from photostereo.core.units import PixelSize
     from photostereo.io.atomic import write_text
     from photostereo.io.names import folder_name

@@ -36,7 +36,9 @@ def end_with(problem: BaseException | None, *, as_json: bool) -> int:
     usage = getattr(problem, "format_message", None)
     stopped = isinstance(problem, (Cancelled, KeyboardInterrupt)) or type(problem).__name__ == "Abort"
     if ended_by() is not None or stopped or problem is None:
-        return _end(as_json)
+        if as_json:
+            return _fail(_facts("interrupted", f"Interrupted; {END}"), as_json, 128 + (ended_by() or 2))
+        return tell_end()
     if isinstance(problem, PhotostereoError):
         return _fail({"file": None, "values": {}, **problem.as_dict("terminal")}, as_json)
     unloadable = isinstance(problem, ImportError) and "failed to map segment" in str(problem)
@@ -50,7 +52,7 @@ def end_with(problem: BaseException | None, *, as_json: bool) -> int:
     if isinstance(problem, OSError):
         place = "" if problem.filename is None else f": {os.fsdecode(problem.filename)}"
         words = f"{problem.strerror or problem}{place}. Check the path, permissions and free disk space."
-        return _fail({**_facts("system", words), "file": place[2:] or None}, as_json)
+        return _fail(_facts("system", words) | {"file": place[2:] or None}, as_json)
     if not as_json:
         raise problem
     traceback.print_exception(problem)
@@ -59,12 +61,6 @@ def end_with(problem: BaseException | None, *, as_json: bool) -> int:
 
 def _facts(kind: str, message: str) -> dict[str, Any]:
     return {"kind": kind, "code": kind, "message": message, "file": None, "values": {}}
-
-
-def _end(as_json: bool) -> int:
-    if as_json:
-        return _fail(_facts("interrupted", f"Interrupted; {END}"), as_json, 128 + (ended_by() or 2))
-    return tell_end()
 
 
 def _fail(facts: Mapping[str, Any], as_json: bool, code: int = 2) -> int:

@@ -24,7 +24,7 @@ def solve(
     force: bool = False,
 ) -> dict[str, Any]:
     """Compute normals, albedo, depth and a mesh from photographs, with a page to explore them."""
-    from photostereo.cli.state import report_state
+    from photostereo.cli.info import report_state
     from photostereo.pipeline.settings import Settings
 
     settings = Settings(reading.options()).changed(

@@ -13,22 +13,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import is_dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Protocol, TypeVar, get_origin, get_type_hints
+from operator import attrgetter
+from typing import TypeVar, get_origin, get_type_hints
 
 from photostereo.core.errors import PhotostereoWarning
 from photostereo.core.findings import Finding
 
 Kind = TypeVar("Kind")
-
-
-class Named(Protocol):
-    """An entry with a name."""
-
-    @property
-    def name(self) -> str: ...
-
-
-Entry = TypeVar("Entry", bound=Named)
 
 
 def announced(
@@ -55,11 +46,12 @@ def announced(
     return tuple(found)
 
 
-def registered(kind: type[Entry], group: str, modules: Iterable[str]) -> dict[str, Entry]:
+def registered(kind: type[Kind], group: str, modules: Iterable[str]) -> dict[str, Kind]:
     """Return the entries of our own modules by name, then those of other packages, which cannot replace ours."""
     parts = (part for module in modules for part in vars(import_module(module)).values())
-    own = {part.name: part for part in parts if isinstance(part, kind)}
-    return own | {entry.name: entry for entry in announced(group, kind) if entry.name not in own}
+    name = attrgetter("name")
+    own = {name(part): part for part in parts if isinstance(part, kind)}
+    return own | {name(entry): entry for entry in announced(group, kind)} | own
 
 
 def _wrong_kind(value: object, expected: type) -> str:

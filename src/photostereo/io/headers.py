@@ -46,16 +46,29 @@ class HeaderError(ValueError):
 
 @dataclass(frozen=True)
 class Part:
-    """A segment of a JPEG file or a chunk of a PNG file."""
+    """A segment of a JPEG file, a chunk of a PNG file, or a value of a TIFF directory."""
 
-    kind: bytes  #: the marker of a segment as one byte, or the four letters of a chunk
-    #: position of its content in the file
+    #: the marker of a segment as one byte, the four letters of a chunk, or the format of a value, with its byte order
+    kind: bytes
+    #: position of its content in the file; only bytes within the file are ever copied
     start: int
     end: int
 
     def body(self, data: Content) -> bytes:
         """The content, at most :data:`LARGEST` bytes of it."""
         return bytes(data[self.start : min(self.end, self.start + LARGEST)])
+
+    def number(self, data: Content) -> float | None:
+        """The first number of a value; None if it is truncated, not a number, or implausible."""
+        try:
+            value, *below = struct.unpack_from(self.kind, data, self.start)
+        except struct.error:
+            return None
+        if below:
+            value = value / below[0] if below[0] else 0.0
+        number_type = self.kind[1:2]
+        lowest = -1e3 if number_type in b"ifd" else 0
+        return float(value) if number_type != b"s" and lowest <= value < 1e9 else None
 
 
 def jpeg_segments(data: Content) -> Iterator[Part]:
@@ -93,32 +106,7 @@ def png_chunks(data: Content) -> Iterator[Part]:
     raise HeaderError("its end is missing")
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A value of a TIFF directory."""
-
-    kind: str  #: format of its type, with the byte order
-    #: position in the file, and size in bytes; only bytes within the file are ever copied
-    start: int
-    size: int
-
-    def body(self, data: Content) -> bytes:
-        """The value, at most :data:`LARGEST` bytes of it."""
-        return bytes(data[self.start : self.start + min(self.size, LARGEST)])
-
-    def number(self, data: Content) -> float | None:
-        """Its first number; None if it is truncated, not a number, or implausible."""
-        try:
-            value, *below = struct.unpack_from(self.kind, data, self.start)
-        except struct.error:
-            return None
-        if below:
-            value = value / below[0] if below[0] else 0.0
-        signed = self.kind[1] in "ifd"
-        return float(value) if self.kind[1] != "s" and (-1e3 if signed else 0) <= value < 1e9 else None
-
-
-def tiff_entries(data: Content, start: int | None = None) -> dict[int, Entry]:
+def tiff_entries(data: Content, start: int | None = None) -> dict[int, Part]:
     """The entries of a directory of a TIFF or BigTIFF block by tag, by default of the first directory.
 
     If a tag is repeated, its first entry counts.
@@ -135,14 +123,14 @@ def tiff_entries(data: Content, start: int | None = None) -> dict[int, Entry]:
         raise HeaderError("its directory is missing or cut") from error
     if start < 8 or start + head + count * width > len(data):
         raise HeaderError("its directory is missing or cut")
-    found: dict[int, Entry] = {}
+    found: dict[int, Part] = {}
     for position in range(start + head, start + head + min(count, MOST_ENTRIES) * width, width):
         tag, kind = struct.unpack_from(order + "HH", data, position)
         (number,), form = struct.unpack_from(offset, data, position + 4), order + _TYPES.get(kind, "s")
         size, where = struct.calcsize(form) * number, position + 4 + wide
         if size > wide:
             (where,) = struct.unpack_from(offset, data, where)
-        found.setdefault(tag, Entry(form, where, size))
+        found.setdefault(tag, Part(form.encode(), where, where + size))
     return found
 
 
@@ -168,9 +156,10 @@ def require_complete(data: Content) -> None:
             raise HeaderError("its directory is missing or cut")
         total = 0
         for entry in entries:
-            if entry.size > 4 and entry.start + entry.size > len(data):
+            size = entry.end - entry.start
+            if size > 4 and entry.end > len(data):
                 raise HeaderError("a value of its directory lies beyond its end")
-            total += entry.size
+            total += size
         # Values may share bytes, but not so often that a decoder, which copies each of them, needs gigabytes.
         if total > 2 * len(data) + LARGEST:
             raise HeaderError("the values of its directory overlap")

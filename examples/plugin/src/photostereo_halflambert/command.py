@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.cli.command import option
-from photostereo.cli.options import CAPTURE
 from photostereo.cli.terminal import Terminal
 
 
 def brightness(
     terminal: Terminal,
-    capture: Path = CAPTURE,
+    capture: Path,
     digits: int = option("Digits to print.", min=1, default=3),
 ) -> dict[str, Any]:
     """Print the mean brightness of each photograph."""

@@ -29,7 +29,7 @@ def corrupt(
             code="nothing-to-do",
         )
     from photostereo.capture.layouts.diligent import write_diligent
-    from photostereo.cli.state import capture_line
+    from photostereo.cli.info import capture_line
     from photostereo.io.atomic import require_free
     from photostereo_lab.corruptions import (
         add_gaussian,

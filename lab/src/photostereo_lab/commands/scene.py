@@ -25,7 +25,7 @@ def scene(
 ) -> dict[str, Any]:
     """Write a synthetic capture with exact truth, in the DiLiGenT layout."""
     from photostereo.capture.layouts.diligent import write_diligent
-    from photostereo.cli.state import capture_line
+    from photostereo.cli.info import capture_line
     from photostereo.io.atomic import require_free
     from photostereo_lab.scenes import place_lights, render_scene
 
