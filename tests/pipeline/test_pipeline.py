@@ -92,9 +92,9 @@ def test_another_method_keeps_the_photographs_and_the_diagnosis(folder, decoded)
     assert pipeline.solution is not first and pipeline.solution.parameters["p"] == 3
     assert pipeline.diagnosis is diagnosis and pipeline.loaded is capture and not decoded
     # Parameters belong to their method.
-    assert pipeline.configure(method="ls").settings.solving.parameters == {}
+    assert pipeline.configure(method="ls").settings.parameters == {}
     pipeline.configure(seed=4)
-    assert pipeline.settings.solving.method == "ls"
+    assert pipeline.settings.method == "ls"
 
 
 def test_settings_of_later_stages_keep_the_earlier_ones(folder):

@@ -62,7 +62,7 @@ def test_in_parts_it_is_the_same_choice(capture, monkeypatch) -> None:
 
 
 def test_a_batch_takes_words() -> None:
-    assert Settings().solving.method == "auto"
+    assert Settings().method == "auto"
     check_settings(Settings().changed(method="fast"))
     with pytest.raises(ParameterError):
         check_settings(Settings().changed(method="faster"))

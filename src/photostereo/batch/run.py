@@ -44,7 +44,7 @@ def batch(
     """
     settings, target = settings or Settings(), Path(out).expanduser().absolute()
     check_settings(settings)
-    options.require(settings.solving.device)
+    options.require(settings.device)
     find = partial(find_captures, [Path(place) for place in places], out=target)
     found = find()
     if not found and not watch:
@@ -69,7 +69,7 @@ class _Batch:
 
     def deal(self, jobs: list[Job], watch: Watch | None) -> None:
         if self.options.scheduler is None:
-            warm_up(self.settings.solving.method, self.settings.solving.device)
+            warm_up(self.settings.method, self.settings.device)
         with self.options.connect() as client:
             self.tally.total += len(jobs)
             coordinator = Coordinator(

@@ -15,12 +15,12 @@ from photostereo.capture.options import NAMED_FILES, ReadOptions
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.io.safe import read_toml
 from photostereo.io.schema import NUMBER, check_facts
-from photostereo.pipeline.settings import FLAT, OutputSettings, Settings, SolveSettings
+from photostereo.pipeline.settings import FLAT, Settings
 
 #: Values of ``mask`` and ``lights`` that are not files.
 WORDS = ("full", "auto", "bright", "refined", "directions", "estimate")
-#: Settings that make no sense in a plan: groups of settings, and those of a single solve or process.
-_NOT_IN_A_PLAN = ("reading", "solving", "output", "workers", "checkpoint", "resume")
+#: Settings that make no sense in a plan: the group of reading options, and those of a single solve or process.
+_NOT_IN_A_PLAN = ("reading", "workers", "checkpoint", "resume")
 #: Settings that do not change a result and are not part of its key.
 _NOT_IN_A_KEY = ("memory", "checkpoint", "resume")
 #: Single-file captures up to this size are identified by their content, larger ones by their size.
@@ -51,7 +51,7 @@ def read_plan(file: Path) -> tuple[list[Path], Settings]:
 def _plan_spec() -> dict[str, Any]:
     declared = {
         entry.name: _KINDS.get(str(entry.type).split(" | ")[0], str)
-        for kind in (ReadOptions, SolveSettings, OutputSettings, Settings)
+        for kind in (ReadOptions, Settings)
         for entry in fields(kind)
     } | _AS_TEXT
     return {
@@ -84,8 +84,8 @@ def key_of(settings: Settings, capture: str) -> str:
             reading[label] = hashlib.sha256(path.read_bytes()).hexdigest()
         elif path is not None and path.is_dir():
             reading[label] = fingerprint(path)
-    solving = {name: value for name, value in vars(settings.solving).items() if name not in _NOT_IN_A_KEY}
-    facts = {**asdict(settings), "reading": reading, "solving": solving, "capture": capture}
+    facts = {name: value for name, value in asdict(settings).items() if name not in _NOT_IN_A_KEY}
+    facts |= {"reading": reading, "capture": capture}
     return hashlib.blake2b(canonical_json(facts).encode(), digest_size=12).hexdigest()
 
 

@@ -113,7 +113,7 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
         return outcome
     began = time.perf_counter()
     settings = settings.changed(workers=1)  # for decoding: the other workers use the other cores
-    if settings.solving.memory is None:
+    if settings.memory is None:
         settings = settings.changed(memory=available_memory() // (2 * share))
     pipeline = Pipeline(path, settings, deal=partial(share_bands, path, settings))
 
@@ -202,7 +202,7 @@ def _solve_band(capture: Capture, settings: Settings, band: Band, learned: Learn
     from photostereo.solver.bands import solve_band
     from photostereo.solver.prepared import device_for
 
-    device = device_for(learned.measured.method, settings.solving.device)
+    device = device_for(learned.measured.method, settings.device)
     return solve_band(capture, learned, band, device)
 
 

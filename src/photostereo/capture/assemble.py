@@ -26,6 +26,7 @@ from photostereo.lights.lights import Lights
 from photostereo.masks.automatic import find_object
 from photostereo.masks.ground import MOST_FRAMES
 from photostereo.masks.reading import mask_from_brightness, mask_from_values, read_mask
+from photostereo.photographs.develop import as_rgb
 from photostereo.photographs.files import PhotographFiles
 from photostereo.photographs.framing import Framing
 from photostereo.photographs.source import Photographs
@@ -210,7 +211,8 @@ def _ambient_picture(photographs: PhotographFiles, share: float, control: Contro
     total = darkest = None
     control.stage("photographs", len(photographs.files))
     with photographs.held():
-        for frame in replace(photographs.undivided(), color=True).frames():
+        # At an exposure of 1, not divided by the strengths of the lights.
+        for frame in replace(photographs, strengths=as_rgb(photographs.exposed), color=True).frames():
             total = frame if total is None else total + frame
             darkest = frame if darkest is None else np.minimum(darkest, frame)
             control.advance()

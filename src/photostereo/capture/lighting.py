@@ -26,6 +26,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
+from photostereo.core.texts import text_of
 from photostereo.core.units import PixelSize
 from photostereo.lights.ball.calibration import (
     Calibration,
@@ -44,13 +45,6 @@ from photostereo.lights.unknown.estimate import DOUBTFUL_ERROR, Verdict, estimat
 from photostereo.masks.reading import read_mask
 from photostereo.photographs.files import open_files
 
-#: Why lights cannot be estimated, by the verdict's reason.
-_UNUSABLE = {
-    "all-alike": "all photographs look alike, as with a single light or a surface without relief",
-    "not-one-object": "the photographs do not seem to show one object from one viewpoint",
-    "large-error": "the estimate would be too inaccurate to be useful",
-}
-
 
 @dataclass(frozen=True, eq=False)
 class Lighting:
@@ -58,9 +52,8 @@ class Lighting:
 
     lights: Lights  #: positions are in pixels of the whole photographs
     calibration: Calibration | None = None  #: from a ball or an estimate; None from a light file
-    balls: BoolArray | None = (
-        None  #: pixels of the whole photographs that show a ball beside the object, or None
-    )
+    #: pixels of the whole photographs that show a ball beside the object, or None
+    balls: BoolArray | None = None
     notes: tuple[Finding, ...] = ()  #: notes for the user
     is_complete: bool = True  #: False if lights remain to be estimated with the mask
 
@@ -280,7 +273,7 @@ def _unusable(verdict: Verdict, found: Found, missing: int) -> CaptureError:
     has = "has no light file, no ball was found in the photographs"
     if found.lights is not None:
         has = f"has no light for {missing} of its photographs"
-    why = "; ".join(_UNUSABLE[reason] for reason in verdict.reasons)
+    why = "; ".join(text_of("reasons", reason, {}) for reason in verdict.reasons)
     error = CaptureError(code="lights-not-estimated", file=found.path, remedy="give-lights", has=has, why=why)
     error.values["reasons"] = verdict.reasons
     return error

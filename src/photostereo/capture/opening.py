@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,11 +21,11 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
-from photostereo.io.camera import Heads, focal_in_pixels
+from photostereo.io.camera import Heads, exposure_of, focal_in_pixels
 from photostereo.lights.ball.search import FoundBall, find_balls
 from photostereo.lights.files.table import LightTable, require_strengths
 from photostereo.photographs.alignment.alignment import SMALLEST, Alignment, find_alignment
-from photostereo.photographs.brackets import find_brackets, shortest_of
+from photostereo.photographs.brackets import find_brackets
 from photostereo.photographs.faults import (
     FEWEST_LEFT,
     Fault,
@@ -51,9 +50,8 @@ class Found:
     name: str  #: the name of the capture
     files: Sequence[Path]  #: the photographs, in the order of the lights
     lights: LightTable | None = None  #: the light file, in the order of the photographs, or None
-    ball: Path | None = (
-        None  #: a folder with photographs of a ball under the same lights, if the user gave one
-    )
+    #: a folder with photographs of a ball under the same lights, if the user gave one
+    ball: Path | None = None
     mask_file: Path | None = None  #: the mask picture, or None
     mask_default: str = "full"  #: ``"full"``, ``"auto"`` or ``"bright"``, if there is no mask picture
     gray_limit: float | None = None  #: upper limit of gray intensities, or None
@@ -157,79 +155,74 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
             raise next(iter(errors.values()))
         photographs = photographs.take([k for k in range(len(found.files)) if k not in errors])
         found = found.without({k: error.code for k, error in errors.items()})
-    look = _Look(found, photographs, pictures, options)
     every_kept = {file.name for file in found.files} <= set(options.keep)
     judged = min(pictures.shape[1:]) >= SMALLEST and not every_kept
     copies = find_duplicates(found.files, photographs.digests)
     dark = find_dark(pictures) if judged else {}
-    look.subtract_ambient([k for k, reason in dark.items() if reason == "light-off"])
-    look.judge({**dark, **dict.fromkeys(copies, "duplicate")}, copies)
+    off = [k for k, why in dark.items() if why == "light-off" and found.files[k].name not in options.keep]
+    has_ambient = found.ambient is not None or options.ambient is not None
+    if off and not has_ambient and len(found.files) - len(off) >= FEWEST_LEFT:
+        photographs = photographs.less_ambient(off[0])
+        found = replace(found, ambient=found.files[off[0]])
+    found, kept = _judge(found, {**dark, **dict.fromkeys(copies, "duplicate")}, options, copies)
+    photographs, pictures = photographs.take(kept), pictures[kept]
     if judged:
-        blurred = control.aside(partial(find_blurred, look.pictures))
-        look.judge(dict.fromkeys(blurred, "blurred"))
-    small = np.stack([coarse(picture * picture, SMALL) for picture in look.pictures])
-    alignment = find_alignment(look.pictures, scale, control)
+        blurred = control.aside(partial(find_blurred, pictures))
+        found, kept = _judge(found, dict.fromkeys(blurred, "blurred"), options)
+        photographs, pictures = photographs.take(kept), pictures[kept]
+    small = np.stack([coarse(picture * picture, SMALL) for picture in pictures])
+    alignment = find_alignment(pictures, scale, control)
     if options.align == "off":
         alignment = alignment.as_taken()
-    kept = look.judge(dict.fromkeys(np.flatnonzero(alignment.mismatched).tolist(), "mismatched"))
+    mismatched = np.flatnonzero(alignment.mismatched).tolist()
+    found, kept = _judge(found, dict.fromkeys(mismatched, "mismatched"), options)
     alignment = alignment.take(kept)
-    still = replace(look.photographs, moves=alignment.corrected)
-    return Opened(look.found, still, alignment, small[kept])
+    still = replace(photographs.take(kept), moves=alignment.corrected)
+    return Opened(found, still, alignment, small[kept])
 
 
-@dataclass
-class _Look:
-    """Photographs under examination, without those found to be unusable."""
+def _judge(
+    found: Found, reasons: Mapping[int, str], options: ReadOptions, copies: Mapping[int, int] | None = None
+) -> tuple[Found, list[int]]:
+    """Leave out these photographs if enough others remain; return also the numbers of the remaining ones.
 
-    found: Found
-    photographs: PhotographFiles
-    pictures: NDArray[np.float32]
-    options: ReadOptions
-
-    def judge(
-        self, reasons: Mapping[int, str], copies: Mapping[int, int] = MappingProxyType({})
-    ) -> list[int]:
-        """Leave out these photographs if enough others remain; return the indices of the remaining ones."""
-        files, keep = self.found.files, self.options.keep
-        bad, used = {}, []
-        for number, reason in reasons.items():
-            other = files[copies[number]].name if number in copies else ""
-            fault = Fault(files[number].name, reason, other)
-            if fault.file in keep:
-                used.append(replace(fault, used=True, wanted=True))
-            elif self.options.strict:
-                raise fault.as_error(files[number])
-            else:
-                bad[number] = fault
-        if len(files) - len(bad) < FEWEST_LEFT:
-            used += [replace(fault, used=True) for fault in bad.values()]
-            bad = {}
-        kept = [number for number in range(len(files)) if number not in bad]
-        self.found = replace(self.found, faults=(*self.found.faults, *used)).without(bad)
-        self.photographs, self.pictures = self.photographs.take(kept), self.pictures[kept]
-        return kept
-
-    def subtract_ambient(self, off: Sequence[int]) -> None:
-        """Subtract the first photograph taken with the light off, unless an ambient photograph is already known."""
-        off = [k for k in off if self.found.files[k].name not in self.options.keep]
-        known = self.found.ambient is not None or self.options.ambient is not None
-        if off and not known and len(self.found.files) - len(off) >= FEWEST_LEFT:
-            self.photographs = self.photographs.less_ambient(off[0])
-            self.found = replace(self.found, ambient=self.found.files[off[0]])
+    ``copies`` have the number of their original.
+    """
+    files, bad, used = found.files, {}, []
+    for number, reason in reasons.items():
+        other = files[copies[number]].name if copies and number in copies else ""
+        fault = Fault(files[number].name, reason, other)
+        if fault.file in options.keep:
+            used.append(replace(fault, used=True, wanted=True))
+        elif options.strict:
+            raise fault.as_error(files[number])
+        else:
+            bad[number] = fault
+    if len(files) - len(bad) < FEWEST_LEFT:
+        used += [replace(fault, used=True) for fault in bad.values()]
+        bad = {}
+    kept = [number for number in range(len(files)) if number not in bad]
+    return replace(found, faults=(*found.faults, *used)).without(bad), kept
 
 
 def _with_brackets(found: Found) -> Found:
-    """Reduce several exposures of a light to one photograph."""
-    table, shots = found.lights, [found.heads[file] for file in found.files]
+    """Reduce several exposures of a light to one photograph, the shortest."""
+    files, table, shots = found.files, found.lights, [found.heads[file] for file in found.files]
     groups = None
     if not found.brackets:
-        groups = find_brackets(found.files, shots, None if table is None else table.vectors)
+        groups = find_brackets(files, shots, None if table is None else table.vectors)
     if groups is None:
         return found
-    files, brackets = shortest_of(groups, found.files, shots)
-    if table is not None and len(table.vectors) == len(found.files):
+    brackets = {
+        files[min(group, key=lambda place: exposure_of(shots[place]) or 0.0)]: [
+            files[place] for place in group
+        ]
+        for group in groups
+    }
+    if table is not None and len(table.vectors) == len(files):
         table = table.take([group[0] for group in groups])
-    return replace(found, files=files, brackets=brackets, lights=table)
+    several = {file: group for file, group in brackets.items() if len(group) > 1}
+    return replace(found, files=list(brackets), brackets=several, lights=table)
 
 
 def _lit(found: Found, options: ReadOptions, control: Control) -> Found:

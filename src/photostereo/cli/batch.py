@@ -33,7 +33,7 @@ def batch(
             raise ParameterError("Give either one plan, or captures and folders.", code="plan-and-folders")
         places, settings = read_plan(places[0])
     given = making.settings(terminal.given)  # has priority over the plan
-    given["parameters"] = {**settings.solving.parameters, **given.get("parameters", {})}
+    given["parameters"] = {**settings.parameters, **given.get("parameters", {})}
     end = run(
         places,
         out,

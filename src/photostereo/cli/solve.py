@@ -65,7 +65,7 @@ def _conclude(terminal: Terminal, pipeline: ps.Pipeline, written: Written, targe
     if summary := terminal.summary():
         terminal.say(summary)
     terminal.say(f"Results: {target}")
-    if pipeline.settings.output.report:
+    if pipeline.settings.report:
         terminal.say(f"Report:  {target / 'report.html'}  (photostereo view {target})")
 
 

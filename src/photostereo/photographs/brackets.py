@@ -71,15 +71,6 @@ def find_brackets(
     return next((some for some in candidates if len(some) == number and _same_sequence(some, times)), None)
 
 
-def shortest_of(
-    groups: Sequence[Sequence[int]], files: Sequence[Path], shots: Sequence[Shot]
-) -> tuple[list[Path], dict[Path, tuple[Path, ...]]]:
-    """The shortest exposure of each group, and the whole group by its shortest exposure if it has several."""
-    chosen = [files[min(group, key=lambda place: exposure_of(shots[place]) or 0.0)] for group in groups]
-    every = (tuple(files[place] for place in group) for group in groups)
-    return chosen, {file: group for file, group in zip(chosen, every, strict=True) if len(group) > 1}
-
-
 def merge_exposures(linear: Sequence[Float32], times: Sequence[float], full: Sequence[Float32]) -> Float32:
     """Merge linear photographs at the shortest of ``times``; clipping is detected in ``full``, the stored values."""
     shortest = int(np.argmin(times))

@@ -18,6 +18,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import gray_from_rgb
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
+from photostereo.core.texts import text_of
 from photostereo.photographs.alignment.alignment import LONGEST
 from photostereo.photographs.alignment.tiles import cut_tiles, tile_means
 from photostereo.photographs.framing import coarse, resized
@@ -52,28 +53,13 @@ LITTLE, ENERGY, SHARE = 0.4, 0.3, 0.4
 #: If more than this share seem blurred, detail depends on the light, and none counts as blurred.
 MOST_BLURRED = 0.35
 
-#: The reasons in words, by code.
-WORDS = {
-    "damaged-image": "it is damaged or truncated",
-    "unreadable-file": "it cannot be read",
-    "size-mismatch": "its size differs from that of the others",
-    "mode-mismatch": "it is gray and the others are in color, or vice versa",
-    "photograph-not-finite": "it has values that are NaN, infinite or beyond 1e15",
-    "duplicate": "it is a copy of {other}",
-    "dark": "it is almost black",
-    "light-off": "it was taken with the light off",
-    "blurred": "it is blurred",
-    "mismatched": "it does not match the others: another object, or one that moved",
-    "excluded": "it was excluded",
-}
-
 
 @dataclass(frozen=True)
 class Fault:
     """A fault of one photograph."""
 
     file: str  #: name of the photograph
-    reason: str  #: a key of :data:`WORDS`
+    reason: str  #: its code
     other: str = ""  #: another photograph that the words mention
     used: bool = False  #: whether the photograph is used anyway, because too few would be left
     wanted: bool = False  #: whether it is used because the user requested it
@@ -81,7 +67,7 @@ class Fault:
     @property
     def why(self) -> str:
         """The reason in words."""
-        return WORDS.get(self.reason, "it cannot be used").format(other=self.other)
+        return text_of("reasons", self.reason, {"other": self.other}) or "it cannot be used"
 
     @property
     def finding(self) -> Finding:

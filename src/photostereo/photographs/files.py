@@ -37,9 +37,8 @@ class PhotographFiles(Photographs):
     files: tuple[Path, ...]  #: in the order of the lights
     heads: Heads  #: headers, each read once
     orientation: int  #: how viewers turn the photographs, if all are turned alike
-    srgb: (
-        bool | None
-    )  #: whether the sRGB curve is undone; None to do so with JPEG files and those tagged as sRGB
+    #: whether the sRGB curve is undone; None to do so with JPEG files and those tagged as sRGB
+    srgb: bool | None
     exposed: FloatArray  #: (d,) relative exposures
     strengths: FloatArray  #: (d, 3) that are divided out: strengths of the lights times exposures
     moves: FloatArray  #: (d, 3) displacement and turn of each photograph, undone when it is read
@@ -49,9 +48,8 @@ class PhotographFiles(Photographs):
     framing: Framing = field(default_factory=Framing)  #: the part that is used
     ambient: Float32 | None = None  #: whole picture of the light to subtract, linear, at an exposure of 1
     flat: Float32 | None = None  #: whole picture to divide by
-    brackets: Mapping[Path, Sequence[Path]] = field(
-        default_factory=dict
-    )  #: all exposures, by the one in ``files``
+    #: all exposures, by the one in ``files``
+    brackets: Mapping[Path, Sequence[Path]] = field(default_factory=dict)
     camera_notes: tuple[Finding, ...] = ()  #: what the camera recorded
     workers: int | None = None  #: threads; None for one per processor
     full_frame: tuple[int, int] = (0, 0)  #: height and width of the whole photographs
@@ -126,10 +124,6 @@ class PhotographFiles(Photographs):
         """The same photographs minus the light in one of them, which was taken with the lights off."""
         dark = linear_part(self._stored(number, slice(None)), srgb=self._is_curved(self.files[number]))
         return replace(self, ambient=dark / np.float32(self.exposed[number]))
-
-    def undivided(self) -> PhotographFiles:
-        """The same photographs at an exposure of 1, not divided by the strengths of the lights."""
-        return replace(self, strengths=as_rgb(self.exposed))
 
     @property
     def can_subtract(self) -> bool:

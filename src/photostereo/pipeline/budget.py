@@ -54,10 +54,10 @@ def budget_of(memory: int | str | None) -> int:
 
 def plan_solve(capture: Capture, method: Method, settings: Settings) -> Plan:
     """Plan to solve in memory if the photographs and the results fit, else from disk."""
-    budget = budget_of(settings.solving.memory)
+    budget = budget_of(settings.memory)
     channels = 3 if capture.is_color else 1
-    writing = bytes_of_results(capture.frame, channels, settings.surface, report=settings.output.report)
-    on_gpu = device_for(method, settings.solving.device).torch_name.startswith("cuda")
+    writing = bytes_of_results(capture.frame, channels, settings.surface, report=settings.report)
+    on_gpu = device_for(method, settings.device).torch_name.startswith("cuda")
     stack = capture.stack_bytes
     loads = OF_THE_PROGRAM + stack + max(writing, stack) <= budget  # leaves as much for solving
     if method.model.divisible and not on_gpu and stack > LOADED:
@@ -75,9 +75,8 @@ def is_diagnosed_whole(capture: Capture, budget: int) -> bool:
 
 def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Settings) -> None:
     """Raise a :class:`ParameterError` up front if solving or writing needs more than the available memory."""
-    solving = settings.solving
-    where = device_for(method, solving.device)
-    whole = solving.checkpoint is not None or solving.resume is not None
+    where = device_for(method, settings.device)
+    whole = settings.checkpoint is not None or settings.resume is not None
     height, width = capture.frame
     at_once = height * (row_of(capture, method) + width * OF_A_RESULT)  # in addition to the photographs
     if whole and OF_THE_PROGRAM + capture.stack_bytes + at_once > plan.budget:
@@ -86,10 +85,10 @@ def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Set
     need = OF_THE_PROGRAM + plan.writing
     if need > plan.budget:
         size, words, left = f"{width} × {height}", amount(need), amount(max(plan.budget, 0))
-        remedy = "less-to-write" if settings.surface or settings.output.report else "more-memory"
+        remedy = "less-to-write" if settings.surface or settings.report else "more-memory"
         raise ParameterError(code="no-memory-for-results", remedy=remedy, size=size, need=words, budget=left)
     if not whole and (method.model.divisible or not plan.loads):
-        bands_of(capture, method, method.resolve(solving.parameters), where, plan.solving)
+        bands_of(capture, method, method.resolve(settings.parameters), where, plan.solving)
 
 
 def bytes_of_results(

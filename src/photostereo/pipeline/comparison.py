@@ -81,7 +81,7 @@ def solve_each(
     say: Callable[[str], object] = lambda text: None,
 ) -> Compared:
     """Solve a capture with several methods, each into a folder of its name, and write table and picture beside them."""
-    device = pipeline.settings.solving.device
+    device = pipeline.settings.device
     results: list[Reconstruction] = []
     depths: list[FloatArray | None] = []
     for name, values in parameters.items():

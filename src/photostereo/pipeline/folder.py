@@ -22,7 +22,7 @@ from photostereo.io.memory import give_back_memory
 from photostereo.io.png import write_png
 from photostereo.lights.files.table import write_lights
 from photostereo.photographs.source import hash_of
-from photostereo.pipeline.settings import OutputSettings, Settings
+from photostereo.pipeline.settings import Settings
 from photostereo.report.about import check_about, read_about
 from photostereo.results.choice import SurfaceChoice
 from photostereo.results.maps import write_pictures
@@ -53,7 +53,7 @@ def fill_results(
     returns more facts for the summary once everything else is written. With ``overlap`` (needs memory), arrays and
     pictures are made while the surface is integrated, and meshes beside the page.
     """
-    surface, output = settings.surface, settings.output
+    surface = settings.surface
     size = PixelSize() if surface is None else surface.pixel_size
     # Material and page use the photographs only if all of them are in memory.
     photographs = capture if capture is not None and capture.in_memory else None
@@ -62,8 +62,8 @@ def fill_results(
         """Write arrays and pictures; return their descriptions and the part of the page about the photographs."""
         result.save(folder, quiet)
         pictured = None if surface is None else size
-        meanings = write_pictures(folder, result, flip_y=output.flip_y, size=pictured, control=quiet)
-        if photographs is None or not (output.report and overlap):
+        meanings = write_pictures(folder, result, flip_y=settings.flip_y, size=pictured, control=quiet)
+        if photographs is None or not (settings.report and overlap):
             return meanings, None
         from photostereo.report.page import capture_evidence
         from photostereo.report.pictures import frame_around
@@ -77,13 +77,13 @@ def fill_results(
         from photostereo.results.surface_files import write_surface
 
         give_back_memory()
-        how: dict[str, Any] = {"normal_map": False, "flip_y": output.flip_y, "name": result.capture}
+        how: dict[str, Any] = {"normal_map": False, "flip_y": settings.flip_y, "name": result.capture}
         how |= {"surface": whole, "control": watched}
         return write_surface(folder, result.normals, result.mask, result.albedo, surface, **how)[1]
 
     control.stage("arrays and pictures")
     origin = None if capture is None else capture.origin
-    about = {**read_about(None if origin is None else origin.path), **check_about(output.about)}
+    about = {**read_about(None if origin is None else origin.path), **check_about(settings.about)}
     whole, page, spent = None, None, {"integrate": 0.0, "report": 0.0}
     with control.meanwhile(beside_surface, really=overlap) as begun:
         began = time.perf_counter()
@@ -96,7 +96,7 @@ def fill_results(
         with control.meanwhile(beside_page, really=overlap) as writing:
             conventions, evidence = control.awaited(begun)
             began = time.perf_counter()
-            if output.report:
+            if settings.report:
                 from photostereo.report.page import prepare_report
 
                 give_back_memory()
@@ -129,10 +129,10 @@ def fill_results(
         summary["conventions"] |= facts.pop("conventions")
         facts["seconds"]["integrate"] += spent["integrate"]
         summary["surface"], summary["seconds"]["surface"] = facts, sum(facts["seconds"].values())
-    if output.material is not None:
+    if settings.material is not None:
         from photostereo.results.export import export_result
 
-        how: dict[str, Any] = {"tileable": output.material == "tileable", "texels": output.texels}
+        how: dict[str, Any] = {"tileable": settings.material == "tileable", "texels": settings.texels}
         how |= {"pixel_size": size, "capture": photographs, "control": control}
         summary["conventions"] |= export_result(folder, result, ["material"], **how)["conventions"]
     if page is not None:
@@ -302,7 +302,7 @@ def save(
         check_method(surface)
     choice = None if surface is None else SurfaceChoice(method=surface, pixel_size=PixelSize.of(pixel_size))
     target = Path(out).expanduser()
-    settings = Settings(surface=choice, output=OutputSettings(report=report, flip_y=flip_y))
+    settings = Settings(surface=choice, report=report, flip_y=flip_y)
     camera = None if capture is None else camera_of(capture)
 
     def integrated() -> Surface:

@@ -16,8 +16,21 @@ from photostereo.results.choice import SurfaceChoice
 
 
 @dataclass(frozen=True)
-class SolveSettings:
-    """How to solve a capture; see :func:`photostereo.solve`."""
+class Settings:
+    """The settings of a pipeline.
+
+    Examples
+    --------
+    >>> settings = Settings().changed(method="ls", mask="full", surface_method="robust", report=False)
+    >>> settings.method, settings.reading.mask, settings.surface.method, settings.report
+    ('ls', 'full', 'robust', False)
+    >>> Settings().changed(surface=False).surface is None
+    True
+    """
+
+    reading: ReadOptions = field(default_factory=ReadOptions)
+    images: int | None = None  #: Use this number of randomly chosen photographs; None for all.
+    seed: int = 0  #: Random seed of that choice.
 
     method: str = "auto"  #: Name of a method, or a keyword.
     prior: str | None = None  #: Prior for a method that has none.
@@ -32,11 +45,9 @@ class SolveSettings:
     checkpoint: str | os.PathLike[str] | None = None  #: File for the state of a solve.
     resume: str | os.PathLike[str] | None = None  #: File with a state to resume from.
 
-
-@dataclass(frozen=True)
-class OutputSettings:
-    """What to write besides arrays and pictures."""
-
+    surface: SurfaceChoice | None = field(
+        default_factory=SurfaceChoice
+    )  #: None for neither depth nor meshes.
     report: bool = True  #: Write the page.
     #: None, ``"plain"`` for the maps of a flat sample, or ``"tileable"`` for maps that tile seamlessly.
     material: str | None = None
@@ -47,32 +58,11 @@ class OutputSettings:
     #: over ``photostereo.json`` beside the photographs.
     about: Mapping[str, str] = field(default_factory=dict)
 
-
-@dataclass(frozen=True)
-class Settings:
-    """The settings of a pipeline.
-
-    Examples
-    --------
-    >>> settings = Settings().changed(method="ls", mask="full", surface_method="robust", report=False)
-    >>> settings.solving.method, settings.reading.mask, settings.surface.method, settings.output.report
-    ('ls', 'full', 'robust', False)
-    >>> Settings().changed(surface=False).surface is None
-    True
-    """
-
-    reading: ReadOptions = field(default_factory=ReadOptions)
-    images: int | None = None  #: use this number of randomly chosen photographs; None for all
-    seed: int = 0  #: random seed of that choice
-    solving: SolveSettings = field(default_factory=SolveSettings)
-    surface: SurfaceChoice | None = field(default_factory=SurfaceChoice)  #: None for neither depth nor meshes
-    output: OutputSettings = field(default_factory=OutputSettings)
-
     def changed(self, **changes: Any) -> Settings:
         """Return a copy with some settings changed, by name.
 
-        Names are the fields of this class and of its parts (``mask``, ``method``, ``report``, ...), and
-        ``surface_method`` and ``pixel_size`` of the surface. ``surface`` may also be True or False.
+        Names are the fields of this class and of :class:`ReadOptions` (``mask``, ``method``, ``report``, ...), and
+        ``surface_method``; ``pixel_size`` also applies to the surface. ``surface`` may be True or False.
 
         Raises
         ------
@@ -81,28 +71,19 @@ class Settings:
         """
         for name in changes:
             require_known(name, FLAT, "setting")
-        changed = self
-        for name in sorted(
-            changes, key=lambda name: FLAT[name][0][0]
-        ):  # own fields take precedence over those of the parts
-            value = changes[name]
-            if name == "surface" and isinstance(value, bool):
-                value = (self.surface or SurfaceChoice()) if value else None
-            for part, entry in FLAT[name]:
-                if not part:
-                    changed = replace(changed, **{entry: value})
-                elif getattr(changed, part) is not None:
-                    changed = replace(changed, **{part: replace(getattr(changed, part), **{entry: value})})
+        own = {name: value for name, value in changes.items() if name in _OWN}
+        if isinstance(own.get("surface"), bool):
+            own["surface"] = (self.surface or SurfaceChoice()) if own["surface"] else None
+        changed = replace(self, **own)
+        reading = {name: value for name, value in changes.items() if name in _READING}
+        changed = replace(changed, reading=replace(changed.reading, **reading)) if reading else changed
+        names = {"surface_method": "method", "pixel_size": "pixel_size"}
+        of_surface = {names[name]: value for name, value in changes.items() if name in names}
+        if of_surface and changed.surface is not None:
+            changed = replace(changed, surface=replace(changed.surface, **of_surface))
         return changed
 
 
-def _flat() -> dict[str, list[tuple[str, str]]]:
-    parts = {"": Settings, "reading": ReadOptions, "solving": SolveSettings, "output": OutputSettings}
-    flat = {entry.name: [(part, entry.name)] for part, kind in parts.items() for entry in fields(kind)}
-    flat["surface_method"] = [("surface", "method")]
-    flat["pixel_size"].append(("surface", "pixel_size"))
-    return flat
-
-
-#: Every setting by name: the parts that have it (empty for :class:`Settings` itself), and its name there.
-FLAT = _flat()
+_OWN, _READING = ([entry.name for entry in fields(kind)] for kind in (Settings, ReadOptions))
+#: The names of all settings.
+FLAT = (*_OWN, *_READING, "surface_method")

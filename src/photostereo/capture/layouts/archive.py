@@ -9,7 +9,7 @@ Integers are divided by their full scale; floating-point intensities are used un
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from photostereo.capture.assemble import build, choose_mask, framed_truths
 from photostereo.capture.capture import Capture, Origin, require_count
 from photostereo.capture.layouts import finite_or_zero, in_folder
 from photostereo.capture.options import ReadOptions
-from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError
 from photostereo.io.atomic import replacing_file
 from photostereo.io.safe import read_npz
@@ -137,9 +136,6 @@ class ArchivePhotographs(Photographs):
 
     def take(self, chosen: Sequence[int]) -> ArchivePhotographs:
         return replace(self, stored=self.stored.take(chosen, axis=0), strengths=self.strengths[chosen])
-
-    def frames(self, control: Control = SILENT) -> Iterator[NDArray[np.float32]]:  # nothing is decoded ahead
-        return (self.rows(0, self.shape[1], slice(number, number + 1))[0] for number in range(self.shape[0]))
 
     def develop(self, number: int, target: NDArray[np.float32], rows: slice = slice(None)) -> None:
         framing = self.options.framing

@@ -32,13 +32,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture.capture import Capture
-from photostereo.capture.layouts import MASK_STEM, finite_or_zero, read_table
+from photostereo.capture.layouts import finite_or_zero, read_table
+from photostereo.capture.layouts.folder import photographs_and_mask
 from photostereo.capture.opening import Found
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.io.atomic import replacing_directory, replacing_file, write_json, write_text
-from photostereo.io.images import list_images
 from photostereo.io.png import write_photographs, write_png
 from photostereo.io.safe import read_json, read_mat, read_text
 from photostereo.lights.files.reading import base_name, content_lines, read_intensities
@@ -130,12 +130,7 @@ def _photographs(path: Path) -> list[Path]:
     names = path / _NAMES
     if names.is_file():
         return [path / base_name(line) for line in content_lines(read_text(names, "list of photographs"))]
-    stems = {file: file.stem.casefold() for file in list_images(path)}
-    return [
-        file
-        for file, stem in stems.items()
-        if stem not in ("mask", "normal_gt") and not stem.startswith(MASK_STEM)
-    ]
+    return photographs_and_mask(path)[0]
 
 
 def _read_sidecar(path: Path) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def _locate(table: LightTable, source: Path) -> list[Path]:
     """Find the photographs: in the folder of the ``.lp`` file, in a folder inside it, or in one beside it."""
     home, names = source.resolve().parent, table.files or ()
     best: dict[str, Path] = {}
-    for folder in dict.fromkeys((home, *_subfolders(home), *_subfolders(home.parent))):
+    for folder in (home, *sorted(home.glob("[!.]*/")), *sorted(home.parent.glob("[!.]*/"))):
         present = {file.name.casefold(): file for file in folder.iterdir() if file.is_file()}
         here = {name: present[name.casefold()] for name in names if name.casefold() in present}
         best = max(best, here, key=len)
@@ -103,12 +103,3 @@ def _locate(table: LightTable, source: Path) -> list[Path]:
     raise CaptureError(
         code="missing-photographs", file=source, missing=missing, count=len(names), first=missing[0]
     )
-
-
-def _subfolders(folder: Path) -> list[Path]:
-    try:
-        return sorted(
-            entry for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith(".")
-        )
-    except OSError:
-        return []

@@ -1,0 +1,193 @@
+"""The first half of a pipeline: from files to photographs, lights, mask and a capture."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from photostereo.capture import Capture
+from photostereo.capture.assemble import put_together
+from photostereo.capture.capture import photographs_of_seed
+from photostereo.capture.edits import with_edits
+from photostereo.capture.lighting import Lighting, find_lights
+from photostereo.capture.loading import find_capture, read_lazily
+from photostereo.capture.opening import Found, Opened, open_capture
+from photostereo.capture.options import ReadOptions
+from photostereo.core.control import Control
+from photostereo.core.conventions import BoolArray
+from photostereo.core.errors import PhotostereoError
+from photostereo.io.memory import memory_limit
+from photostereo.lights.lights import Lights
+from photostereo.photographs.alignment.alignment import Alignment
+from photostereo.photographs.files import PhotographFiles
+from photostereo.pipeline.budget import budget_of
+from photostereo.pipeline.settings import Settings
+from photostereo.pipeline.stage import Staged, comparable, stage
+from photostereo.solver.methods import Method, find_method, method_for
+
+#: Options that do not matter until the capture is put together.
+_LATER: dict[str, Any] = {"mask": None, "color": False, "moved_lights": ()}
+
+
+class ReadingStages(Staged):
+    """The stages that read a capture from ``path``, or take a capture in memory."""
+
+    def __init__(self, path: str | os.PathLike[str] | Capture, settings: Settings, control: Control) -> None:
+        super().__init__()
+        self.path: Path | None = None
+        self._given: Any = path  # a capture in memory
+        if isinstance(path, (str, os.PathLike)):
+            self.path, self._given = Path(path).expanduser(), None
+        self.settings, self.control = settings, control
+        self._reading: ReadOptions | None = None
+
+    @property
+    def reading(self) -> ReadOptions:
+        """The reading options: the settings, filled in from the corrections stored beside the capture."""
+        if self._reading is None:
+            own = self.settings.reading
+            self._reading = own if self.path is None else with_edits(self.path, own)
+        return self._reading
+
+    @stage(uses=("_finding",))
+    def found(self) -> Found | Capture:
+        """The files of the capture; the capture itself if its layout can only read everything at once."""
+        assert self.path is not None
+        self.control.stage("photographs")
+        with memory_limit(budget_of(self.settings.memory)):
+            return find_capture(self.path, self._finding)
+
+    @stage(after=("found",))
+    def opened(self) -> Opened:
+        """The photographs, each examined once: without unusable ones, and with camera movement undone."""
+        found: Any = self.found
+        return open_capture(found, self._finding, self.control)
+
+    @property
+    def alignment(self) -> Alignment | None:
+        """How far the camera moved between photographs, and how much of it was undone; None if unknown."""
+        return self.opened.alignment if isinstance(self.found, Found) else None
+
+    @stage(uses=("_calibrating",), after=("opened",))
+    def unmoved(self) -> Lighting:
+        """The lights as found, before any are moved."""
+        return find_lights(self.opened, self._calibrating, self.control)
+
+    @property
+    def lighting(self) -> Lighting:
+        """The lights, from a light file or a ball, found in the whole photographs; unknown without either."""
+        return self.unmoved.moved(self.opened.found, self.reading)
+
+    @stage(uses=("_scaled", "settings.images", "settings.seed", "_color"))
+    def capture(self) -> Capture:
+        """Photographs, lights and mask; the photographs stay on disk if the layout allows it."""
+        color, may_be_gray = self._color
+        capture = self._read(color=color)
+        if may_be_gray and capture.is_color and not self._method_for(capture)[0].sees_colors:
+            return self._read(color=False)  # only now is it known that the method does not use colors
+        return capture
+
+    def _read(self, *, color: bool) -> Capture:
+        images = self.settings.images
+        capture: Capture = self._given
+        if self.path is not None:
+            reading = replace(self._scaled, color=color)
+            try:
+                if isinstance(self.found, Found):
+                    capture = put_together(self.opened, self.lighting, reading, control=self.control)
+                elif comparable(self._finding) == comparable(reading):  # an archive is already complete
+                    capture = self.found
+                else:
+                    with memory_limit(budget_of(self.settings.memory)):
+                        capture = read_lazily(self.path, reading, self.control)
+            except PhotostereoError as problem:
+                raise problem.about(self.path) from problem
+        return capture if images is None else capture.take(images, photographs_of_seed(self.settings.seed))
+
+    @property
+    def lights(self) -> Lights:
+        """The lights: directions and strengths."""
+        return self.capture.lights
+
+    @property
+    def mask(self) -> BoolArray:
+        """(H, W), True on the object."""
+        return self.capture.mask
+
+    @stage(uses=("_photographs_key",))
+    def stack(self) -> NDArray[np.float32]:
+        """All photographs in memory; they do not depend on the mask."""
+        source = self.capture.photographs
+        if isinstance(source, PhotographFiles) and source.is_color and not source.color:
+            with source.held():  # for the colors of the albedo
+                return source.all(self.control)
+        return source.all(self.control)
+
+    @stage(after=("capture",))
+    def loaded(self) -> Capture:
+        """The capture with its photographs in memory."""
+        capture = self.capture
+        if capture.in_memory:
+            return capture
+        # With another mask, ``auto`` may select another method, which may differ in its use of color.
+        fits = self.stack.shape == capture.photographs.shape
+        return capture.loaded(self.control, self.stack if fits else None)
+
+    @property
+    def method(self) -> Method:
+        """The method that solves this capture; ``auto`` depends on its size."""
+        return self._method_for(self.capture)[0]
+
+    @property
+    def why(self) -> str:
+        """Why that method was chosen, for a keyword such as ``auto``."""
+        return self._method_for(self.capture)[1]
+
+    # What the stages depend on.
+
+    @property
+    def _color(self) -> tuple[bool, bool]:
+        """Whether to read photographs in color, and whether to go back to gray if the method does not use color."""
+        if self.path is None:
+            return False, False
+        asked, settings = self.settings.reading.color, self.settings
+        sees = find_method(settings.method, settings.prior).sees_colors
+        return asked or sees, settings.method == "auto" and not asked
+
+    @property
+    def _finding(self) -> ReadOptions:
+        """Options for finding and opening files: whether a ball is marked matters, its position does not.
+
+        A single file (an archive) is read whole.
+        """
+        reading = replace(self.reading, pixel_size=None)
+        if self.path is not None and self.path.is_file():
+            return replace(reading, color=self._color[0])
+        circle = None if reading.circle is None else (0.0, 0.0, 1.0)
+        return replace(reading, circle=circle, crop=None, scale=1.0, **_LATER)
+
+    @property
+    def _scaled(self) -> ReadOptions:
+        """Options for reading the capture: the pixel size matters only for light positions in millimeters."""
+        if self.path is None or self.reading.pixel_size is None:
+            return self.reading
+        counts = getattr(getattr(self.found, "lights", None), "millimeters", None) is not None
+        return self.reading if counts else replace(self.reading, pixel_size=None)
+
+    @property
+    def _calibrating(self) -> ReadOptions:
+        """Options for finding lights, before single ones are moved."""
+        return replace(self._scaled, **_LATER)
+
+    @property
+    def _photographs_key(self) -> Any:
+        """Everything that determines the capture except the mask."""
+        return replace(self._scaled, mask=None), self.settings.images, self.settings.seed, self._color
+
+    def _method_for(self, capture: Capture) -> tuple[Method, str]:
+        return method_for(capture, self.settings.method, self.settings.prior)
