@@ -46,8 +46,11 @@ def test_a_stretched_outline_shows_the_perspective() -> None:
 
 
 def test_a_camera_that_already_faces_the_ball_does_not_turn() -> None:
-    view = facing_view(np.ones((1, 80, 100)), Circle(50.0, 40.0, 20.0), Camera(500.0, 50.0, 40.0))
-    np.testing.assert_allclose(view.axes, np.eye(3), atol=1e-6)
+    image, circle = np.random.default_rng(0).random((1, 80, 100)), Circle(50.0, 40.0, 20.0)
+    view, outline, in_photographs = facing_view(image, circle, Camera(500.0, 50.0, 40.0))
+    np.testing.assert_allclose(view, image[:, 2:79, 12:89], atol=1e-5)
+    back = in_photographs(outline)
+    np.testing.assert_allclose([back.x, back.y, back.radius], [50, 40, 20], atol=1e-6)
 
 
 def test_circles() -> None:

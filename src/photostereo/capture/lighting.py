@@ -243,10 +243,11 @@ def complete_lights(
     if fixed.any():
         which = f"{missing} of {len(fixed)} light directions are not in {name}: they"
     error, factor = estimated.expected_error, verdict.depth_factor
-    notes = (Finding("lights-estimated", which=which, missing=missing, degrees=error, factor=factor),)
+    doubtful = np.flatnonzero(lights.expected_error > DOUBTFUL_ERROR).tolist()
+    facts = {"missing": missing, "degrees": error, "factor": factor, "numbers": doubtful}
+    notes = (Finding("lights-estimated", which=which, **facts),)
     if verdict.is_flat:
         notes = (*notes, Finding("relief-assumed"))
-    doubtful = np.flatnonzero(lights.expected_error > DOUBTFUL_ERROR).tolist()
     gray = strengths if strengths.ndim == 1 else gray_from_rgb(strengths)
     calibration = Calibration(
         files=tuple(file.name for file in found.files),
@@ -254,7 +255,6 @@ def complete_lights(
         balls=(),
         frame=(int(mask.shape[0]), int(mask.shape[1])),
         warnings=notes,
-        suspects=tuple(doubtful),
         picture=dome_picture(lights.directions, gray, doubtful, lights.expected_error),
         relief_factor=verdict.depth_factor,
     )

@@ -13,8 +13,8 @@ above a half, or if the directions differ by no more than their errors, the ligh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -35,7 +35,7 @@ _SOLID = 0.15
 #: Error of a matte ball's shading in degrees, in addition to its scatter: nothing is quite matte.
 _SHADING = 0.5
 #: Like _DISAGREES between two balls, which determine a light more accurately than an object does.
-_BALLS_DISAGREE = 4.0
+BALLS_DISAGREE = 4.0
 #: Directions from two balls differ if they are this many standard errors apart.
 _SURE = 3.0
 
@@ -48,7 +48,12 @@ class Evidence:
     directions: FloatArray  #: (d, 3) unit, NaN if missing
     residual: FloatArray  #: (d,) expected errors in degrees
     sources: list[str]  #: (d,)
-    doubts: list[Finding]
+    doubts: list[Finding] = field(default_factory=list)
+
+    def doubt(self, code: str, numbers: Sequence[int], **values: Any) -> None:
+        """Add a finding about some photographs, by their numbers."""
+        names = listed(self.names[number] for number in numbers)
+        self.doubts.append(Finding(code, numbers=list(numbers), names=names, **values))
 
     def complete(self, pixels: FloatArray | None) -> None:
         """Fill missing directions from the object's shading (n, d), and report photographs that it contradicts."""
@@ -57,11 +62,10 @@ class Evidence:
         shaded = None
         if pixels is not None and (~missing).sum() >= 5:
             shaded = directions_from_shading(pixels, self.directions)
+        if shaded is None and numbers:
+            photographs = [self.names[n] for n in numbers]
+            raise CaptureError(code="no-highlight", photographs=photographs, names=listed(photographs))
         if shaded is None:
-            if numbers:
-                names = listed(self.names[n] for n in numbers)
-                photographs = [self.names[n] for n in numbers]
-                raise CaptureError(code="no-highlight", photographs=photographs, names=names)
             return
         apart = angles_between(shaded, self.directions)
         usual = float(np.median(apart[~missing]))
@@ -70,10 +74,14 @@ class Evidence:
             self.residual = np.where(missing, max(usual, 1.0), self.residual)
             for number in numbers:
                 self.sources[number] = "shading of the object"
-            self.doubts.append(_doubt("light-from-shading", self.names, numbers))
+            self.doubt("light-from-shading", numbers)
         for number in np.flatnonzero(apart > max(_DISAGREES, _UNUSUAL * usual)).tolist():
-            facts = {"degrees": float(apart[number]), "usual": usual}
-            self.doubts.append(_doubt("shading-disagrees", self.names, [number], **facts))
+            self.doubt("shading-disagrees", [number], degrees=float(apart[number]), usual=usual)
+
+
+def suspects_of(doubts: Iterable[Finding]) -> tuple[int, ...]:
+    """Return the numbers of the photographs that findings are about."""
+    return tuple(sorted({number for doubt in doubts for number in doubt.values.get("numbers", ())}))
 
 
 def combine_balls(balls: Sequence[FoundBall], names: Sequence[str]) -> Evidence:
@@ -92,19 +100,18 @@ def combine_balls(balls: Sequence[FoundBall], names: Sequence[str]) -> Evidence:
     directions = np.where(total[:, None] > 0, mean / np.maximum(length, 1e-12), np.nan)
     residual = np.where(total > 0, 1.0 / np.sqrt(np.maximum(total, 1e-12)), np.nan)
     places = [f"{ball.kind} ball at {ball.circle.x:.0f},{ball.circle.y:.0f}" for ball in trusted]
-    found = Evidence(names, directions, residual, [" and ".join(places)] * len(directions), [])
+    found = Evidence(names, directions, residual, [" and ".join(places)] * len(directions))
     sharp = shiny if shiny.any() else ~shiny
     if sharp.sum() > 1:
         apart = angles_between(stack, directions[None])[sharp]
         worst = np.nanmax(np.where(known[sharp], apart, np.nan), axis=0, initial=0.0)
         # With near lights, balls differ a little in every photograph; a much larger difference is a wrong highlight.
-        limit = max(_BALLS_DISAGREE, _UNUSUAL * float(np.median(worst)))
+        limit = max(BALLS_DISAGREE, _UNUSUAL * float(np.median(worst)))
         for number in np.flatnonzero(worst > limit).tolist():
-            degrees = 2 * float(worst[number])
-            found.doubts.append(_doubt("balls-disagree", names, [number], degrees=degrees))
+            found.doubt("balls-disagree", [number], degrees=2 * float(worst[number]))
     double = np.any([ball.highlights.two_lights for ball in trusted if ball.highlights is not None], axis=0)
     if np.any(double):
-        found.doubts.append(_doubt("two-lights-at-once", names, np.flatnonzero(double).tolist()))
+        found.doubt("two-lights-at-once", np.flatnonzero(double).tolist())
     return found
 
 
@@ -120,33 +127,22 @@ def meeting_points(points: FloatArray, directions: FloatArray) -> FloatArray:
     return np.where(np.isfinite(directions).all(axis=2).sum(axis=1)[:, None] >= 2, found, np.nan)
 
 
-def light_positions(
-    balls: Sequence[FoundBall], frame: tuple[int, int]
-) -> tuple[FloatArray | None, Finding | None]:
-    """Return positions (d, 3) of the lights in pixels from the middle of the frame on the table, and a finding if near.
-
-    None if there are fewer than two balls, or the lights are too far away.
-    """
+def light_positions(balls: Sequence[FoundBall], frame: tuple[int, int]) -> FloatArray | None:
+    """Return positions (d, 3) of the lights in pixels from the middle of the frame on the table; None if there are fewer
+    than two shiny balls, or the lights are too far away."""
     shiny = [ball for ball in balls if ball.kind == "shiny"]
     if len(shiny) < 2 or not any(_differ(*pair) for pair in combinations(shiny, 2)):
-        return None, None
+        return None
     middle = np.array([0.5 * (frame[1] - 1), 0.5 * (frame[0] - 1)])
     centers = np.array([[b.circle.x - middle[0], middle[1] - b.circle.y, b.circle.radius] for b in shiny])
     directions = np.stack([ball.directions for ball in shiny], axis=1)  # (d, k, 3)
     half = directions + VIEW
     half /= np.linalg.norm(half, axis=2, keepdims=True)  # the normals that mirror the view to the lights
     positions = meeting_points(centers + centers[:, 2:] * half, directions)
-    if not (positions[:, 2] > 0).all():
-        return None, None
     distance = float(np.median(np.linalg.norm(positions, axis=1)))
     error = np.radians(float(np.nanmedian([np.nanmedian(ball.residual) for ball in shiny])))
     base = float(max(np.linalg.norm(a - b) for a in centers for b in centers))
-    if error * distance / base > 0.5:
-        return None, None
-    width = float(max(frame))
-    bend = np.degrees(np.arctan2(0.5 * width, distance))
-    near = Finding("near-lights", widths=distance / width, degrees=float(bend))
-    return positions, near if bend > 3 else None
+    return positions if (positions[:, 2] > 0).all() and error * distance / base <= 0.5 else None
 
 
 def _differ(one: FoundBall, other: FoundBall) -> bool:
@@ -154,14 +150,6 @@ def _differ(one: FoundBall, other: FoundBall) -> bool:
     apart = np.degrees(np.linalg.norm(one.directions - other.directions, axis=1))
     off = np.hypot(one.residual, other.residual)
     return float(np.nanmedian(apart / np.maximum(off, 1e-6))) > _SURE
-
-
-def series_disagree(apart: FloatArray, names: Sequence[str]) -> list[Finding]:
-    """Return a doubt about the photographs in which balls of several series are this many degrees (d,) from their mean."""
-    unlike = np.flatnonzero(apart > _BALLS_DISAGREE)
-    if not len(unlike):
-        return []
-    return [_doubt("balls-disagree", names, unlike.tolist(), degrees=2 * float(np.median(apart[unlike])))]
 
 
 def solid_normals(gray: FloatArray, directions: FloatArray) -> FloatArray | None:
@@ -190,8 +178,3 @@ def directions_from_shading(pixels: FloatArray, directions: FloatArray) -> Float
     start = np.where(known[:, None], directions, directions[known].mean(axis=0)).astype(np.float32)
     gray, equal = as_gray(pixels), np.ones(len(directions), np.float32)
     return fit_lights(normals, gray, np.ones(gray.shape[1:], np.float32), start, equal)[:, :3].astype(float)
-
-
-def _doubt(code: str, names: Sequence[str], numbers: Sequence[int], **values: Any) -> Finding:
-    """Return a finding about some photographs, by their numbers."""
-    return Finding(code, numbers=list(numbers), names=listed(names[number] for number in numbers), **values)

@@ -18,11 +18,13 @@ from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.lights.ball.agreement import (
+    BALLS_DISAGREE,
+    Evidence,
     as_gray,
     combine_balls,
     light_positions,
-    series_disagree,
     solid_normals,
+    suspects_of,
 )
 from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.geometry import Camera, unknown_perspective
@@ -41,6 +43,8 @@ from photostereo.lights.strengths import (
 #: Expected errors above the first value, in degrees, cause a warning. The second applies to errors from an unknown
 #: perspective, where the outline of a small ball cannot rule out 6°.
 _VAGUE, _TURNED = 1.0, 8.0
+#: So do directions that change by more than this from the middle of the frame to its edge, in degrees.
+_BENT = 3.0
 #: Strengths of the lights of one capture differ by a smaller factor (measured: at most 4); more is an error.
 _BELIEVABLE = 20.0
 
@@ -57,10 +61,14 @@ class Calibration:
     warnings: tuple[Finding, ...] = ()  #: what is doubtful
     #: whether the balls are in the photographs of the object, not in a separate series
     in_frame: bool = False
-    suspects: tuple[int, ...] = ()  #: numbers of the photographs with warnings
     picture: Picture | None = None  #: (h, w, 3) RGB: outlines, highlights and the hemisphere of directions
     #: if the lights are estimated, the relief may be too flat or too deep by this factor
     relief_factor: float | None = None
+
+    @property
+    def suspects(self) -> tuple[int, ...]:
+        """Numbers of the photographs with warnings."""
+        return suspects_of(self.warnings)
 
     def facts(self) -> dict[str, Any]:
         """Return the entries on the lights for ``summary.json``."""
@@ -120,8 +128,7 @@ def calibrate_lights(
     found = combine_balls(balls, names)
     found.complete(pixels)
     doubts, residual = found.doubts, found.residual
-    suspects = tuple(sorted({number for doubt in doubts for number in doubt.values["numbers"]}))
-    positions, distance = light_positions(balls, frame)
+    positions = light_positions(balls, frame)
     # As seen from the middle of the frame, not from the balls.
     directions = found.directions if positions is None else unit(positions)
     strengths, strengths_from = _strengths(scene, mask, balls, directions, card, pixels)
@@ -129,8 +136,10 @@ def calibrate_lights(
     if factor > _BELIEVABLE and strengths_from not in ("matte ball", "gray card"):
         doubts.append(Finding("strengths-implausible", source=strengths_from, factor=factor))
         strengths, strengths_from = np.ones(len(strengths)), "assumed to be equal"
-    if distance:
-        doubts.append(distance)
+    if positions is not None:
+        distance = float(np.median(np.linalg.norm(positions, axis=1)))
+        bend = float(np.degrees(np.arctan2(0.5 * max(frame), distance)))
+        doubts += [Finding("near-lights", degrees=bend)] if bend > _BENT else []
     if not circles and float(np.median(residual)) > _VAGUE:
         doubts.append(Finding("faint-ball", degrees=float(np.median(residual))))
     if camera is None:
@@ -152,8 +161,7 @@ def calibrate_lights(
         balls=tuple(balls),
         frame=frame,
         warnings=tuple(doubts),
-        suspects=suspects,
-        picture=calibration_picture(images, balls, directions, strengths, suspects),
+        picture=calibration_picture(images, balls, directions, strengths, suspects_of(doubts)),
     )
 
 
@@ -225,21 +233,22 @@ def merge_calibrations(parts: Sequence[Calibration]) -> Calibration:
     mean = unit(np.einsum("kd,kdc->dc", weight, stack))
     apart = angles_between(stack, mean[None])
     scatter = np.sqrt((weight * apart**2).sum(axis=0) / weight.sum(axis=0))
-    doubts = series_disagree(apart.max(axis=0), parts[0].files)
-    doubtful = {number for doubt in doubts for number in doubt.values["numbers"]}
+    error = np.maximum(scatter, 1.0 / np.sqrt(weight.sum(axis=0)))
+    sources = [" and ".join(words) for words in zip(*(part.lights.source for part in shiny), strict=True)]
+    found = Evidence(parts[0].files, mean, error, sources)
+    worst = apart.max(axis=0)
+    unlike = np.flatnonzero(worst > BALLS_DISAGREE)
+    if len(unlike):
+        found.doubt("balls-disagree", unlike.tolist(), degrees=2 * float(np.median(worst[unlike])))
     order = ("gray card", "matte ball", "shading of the object")
     every = [part.lights for part in parts]
     best = min(every, key=lambda lights: (*order, lights.strengths_source).index(lights.strengths_source))
     merged = shiny[0].lights.changed(
         directions=mean,
-        expected_error=np.maximum(scatter, 1.0 / np.sqrt(weight.sum(axis=0))),
+        expected_error=error,
         strengths=best.strengths,
         strengths_source=best.strengths_source,
-        source=[" and ".join(words) for words in zip(*(part.lights.source for part in shiny), strict=True)],
+        source=sources,
     )
-    return replace(
-        shiny[0],
-        lights=merged,
-        warnings=tuple(dict.fromkeys([*doubts, *(doubt for part in parts for doubt in part.warnings)])),
-        suspects=tuple(sorted(doubtful.union(*(part.suspects for part in parts)))),
-    )
+    doubts = dict.fromkeys([*found.doubts, *(doubt for part in parts for doubt in part.warnings)])
+    return replace(shiny[0], lights=merged, warnings=tuple(doubts))

@@ -17,6 +17,7 @@ follows from the photographs by turning the rays.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import cv2
@@ -123,26 +124,14 @@ def _perspective_normals(
     return np.asarray(normals), rays
 
 
-@dataclass(frozen=True, eq=False)
-class FacingView:
-    """View of a camera that points at the ball."""
+def facing_view(
+    images: FloatArray, circle: Circle, camera: Camera
+) -> tuple[FloatArray, Circle, Callable[[Circle], Circle]]:
+    """Return the photographs (d, H, W) as a camera that points at the ball in ``circle`` would have taken them.
 
-    images: FloatArray  #: (d, side, side)
-    camera: Camera  #: its focal length and principal point, in the middle of the ball
-    circle: Circle  #: the outline, with the edges of the photographs
-    axes: FloatArray  #: (3, 3) its x, y and z as rows, in the axes of the photographs
-    taken_by: Camera  #: the camera of the photographs
-
-    def in_photographs(self, circle: Circle) -> Circle:
-        """Return a circle in this view as the photographs show it: an ellipse, stored as points."""
-        points = _seen_by(self.taken_by, self.camera.rays(*circle.outline(180).T) @ self.axes)
-        middle = points.mean(axis=0)
-        radius = float(np.hypot(*(points - middle).T).mean())
-        return replace(circle, x=float(middle[0]), y=float(middle[1]), radius=radius, points=points)
-
-
-def facing_view(images: FloatArray, circle: Circle, camera: Camera) -> FacingView:
-    """Return the photographs (d, H, W) as a camera that points at the ball in ``circle`` would have taken them."""
+    Also returns the outline there, with the edges of the photographs, and a function that maps circles back: the
+    photographs show an ellipse, which is stored as points.
+    """
     back = -outline_cone(circle, camera)[0]
     right = np.cross([0.0, 1.0, 0.0], back)
     right /= np.linalg.norm(right)
@@ -156,8 +145,13 @@ def facing_view(images: FloatArray, circle: Circle, camera: Camera) -> FacingVie
     turned = np.stack([cv2.remap(np.asarray(image, np.float32), places, None, **how) for image in images])
     points = _seen_by(facing, camera.rays(*circle.points.T) @ axes.T)
     radius = float(np.median(np.hypot(*(points - middle).T))) if len(points) else circle.radius
-    outline = Circle(middle, middle, radius, circle.coverage, circle.residual, points)
-    return FacingView(turned, facing, outline, axes, camera)
+
+    def in_photographs(found: Circle) -> Circle:
+        points = _seen_by(camera, facing.rays(*found.outline(180).T) @ axes)
+        x, y = points.mean(axis=0).tolist()
+        return replace(found, x=x, y=y, radius=float(np.hypot(*(points - [x, y]).T).mean()), points=points)
+
+    return turned, Circle(middle, middle, radius, circle.coverage, circle.residual, points), in_photographs
 
 
 def _seen_by(camera: Camera, rays: FloatArray) -> FloatArray:

@@ -156,8 +156,8 @@ def settled(
         circle = settle_outline(images, circle, control)
     elif circle.radius < camera.focal and len(circle.points) >= 24:
         # Only a camera that points at the ball sees a circle; the highlights are still those of the photographs.
-        view = facing_view(images, circle, camera)
-        circle = view.in_photographs(settle_outline(view.images, view.circle, control))
+        view, outline, in_photographs = facing_view(images, circle, camera)
+        circle = in_photographs(settle_outline(view, outline, control))
     return shiny_ball(circle, find_highlights(images, circle), camera)
 
 

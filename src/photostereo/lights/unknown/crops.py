@@ -93,21 +93,19 @@ class Symmetry:
         mirror = np.diag([-1 if self.mirrored else 1, 1, 1]).astype(np.float32)
         return np.asarray(np.linalg.matrix_power(turn, self.turns) @ mirror, dtype=np.float32)
 
+    @property
+    def inverse(self) -> Symmetry:
+        """The symmetry that undoes this one: a mirrored one undoes itself."""
+        return self if self.mirrored else Symmetry(-self.turns % 4, mirrored=False)
+
     def of_vectors(self, vectors: Float32) -> Float32:
         """Apply to vectors (..., 3)."""
         return vectors @ self.matrix.T
-
-    def undo_vectors(self, vectors: Float32) -> Float32:
-        return vectors @ self.matrix
 
     def of_pictures(self, pictures: Float32) -> Float32:
         """Apply to pictures (d, h, w) or (d, h, w, channels), row 0 at the top."""
         flipped = pictures[:, :, ::-1] if self.mirrored else pictures
         return np.ascontiguousarray(np.rot90(flipped, self.turns, (1, 2)))
-
-    def undo_pictures(self, pictures: Float32) -> Float32:
-        back = np.rot90(pictures, -self.turns, (1, 2))
-        return np.ascontiguousarray(back[:, :, ::-1] if self.mirrored else back)
 
 
 #: All eight symmetries; the first four are turns, the first two keep rows as rows.

@@ -109,7 +109,7 @@ class LightNetwork:
             tokens = _attention(w, f"first_layers.{number}", tokens)
         raw = _affine(w, "first_head", tokens)
         upward = np.logaddexp(raw[:, 2:3], np.float32(0)) + np.float32(0.02)
-        lights = symmetry.undo_vectors(_unit(np.concatenate([raw[:, :2], upward], axis=1)))
+        lights = symmetry.inverse.of_vectors(_unit(np.concatenate([raw[:, :2], upward], axis=1)))
         return Look(tokens, self.keep_known(lights), raw[:, 3] - raw[:, 3].mean())
 
     def second_look(self, first: Look, lights: Float32, logs: Float32, symmetry: Symmetry) -> Look:
@@ -138,9 +138,9 @@ class LightNetwork:
         change = _affine(w, "second_head", tokens)
         better = turned + change[:, :3]
         better[:, 2] = np.maximum(better[:, 2], np.float32(0.02))
-        found = self.keep_known(symmetry.undo_vectors(_unit(better)))
+        found = self.keep_known(symmetry.inverse.of_vectors(_unit(better)))
         new_logs = logs + change[:, 3]
-        upright = symmetry.undo_vectors(symmetry.undo_pictures(normals[None])[0])
+        upright = symmetry.inverse.of_vectors(symmetry.inverse.of_pictures(normals[None])[0])
         errors = change[:, 4] + np.float32(USUAL_LOG_ERROR)
         return Look(tokens, found, new_logs - new_logs.mean(), errors, upright)
 
