@@ -7,12 +7,13 @@ import pytest
 
 from photostereo.lights.ball.agreement import meeting_points
 from photostereo.lights.ball.calibration import calibrate_lights
-from photostereo.lights.ball.circle import Circle, mask_circle
 from photostereo.lights.ball.circle_search import find_circles
 from photostereo.lights.ball.geometry import (
     Camera,
+    Circle,
     ball_normals,
     facing_view,
+    mask_circle,
     mirrored_directions,
     unknown_perspective,
 )

@@ -8,9 +8,8 @@ import pytest
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import by_code
 from photostereo.lights.ball.calibration import Calibration, calibrate_lights
-from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.circle_search import find_circles
-from photostereo.lights.ball.geometry import Camera, ball_normals, mirrored_directions, outline_cone
+from photostereo.lights.ball.geometry import Camera, Circle, ball_normals, mirrored_directions, outline_cone
 from photostereo.lights.ball.highlight import find_highlights
 from photostereo.lights.ball.outline_fit import settle_outline
 from photostereo.lights.ball.search import find_balls

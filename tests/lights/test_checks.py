@@ -12,9 +12,10 @@ import photostereo as ps
 from photostereo.core.conventions import srgb_from_linear
 from photostereo.core.errors import ParameterError
 from photostereo.core.findings import by_code
-from photostereo.diagnosis.checks import find_mistakes, unexplained, usual_orders
+from photostereo.diagnosis.checks import find_mistakes, usual_orders
 from photostereo.diagnosis.light_axes import compare_axes
 from photostereo.lights.axes import Opinion, axes_matrix, axes_words, conventions, judge_axes
+from photostereo.lights.strengths import unexplained_by_equal
 from photostereo_lab.scenes import dome_lights, random_lights, render_scene, ring_lights
 
 
@@ -129,7 +130,7 @@ def test_the_unexplained_share_is_that_of_a_projection():
     values, lights = rng.random((9, 40)), rng.normal(size=(9, 3))
     fit = lights @ np.linalg.lstsq(lights, values, rcond=None)[0]
     expected = ((values - fit) ** 2).sum() / (values**2).sum()
-    assert np.isclose(unexplained(values @ values.T, lights), expected)
+    assert np.isclose(unexplained_by_equal(values @ values.T, lights), expected)
 
 
 def test_axes_and_their_words():

@@ -11,9 +11,8 @@ from photostereo.core.findings import by_code
 from photostereo.lights.ball import calibration
 from photostereo.lights.ball.agreement import light_positions
 from photostereo.lights.ball.calibration import calibrate_lights
-from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.circle_search import find_circles
-from photostereo.lights.ball.geometry import ball_normals
+from photostereo.lights.ball.geometry import Circle, ball_normals
 from photostereo.lights.ball.highlight import find_highlights
 from photostereo.lights.ball.search import FoundBall
 from photostereo.lights.ball.shading import fit_shading, settle_circle

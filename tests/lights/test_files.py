@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from photostereo.core.errors import CaptureError
-from photostereo.lights.ball.circle import Circle
+from photostereo.lights.ball.geometry import Circle
 from photostereo.lights.files.reading import base_name, decimal, read_intensities, read_lights
 from photostereo.lights.files.table import ball_line, balls_in
 

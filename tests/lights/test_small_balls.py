@@ -7,8 +7,7 @@ import pytest
 
 from photostereo.core.findings import by_code
 from photostereo.lights.ball.calibration import calibrate_lights
-from photostereo.lights.ball.circle import Circle
-from photostereo.lights.ball.geometry import Camera, facing_view
+from photostereo.lights.ball.geometry import Camera, Circle, facing_view
 from photostereo.lights.ball.highlight import find_highlights
 from photostereo.lights.ball.outline_fit import settle_outline
 from photostereo.lights.ball.search import find_balls

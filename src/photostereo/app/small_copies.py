@@ -26,7 +26,7 @@ from photostereo.io.images import decode_image
 from photostereo.io.names import folder_name
 from photostereo.io.png import encode_picture
 from photostereo.io.safe import read_bytes
-from photostereo.lights.ball.circle import Circle
+from photostereo.lights.ball.geometry import Circle
 from photostereo.lights.files.table import ball_line
 from photostereo.photographs.develop import full_scale, linear_part, upright
 from photostereo.report.pictures import scaled_size, to_srgb

@@ -32,7 +32,7 @@ from photostereo.io.atomic import replacing_directory, write_bytes, write_text
 from photostereo.io.images import decode_image
 from photostereo.io.png import encode_png
 from photostereo.lights.ball.calibration import calibrate_lights
-from photostereo.lights.ball.circle import Circle
+from photostereo.lights.ball.geometry import Circle
 from photostereo.lights.files.table import ball_line, lights_table, write_lights
 from photostereo.masks.reading import mask_from_values, read_mask
 from photostereo.pipeline.pipeline import Pipeline

@@ -34,7 +34,7 @@ from photostereo.lights.ball.calibration import (
     merge_calibrations,
     strengths_of_scene,
 )
-from photostereo.lights.ball.circle import Circle, mask_circle
+from photostereo.lights.ball.geometry import Circle, mask_circle
 from photostereo.lights.ball.picture import dome_picture
 from photostereo.lights.exposure import VARIES
 from photostereo.lights.files.reading import ESTIMATED

@@ -24,9 +24,8 @@ from photostereo.diagnosis.light_axes import (
     wrong_axes,
 )
 from photostereo.lights.axes import judge_axes
-from photostereo.lights.strengths import unexplained_light
+from photostereo.lights.strengths import unexplained_by_equal, unexplained_light
 from photostereo.lights.thumbnail import bright_enough, matte_fit, shrink
-from photostereo.runtime.illumination import projected, pseudo_inverse
 
 # Sensitivity on 167 rendered captures (26, 13 of them also with eleven kinds of mistakes; 163 verdicts are right):
 # lowering and raising a threshold of this file or of `light_axes` by 30 % changes no verdict unless numbers are given.
@@ -149,22 +148,18 @@ def order_evidence(values: FloatArray, lights: FloatArray) -> OrderEvidence:
     roots /= np.linalg.norm(roots, axis=0)
     gram = roots @ roots.T
     rng = np.random.default_rng(0)  # reproducible
-    chance = [unexplained(gram, lights[rng.permutation(len(lights))]) for _ in range(25)]
-    tried = [(unexplained(gram, lights[places]), words) for words, places in usual_orders(len(lights))]
+    chance = [unexplained_by_equal(gram, lights[rng.permutation(len(lights))]) for _ in range(25)]
+    tried = [
+        (unexplained_by_equal(gram, lights[places]), words) for words, places in usual_orders(len(lights))
+    ]
     best, words = min(tried, key=lambda order: order[0])
     return OrderEvidence(
-        given=unexplained(gram, lights),
+        given=unexplained_by_equal(gram, lights),
         least=max(0.0, 1 - float(np.linalg.eigvalsh(gram)[-3:].sum()) / float(np.trace(gram))),
         shuffled=float(np.median(chance)),
         best=best,
         words=words,
     )
-
-
-def unexplained(gram: FloatArray, lights: FloatArray) -> float:
-    """Return the share of the photographs' energy (Gram matrix over the photographs) outside the span of the lights."""
-    inside = np.trace(projected(projected(gram, lights.T).T, pseudo_inverse(lights.T).T))
-    return 1 - float(inside / np.trace(gram))
 
 
 def _curve(values: FloatArray, lights: FloatArray) -> Finding | None:

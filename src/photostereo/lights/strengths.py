@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
-from photostereo.runtime.illumination import shading, weighted_least_squares, without_matte
+from photostereo.runtime.illumination import shading, weighted_least_squares
 from photostereo.runtime.matte_fits import FEWEST_LIT, LIT_NOISE, LIT_SHARE
 from photostereo.runtime.order import MAD_TO_SIGMA, known_medians
 
@@ -66,12 +66,26 @@ def sample_pixels(
 def unexplained_light(pixels: FloatArray, directions: FloatArray) -> tuple[float, FloatArray]:
     """Return the share of the light in ``pixels`` (n, d) that no matte surface under these directions explains, and the
     best strengths."""
-    unit = _of_unit_brightness(pixels)
-    gram = unit.T @ unit
-    axes, _ = np.linalg.qr(directions)
-    project = np.eye(len(directions)) - axes @ axes.T
-    share, inverse = _least(project * gram, np.diag(gram))
+    gram = _gram(pixels)
+    share, inverse = _least(_beyond(directions) * gram, np.diag(gram))
     return share, _even(1.0 / inverse)
+
+
+def unexplained_by_equal(gram: FloatArray, directions: FloatArray) -> float:
+    """Return the same share for lights of equal strength, from the Gram matrix (d, d) of the photographs."""
+    return float((_beyond(directions) * gram).sum() / max(float(np.trace(gram)), 1e-12))
+
+
+def _beyond(directions: FloatArray) -> FloatArray:
+    """Return the projection (d, d) of photographs on what no matte surface under these directions shows."""
+    axes, _ = np.linalg.qr(directions)
+    return np.asarray(np.eye(len(directions)) - axes @ axes.T)
+
+
+def _gram(pixels: FloatArray) -> FloatArray:
+    """Return the Gram matrix (d, d) over the photographs of pixels (n, d) scaled to unit brightness."""
+    unit = pixels / np.maximum(np.linalg.norm(pixels, axis=1, keepdims=True), 1e-12)
+    return np.asarray(unit.T @ unit)
 
 
 def fit_strengths(
@@ -172,10 +186,6 @@ def _least(rest: FloatArray, squares: FloatArray) -> tuple[float, FloatArray]:
     return max(float(values[0]), 0.0), np.asarray(inverse)
 
 
-def _of_unit_brightness(pixels: FloatArray) -> FloatArray:
-    return np.asarray(pixels / np.maximum(np.linalg.norm(pixels, axis=1, keepdims=True), 1e-12))
-
-
 def _even(strengths: FloatArray) -> FloatArray:
     """Return the strengths with geometric mean 1."""
     return np.asarray(strengths / np.exp(np.mean(np.log(strengths))))
@@ -183,9 +193,7 @@ def _even(strengths: FloatArray) -> FloatArray:
 
 def equal_strengths_suffice(pixels: FloatArray, directions: FloatArray) -> bool:
     """Return whether lights of equal strength explain the pixels (n, d) nearly as well as the best strengths do."""
-    unit = _of_unit_brightness(pixels)
-    left = without_matte(unit, directions.T)
-    equal = float((left**2).sum() / max(float((unit**2).sum()), 1e-12))
+    equal = unexplained_by_equal(_gram(pixels), directions)
     return equal < 1.25 * unexplained_light(pixels, directions)[0] + 1e-4
 
 

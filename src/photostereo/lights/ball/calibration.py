@@ -26,8 +26,7 @@ from photostereo.lights.ball.agreement import (
     solid_normals,
     suspects_of,
 )
-from photostereo.lights.ball.circle import Circle
-from photostereo.lights.ball.geometry import Camera, unknown_perspective
+from photostereo.lights.ball.geometry import Camera, Circle, unknown_perspective
 from photostereo.lights.ball.picture import Picture, calibration_picture
 from photostereo.lights.ball.search import FoundBall, ball_at, find_balls
 from photostereo.lights.geometry import angles_between, unit

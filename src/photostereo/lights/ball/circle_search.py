@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
-from photostereo.lights.ball.circle import Circle, visible_share
+from photostereo.lights.ball.geometry import Circle, visible_share
 from photostereo.lights.ball.outlines import Outlines, black_level, shared_outlines
 
 
@@ -48,7 +48,7 @@ def vote_for_circles(outlines: Outlines, smallest: float, largest: float) -> lis
         found += _peaks(gathered, radius, pad, outlines.frame)
     kept: list[tuple[float, Circle]] = []
     for score, circle in sorted(found, key=lambda pair: -pair[0]):
-        if len(kept) < 24 and not any(same_circle(circle, other) for _, other in kept):
+        if len(kept) < 24 and not any(circle.is_same(other) for _, other in kept):
             kept.append((score, circle))
     return kept
 
@@ -83,11 +83,6 @@ def _peaks(
     return [(float(shares[i]), circles[i]) for i in best if shares[i] > 0.25]
 
 
-def same_circle(a: Circle, b: Circle) -> bool:
-    """Return whether two circles are the same to within a tenth of the radius."""
-    return float(np.hypot(a.x - b.x, a.y - b.y)) + abs(a.radius - b.radius) < 0.1 * min(a.radius, b.radius)
-
-
 #: Range of radii, in pixels, searched on one level of the pyramid. Levels overlap: an outline is hidden by the pattern of
 #: a table in small frames, and by noise in large ones.
 _SMALLEST, _LARGEST = 9.0, 100.0
@@ -116,40 +111,30 @@ def find_circles(
     if min(images.shape[1:]) < LEAST_RADIUS:  # not even half of a ball
         return []
     black = black_level(images)
-    pyramid: list[Outlines] = []
     stack, scale = np.asarray(images, np.float32), 1.0
     while stack[0].size > _MOST_PIXELS:
         stack, scale = _halved(stack), 2.0 * scale
-    first_scale = scale
-    while True:
-        pyramid.append(shared_outlines(stack, black=black, control=control))
-        if min(stack.shape[1:]) < _COARSEST:
-            break
+    pyramid = [shared_outlines(stack, black=black, control=control)]
+    while min(stack.shape[1:]) >= _COARSEST:
         stack = _halved(stack)
+        pyramid.append(shared_outlines(stack, black=black, control=control))
     votes: list[tuple[float, int, Circle]] = []
     for level, outlines in enumerate(pyramid):
         control.check()
-        last = level == len(pyramid) - 1
-        largest = 1.2 * max(outlines.frame) if last else _LARGEST
-        smallest = max(_SMALLEST, LEAST_RADIUS / 2**level / first_scale)
-        votes += [(score, level, circle) for score, circle in vote_for_circles(outlines, smallest, largest)]
-    if beside is not None:
-        votes = [vote for vote in votes if not _is_on(beside, vote[2].scaled(first_scale * 2.0 ** vote[1]))]
+        largest = 1.2 * max(outlines.frame) if outlines is pyramid[-1] else _LARGEST
+        smallest = max(_SMALLEST, LEAST_RADIUS / 2**level / scale)
+        for score, circle in vote_for_circles(outlines, smallest, largest):
+            if beside is None or not circle.scaled(scale * 2.0**level).is_centered_on(beside):
+                votes.append((score, level, circle))
     votes.sort(key=lambda vote: -vote[0])
     found: list[Circle] = []
     for _, level, circle in votes[: 4 * most]:
         control.check()
         fitted = _refined(pyramid, level, circle)
-        if fitted is not None and not any(same_circle(fitted, other) for other in found):
+        if fitted is not None and not any(fitted.is_same(other) for other in found):
             found.append(fitted)
     found.sort(key=lambda circle: -circle.coverage * circle.radius)  # the most edges, not the smallest circle
-    return [circle.scaled(first_scale) for circle in found[:most]]
-
-
-def _is_on(mask: BoolArray, circle: Circle) -> bool:
-    """Return whether the center of a circle is in the mask."""
-    row, col = round(circle.y), round(circle.x)
-    return 0 <= row < mask.shape[0] and 0 <= col < mask.shape[1] and bool(mask[row, col])
+    return [circle.scaled(scale) for circle in found[:most]]
 
 
 def _refined(pyramid: Sequence[Outlines], level: int, circle: Circle) -> Circle | None:
@@ -194,7 +179,7 @@ def circles_around(images: FloatArray, circle: Circle) -> list[Circle]:
         in_frame(outer)
         for ratio in np.arange(1.09, 1.8, 0.07)
         if (outer := fit_circle(outlines, Circle(local.x, local.y, ratio * local.radius), slack=0.05))
-        and np.hypot(outer.x - local.x, outer.y - local.y) < 0.15 * local.radius
+        and outer.away_from(local) < 0.15 * local.radius
     ]
 
 

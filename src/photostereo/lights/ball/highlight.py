@@ -21,7 +21,7 @@ import cv2
 import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
-from photostereo.lights.ball.circle import Circle
+from photostereo.lights.ball.geometry import Circle
 
 #: Highlights are searched within this share of the radius: farther out a mirror shows the scene behind it.
 _REACH = 0.97

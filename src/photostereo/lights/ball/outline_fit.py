@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
-from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.circle_search import close_up
+from photostereo.lights.ball.geometry import Circle
 
 #: Pixels within this distance of the outline, in pixels, or this share of the radius inside it, are used.
 _BAND, _DEEP = 4.0, 0.12

@@ -33,8 +33,7 @@ def calibration_picture(
     """Draw two titled panels side by side, RGB: the ball with its highlights, and the lights seen from above,
     ``suspects`` in red.
     """
-    panel = _ball_panel(images, balls, suspects)
-    titled = np.vstack([_title("Outline, and the highlight of each photograph"), panel])
+    titled = _titled("Outline, and the highlight of each photograph", _ball_panel(images, balls, suspects))
     return np.hstack([titled, dome_picture(directions, strengths, suspects)])
 
 
@@ -44,9 +43,31 @@ def dome_picture(
     suspects: Sequence[int] = (),
     errors: FloatArray | None = None,
 ) -> Picture:
-    """Draw the lights seen from above, RGB, with their expected ``errors`` in degrees as circles around them."""
-    title = "Lights: the camera in the middle, degrees above the table"
-    return np.vstack([_title(title), _hemisphere(directions, strengths, suspects, errors)])
+    """Draw the lights on the hemisphere above the object, RGB: center = camera, rim = image plane, area = strength.
+
+    Circles around them show their expected ``errors`` in degrees.
+    """
+    panel: Picture = np.full((_SIDE, _SIDE, 3), _PAPER, np.uint8)
+    middle, radius = _SIDE / 2, 0.44 * _SIDE
+    for tilt in (30, 60, 90):
+        ring = round(radius * tilt / 90 * 16)
+        cv2.circle(panel, (round(middle * 16), round(middle * 16)), ring, _FAINT, 1, cv2.LINE_AA, 4)
+        down = int(middle + radius * tilt / 90)
+        cv2.putText(panel, f"{90 - tilt}", (int(middle) - 8, down - 5), _FONT, 0.42, _INK, 1, cv2.LINE_AA)
+    cv2.drawMarker(panel, (int(middle), int(middle)), _FAINT, cv2.MARKER_CROSS, 14, 1, cv2.LINE_AA)
+    marks: list[tuple[tuple[int, int], str, Color]] = []
+    for number, (x, y, z) in enumerate(directions):
+        tilt = np.degrees(np.arccos(np.clip(z, -1, 1))) / 90 * radius
+        length = max(float(np.hypot(x, y)), 1e-9)
+        place = round((middle + tilt * x / length) * 16), round((middle - tilt * y / length) * 16)
+        color = _WRONG if number in suspects else _CIRCLE
+        size = round(7 * 16 * float(np.sqrt(strengths[number])))
+        cv2.circle(panel, place, size, color, -1, cv2.LINE_AA, 4)
+        if errors is not None and np.isfinite(errors[number]):
+            cv2.circle(panel, place, round(errors[number] / 90 * radius * 16), color, 1, cv2.LINE_AA, 4)
+        marks.append((place, str(number + 1), _INK))
+    _label(panel, marks, halo=_PAPER)
+    return _titled("Lights: the camera in the middle, degrees above the table", panel)
 
 
 def _ball_panel(images: FloatArray, balls: Sequence[FoundBall], suspects: Sequence[int]) -> Picture:
@@ -86,37 +107,10 @@ def _ball_panel(images: FloatArray, balls: Sequence[FoundBall], suspects: Sequen
     return panel
 
 
-def _hemisphere(
-    directions: FloatArray, strengths: FloatArray, suspects: Sequence[int], errors: FloatArray | None
-) -> Picture:
-    """Draw the lights on the hemisphere above the object: center = camera, rim = image plane, area = strength."""
-    panel: Picture = np.full((_SIDE, _SIDE, 3), _PAPER, np.uint8)
-    middle, radius = _SIDE / 2, 0.44 * _SIDE
-    for tilt in (30, 60, 90):
-        ring = round(radius * tilt / 90 * 16)
-        cv2.circle(panel, (round(middle * 16), round(middle * 16)), ring, _FAINT, 1, cv2.LINE_AA, 4)
-        down = int(middle + radius * tilt / 90)
-        cv2.putText(panel, f"{90 - tilt}", (int(middle) - 8, down - 5), _FONT, 0.42, _INK, 1, cv2.LINE_AA)
-    cv2.drawMarker(panel, (int(middle), int(middle)), _FAINT, cv2.MARKER_CROSS, 14, 1, cv2.LINE_AA)
-    marks: list[tuple[tuple[int, int], str, Color]] = []
-    for number, (x, y, z) in enumerate(directions):
-        tilt = np.degrees(np.arccos(np.clip(z, -1, 1))) / 90 * radius
-        length = max(float(np.hypot(x, y)), 1e-9)
-        place = round((middle + tilt * x / length) * 16), round((middle - tilt * y / length) * 16)
-        color = _WRONG if number in suspects else _CIRCLE
-        size = round(7 * 16 * float(np.sqrt(strengths[number])))
-        cv2.circle(panel, place, size, color, -1, cv2.LINE_AA, 4)
-        if errors is not None and np.isfinite(errors[number]):
-            cv2.circle(panel, place, round(errors[number] / 90 * radius * 16), color, 1, cv2.LINE_AA, 4)
-        marks.append((place, str(number + 1), _INK))
-    _label(panel, marks, halo=_PAPER)
-    return panel
-
-
-def _title(words: str) -> Picture:
+def _titled(words: str, panel: Picture) -> Picture:
     strip: Picture = np.full((_TITLE, _SIDE, 3), _PAPER, np.uint8)
     cv2.putText(strip, words, (16, 28), _FONT, 0.55, _INK, 1, cv2.LINE_AA)
-    return strip
+    return np.vstack([strip, panel])
 
 
 def _label(panel: Picture, marks: Sequence[tuple[tuple[int, int], str, Color]], *, halo: Color) -> None:

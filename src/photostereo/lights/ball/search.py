@@ -15,9 +15,8 @@ import numpy as np
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
-from photostereo.lights.ball.circle import Circle
 from photostereo.lights.ball.circle_search import circles_around, find_circles
-from photostereo.lights.ball.geometry import Camera, facing_view, mirrored_directions
+from photostereo.lights.ball.geometry import Camera, Circle, facing_view, mirrored_directions
 from photostereo.lights.ball.highlight import (
     SHINY_FOUND,
     Highlights,

@@ -18,8 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
-from photostereo.lights.ball.circle import Circle
-from photostereo.lights.ball.geometry import Camera, ball_normals
+from photostereo.lights.ball.geometry import Camera, Circle, ball_normals
 from photostereo.runtime.order import MAD_TO_SIGMA
 
 _MOST_PIXELS = 4000

@@ -15,7 +15,7 @@ from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.io.atomic import replacing_file, write_text
 from photostereo.io.json_text import json_text
-from photostereo.lights.ball.circle import Circle
+from photostereo.lights.ball.geometry import Circle
 from photostereo.lights.geometry import require_directions, row_lengths
 
 if TYPE_CHECKING:
