@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from photostereo.lights.ball.agreement import meeting_points
-from photostereo.lights.ball.calibration import calibrate_lights
+from photostereo.lights.ball.calibration import calibrate_lights, meeting_points
 from photostereo.lights.ball.circle_search import find_circles
 from photostereo.lights.ball.geometry import (
     Camera,

@@ -9,8 +9,7 @@ import pytest
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import by_code
 from photostereo.lights.ball import calibration
-from photostereo.lights.ball.agreement import light_positions
-from photostereo.lights.ball.calibration import calibrate_lights
+from photostereo.lights.ball.calibration import calibrate_lights, light_positions
 from photostereo.lights.ball.circle_search import find_circles
 from photostereo.lights.ball.geometry import Circle, ball_normals
 from photostereo.lights.ball.highlight import find_highlights
@@ -105,4 +104,4 @@ def test_balls_that_agree_within_their_errors_see_lights_that_are_far() -> None:
             FoundBall("shiny", Circle(x, 60.0, 30.0), seen, None, np.full(10, residual))
             for x, seen in ((60.0, turned), (140.0, lights))
         ]
-        assert (light_positions(balls, (240, 360))[0] is None) is far
+        assert (light_positions(balls, (240, 360)) is None) is far

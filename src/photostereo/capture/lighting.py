@@ -32,14 +32,13 @@ from photostereo.lights.ball.calibration import (
     Calibration,
     calibrate_lights,
     merge_calibrations,
-    strengths_of_scene,
 )
 from photostereo.lights.ball.geometry import Circle, mask_circle
 from photostereo.lights.ball.picture import dome_picture
 from photostereo.lights.exposure import VARIES
 from photostereo.lights.files.reading import ESTIMATED
 from photostereo.lights.lights import Lights
-from photostereo.lights.strengths import sample_pixels
+from photostereo.lights.strengths import sample_pixels, strengths_of_scene
 from photostereo.lights.unknown.crops import crop_photographs
 from photostereo.lights.unknown.estimate import DOUBTFUL_ERROR, Verdict, estimate_lights
 from photostereo.masks.reading import read_mask
@@ -249,13 +248,14 @@ def complete_lights(
     if verdict.is_flat:
         notes = (*notes, Finding("relief-assumed"))
     gray = strengths if strengths.ndim == 1 else gray_from_rgb(strengths)
+    of_gray = lights.changed(strengths=gray)
     calibration = Calibration(
         files=tuple(file.name for file in found.files),
-        lights=lights.changed(strengths=gray),
+        lights=of_gray,
         balls=(),
         frame=(int(mask.shape[0]), int(mask.shape[1])),
         warnings=notes,
-        picture=dome_picture(lights.directions, gray, doubtful, lights.expected_error),
+        picture=dome_picture(of_gray, doubtful),
         relief_factor=verdict.depth_factor,
     )
     said = lighting.notes if fixed.any() else ()

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
+from photostereo.lights.unknown.shading import matte_normals
 from photostereo.runtime.illumination import shading, weighted_least_squares
 from photostereo.runtime.matte_fits import FEWEST_LIT, LIT_NOISE, LIT_SHARE
 from photostereo.runtime.order import MAD_TO_SIGMA, known_medians
@@ -34,6 +35,8 @@ ROUNDS, SETTLED = 15, 1e-4
 TURNS = 200
 #: Values at this share of the brightest and above may be clipped.
 WHITE = 0.98
+#: Minimum ratio of singular values of the normals of a solid object.
+SOLID = 0.15
 #: An entry is used to estimate the strength of its photograph if the cosine to the light is at least this.
 FACING = 0.3
 
@@ -229,3 +232,40 @@ def strengths_from_card(images: FloatArray, directions: FloatArray, box: Sequenc
         words = "The card is black in some photograph. Choose a part of it that every light reaches."
         raise CaptureError(words, code="black-card")
     return _even(level / np.maximum(directions[:, 2], 1e-3))
+
+
+def strengths_of_scene(
+    images: FloatArray, mask: BoolArray | None, directions: FloatArray, pixels: FloatArray | None
+) -> tuple[FloatArray, str]:
+    """Return strengths from the object in photographs (d, H, W), and their source.
+
+    ``pixels`` are its :func:`.sample_pixels`, or None if too few of them are well exposed.
+    """
+    equal = np.ones(len(directions))
+    if len(directions) < 6:
+        return equal, "assumed to be equal"
+    if pixels is None:
+        # Each pixel is used in the photographs in which it is not white.
+        pixels = sample_pixels(images, mask, overexposed=True)
+        if len(pixels) < 300 or np.isfinite(pixels).sum(axis=0).min() < 100:
+            return equal, "assumed to be equal"
+        words = "brightness of the overexposed object, assumed to face the camera"
+        return strengths_from_flat(pixels, directions), words
+    if equal_strengths_suffice(pixels, directions):
+        return equal, "equal (the shading of the object fits)"
+    if solid_normals(as_gray(pixels), directions) is None:
+        return strengths_from_flat(pixels, directions), "brightness of flat parts, assumed to face the camera"
+    return strengths_from_shading(pixels, directions), "shading of the object"
+
+
+def solid_normals(gray: FloatArray, directions: FloatArray) -> FloatArray | None:
+    """Return normals (1, n, 3) of an object in values (d, 1, n), or None if it is flat, which does not determine a light."""
+    equal = np.ones(len(directions), np.float32)
+    normals = matte_normals(gray, directions.astype(np.float32), equal).normals
+    spread = np.linalg.svd(normals[0], compute_uv=False)
+    return normals if spread[2] > SOLID * spread[0] else None
+
+
+def as_gray(pixels: FloatArray) -> FloatArray:
+    """Return pixels (n, d) as small photographs (d, 1, n) of mean brightness 1."""
+    return np.asarray(pixels.T[:, None] / pixels.mean(), np.float32)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.conventions import FloatArray, srgb_from_linear
 from photostereo.lights.ball.search import FoundBall
+from photostereo.lights.lights import Lights
 
 Picture = NDArray[np.uint8]
 
@@ -24,29 +25,16 @@ Color = tuple[int, int, int]
 
 
 def calibration_picture(
-    images: FloatArray,
-    balls: Sequence[FoundBall],
-    directions: FloatArray,
-    strengths: FloatArray,
-    suspects: Sequence[int] = (),
+    images: FloatArray, balls: Sequence[FoundBall], lights: Lights, suspects: Sequence[int]
 ) -> Picture:
-    """Draw two titled panels side by side, RGB: the ball with its highlights, and the lights seen from above,
-    ``suspects`` in red.
-    """
+    """Draw two titled panels side by side, RGB: the ball with its highlights, and the lights, ``suspects`` in red."""
     titled = _titled("Outline, and the highlight of each photograph", _ball_panel(images, balls, suspects))
-    return np.hstack([titled, dome_picture(directions, strengths, suspects)])
+    return np.hstack([titled, dome_picture(lights, suspects)])
 
 
-def dome_picture(
-    directions: FloatArray,
-    strengths: FloatArray,
-    suspects: Sequence[int] = (),
-    errors: FloatArray | None = None,
-) -> Picture:
-    """Draw the lights on the hemisphere above the object, RGB: center = camera, rim = image plane, area = strength.
-
-    Circles around them show their expected ``errors`` in degrees.
-    """
+def dome_picture(lights: Lights, suspects: Sequence[int]) -> Picture:
+    """Draw the lights on the hemisphere above the object, RGB: center = camera, rim = image plane, area = strength, with
+    circles that show their expected errors."""
     panel: Picture = np.full((_SIDE, _SIDE, 3), _PAPER, np.uint8)
     middle, radius = _SIDE / 2, 0.44 * _SIDE
     for tilt in (30, 60, 90):
@@ -56,15 +44,15 @@ def dome_picture(
         cv2.putText(panel, f"{90 - tilt}", (int(middle) - 8, down - 5), _FONT, 0.42, _INK, 1, cv2.LINE_AA)
     cv2.drawMarker(panel, (int(middle), int(middle)), _FAINT, cv2.MARKER_CROSS, 14, 1, cv2.LINE_AA)
     marks: list[tuple[tuple[int, int], str, Color]] = []
-    for number, (x, y, z) in enumerate(directions):
+    for number, (x, y, z) in enumerate(lights.directions):
         tilt = np.degrees(np.arccos(np.clip(z, -1, 1))) / 90 * radius
         length = max(float(np.hypot(x, y)), 1e-9)
         place = round((middle + tilt * x / length) * 16), round((middle - tilt * y / length) * 16)
         color = _WRONG if number in suspects else _CIRCLE
-        size = round(7 * 16 * float(np.sqrt(strengths[number])))
+        size = round(7 * 16 * float(np.sqrt(lights.strengths[number])))
         cv2.circle(panel, place, size, color, -1, cv2.LINE_AA, 4)
-        if errors is not None and np.isfinite(errors[number]):
-            cv2.circle(panel, place, round(errors[number] / 90 * radius * 16), color, 1, cv2.LINE_AA, 4)
+        if np.isfinite(error := lights.expected_error[number]):
+            cv2.circle(panel, place, round(error / 90 * radius * 16), color, 1, cv2.LINE_AA, 4)
         marks.append((place, str(number + 1), _INK))
     _label(panel, marks, halo=_PAPER)
     return _titled("Lights: the camera in the middle, degrees above the table", panel)

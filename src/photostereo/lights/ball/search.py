@@ -194,7 +194,7 @@ def _best_of(images: FloatArray, group: Sequence[FoundBall]) -> FoundBall:
 
 
 def _concentric(a: Circle, b: Circle) -> bool:
-    return float(np.hypot(a.x - b.x, a.y - b.y)) < 0.15 * min(a.radius, b.radius)
+    return a.away_from(b) < 0.15 * min(a.radius, b.radius)
 
 
 def scene_misfit(images: FloatArray, directions: FloatArray, where: BoolArray) -> float:
