@@ -243,7 +243,7 @@ def complete_lights(
         which = f"{missing} of {len(fixed)} light directions are not in {name}: they"
     error, factor = estimated.expected_error, verdict.depth_factor
     doubtful = np.flatnonzero(lights.expected_error > DOUBTFUL_ERROR).tolist()
-    facts = {"missing": missing, "degrees": error, "factor": factor, "numbers": doubtful}
+    facts: dict[str, Any] = {"missing": missing, "degrees": error, "factor": factor, "numbers": doubtful}
     notes = (Finding("lights-estimated", which=which, **facts),)
     if verdict.is_flat:
         notes = (*notes, Finding("relief-assumed"))
