@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from photostereo.report import pictures
-from photostereo.report.colors import SCALES, color_table, paint
+from photostereo.report.colors import color_table, paint
 from photostereo.report.learning import atom_sheet
 from photostereo.report.plots import (
     Series,
@@ -23,6 +23,8 @@ from photostereo.report.plots import (
     round_ticks,
     short_number,
 )
+
+from .color_scales import SCALES, made_table
 
 
 def decoded(address):
@@ -68,6 +70,7 @@ def test_a_texture_is_carried_beyond_its_mask():
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_color_scales_run_at_one_speed(scale):
+    assert np.array_equal(color_table(scale), made_table(scale))
     table = color_table(scale).astype(int)
     steps = np.abs(np.diff(table, axis=0)).max(axis=1)
     assert steps.max() <= 8
@@ -93,10 +96,8 @@ PLOTS = {
     "with a gap": line_chart(
         [1, 2, 3], [Series("a", [1, float("nan"), 2], 1)], x_label="x", y_label="y", summary="s"
     ),
-    "histogram": histogram(
-        np.array([1.0, 99.0]), top=45, marks=[("m", 1.0)], x_label="x", summary="s", scale="ember"
-    ),
-    "compass": light_compass(np.array([[0, 0, 1], [0.6, 0, -0.8]]), ["<script>", "b"]),
+    "histogram": histogram(np.array([1.0, 99.0]), 45, {"m": 1.0}),
+    "compass": light_compass([([0, 0, 1], "<script>"), ([0.6, 0, -0.8], "b")]),
     "bar": color_bar("ember", 0, 45, suffix="°"),
     "constant bar": color_bar("ember", 2, 2),
     "legend": legend([Series("<i>", [1], 2)]),

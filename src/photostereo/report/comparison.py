@@ -19,7 +19,7 @@ from photostereo.diagnosis.metrics import angular_error
 from photostereo.report import pictures, wording
 from photostereo.report.about import about_lines
 from photostereo.report.document import render_page, safe_links
-from photostereo.report.page import MODES, identity_of
+from photostereo.report.page import identity_of
 from photostereo.report.pictures import MAX_PIXELS, Frame, frame_around
 from photostereo.report.plots import Chart, Series, color_bar, legend, line_chart, style_of
 from photostereo.report.pyramid import Layers, albedo_share
@@ -30,8 +30,6 @@ from photostereo.solver.reconstruction import Reconstruction
 
 #: Upper limit of the scale of differences between two results, in degrees: methods that agree differ by a few.
 DIFFERENCE_TOP = 20.0
-#: Modes of the view that need heights.
-OF_HEIGHTS = ("depth", "occlusion")
 
 
 @dataclass(frozen=True)
@@ -87,12 +85,10 @@ def write_comparison(
     best = _best(results, entries, mask)
     if grids:
         data["surface"] = {"grids": grids, "first": best if best in grids else next(iter(grids))}
-    shots = "" if capture is None else f", {len(capture)} photographs"
-    counted = f"{len(results)} {'results' if capture is None else 'methods'}{shots}"
     context = {
         "title": (about or {}).get("title") or (results[0].capture if capture is None else capture.name),
         "about": about_lines(about or {}),
-        "kicker": f"{'Methods' if labels is None else 'Results'} compared · {counted}",
+        "labeled": labels is not None,
         "color_bar": color_bar,
         "truth": truth,
         "capture": capture,
@@ -100,11 +96,6 @@ def write_comparison(
         "results": results,
         "pair": _first_pair(entries, best),
         "surface_first": data["surface"]["first"] if grids else "",
-        "modes": [
-            *(mode for mode in MODES if grids or mode[0] not in OF_HEIGHTS),
-            *([("error", "Error")] if truth is not None else []),
-            ("difference", "Differ"),
-        ],
         "table": figures_table(results, entries, mask, capture, expected),
         "charts": error_chart(entries, mask),
         "links": safe_links(files or {}),

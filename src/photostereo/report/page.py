@@ -29,16 +29,6 @@ from photostereo.report.surface_parts import surface_parts
 from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, view_data
 from photostereo.solver.reconstruction import Reconstruction
 
-#: Modes of the relighting view of one result, with their labels.
-MODES = (
-    ("albedo", "Albedo"),
-    ("clay", "Clay"),
-    ("normals", "Normals"),
-    ("slope", "Slope"),
-    ("curvature", "Curved"),
-    ("depth", "Depth"),
-    ("occlusion", "Sky"),
-)
 #: Characters reserved for the list of files; a usual one has 3,000.
 OF_THE_LINKS = 20_000
 
@@ -133,11 +123,9 @@ def prepare_report(
     spread = result.maps.get("spread")
     if surface_data is not None:
         data["surface"] = surface_data
-    shot = "" if capture is None else f" · {len(capture)} photographs"
     context: dict[str, Any] = {
         "title": (about or {}).get("title") or result.capture,
         "about": about_lines(about or {}),
-        "kicker": f"Photometric stereo · {result.method}{shot}",
         "result": result,
         "capture": capture,
         "expected": expected or expected_error(result),
@@ -155,7 +143,6 @@ def prepare_report(
         "atoms": atom_pictures(result),
         "diagnosis": None,
         "citation": wording.method_words(result.method)[1],
-        "modes": MODES,
         "color_bar": color_bar,
     }
     if capture is not None and capture.truth is not None:
@@ -163,7 +150,9 @@ def prepare_report(
     if capture is not None:
         control.check()
         context |= capture_evidence(result, capture, frame, control) if evidence is None else evidence
-        data["photographs"] = [photograph.as_data() for photograph in context["photographs"]]
+        # The pictures themselves are already in the page.
+        kept = ("number", "name", "light", "words", "verdict")
+        data["photographs"] = [{name: one[name] for name in kept} for one in context["photographs"]]
     shown = Layers(frame, result.mask, result.normals, [(result.albedo, 1.0)], depth)
     control.check()
     page = render_page("report.html", data, **context)
@@ -185,20 +174,13 @@ def identity_of(result: Reconstruction) -> str:
 def error_evidence(result: Reconstruction, truth: FloatArray, frame: Frame) -> dict[str, Any]:
     error = angular_error(result.normals, truth, result.mask)
     found = summarize_error(result.normals, truth, result.mask)
-    plot = histogram(
-        error[result.mask],
-        top=pictures.ERROR_TOP,
-        marks=[("median", found.median), ("mean", found.mean)],
-        x_label="angular error",
-        scale="ember",
-        summary=f"Histogram of the angular error: median {found.median:.1f}, mean {found.mean:.1f} degrees",
-    )
+    marks = {"median": found.median, "mean": found.mean}
     return {
         "true_normals": pictures.shown(
             pictures.normals_picture(*pictures.shrink_normals(truth, result.mask, frame))
         ),
         "error_map": pictures.map_picture(error, result.mask, frame),
-        "error_plot": plot,
+        "error_plot": histogram(error[result.mask], pictures.ERROR_TOP, marks),
         "truth_error": found,
     }
 
@@ -223,10 +205,7 @@ def capture_evidence(
         "first_problem": problems[0] if problems else "",
         "photographs": photographs,
         "photographs_left_out": len(capture) - len(photographs),
-        "compass": light_compass(
-            np.array([photograph.light for photograph in photographs]),
-            [photograph.name for photograph in photographs],
-        ),
+        "compass": light_compass([(one["light"], one["name"]) for one in photographs]),
         "correction": describe_correction(result.strengths),
         "verdicts": verdicts,
         "diagnosis": diagnosis,

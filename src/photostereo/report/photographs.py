@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from photostereo.lights.geometry import FRONTAL_DEGREES, compass_word
 from photostereo.lights.lights import Lights
 from photostereo.report import pictures
 from photostereo.report.colors import paint
-from photostereo.report.pictures import Frame, small_map
+from photostereo.report.pictures import Frame, Picture, small_map
 from photostereo.solver.reconstruction import Reconstruction
 
 #: Approximate bytes of the page for all photographs, and for the method's maps of them.
@@ -91,30 +91,12 @@ def matte_differences(
     return list(maps)
 
 
-@dataclass(frozen=True)
-class Photograph:
-    """One photograph of the contact sheet."""
-
-    number: int
-    name: str
-    address: str
-    width: int
-    height: int
-    light: tuple[float, ...]
-    words: str
-    verdict: str
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the data for the page's script (the picture itself is already in the page)."""
-        return {name: getattr(self, name) for name in ("number", "name", "light", "words", "verdict")}
-
-
 def contact_sheet(
     capture: Capture,
     result: Reconstruction,
     saturation: FloatArray | None,
     control: Control = SILENT,
-) -> tuple[list[Photograph], Verdicts]:
+) -> tuple[list[Picture], Verdicts]:
     """Return at most ``MAX_PHOTOGRAPHS`` photographs, small, and the method's maps of them."""
     count = len(capture)
     chosen = np.unique(np.linspace(0, count - 1, min(count, MAX_PHOTOGRAPHS)).round().astype(int)).tolist()
@@ -136,18 +118,17 @@ def contact_sheet(
         words = light_words(capture.lights.directions[index])
         if saturation is not None and saturation[index] > 0:
             words += f" {100 * saturation[index]:.2g} % saturated."
+        # A few colors are enough and keep the pictures small.
+        painting = paint(verdict, verdicts.low, verdicts.high, "weight", levels=17)
         photographs.append(
-            Photograph(
-                number=index + 1,
-                name=f"Photograph {index + 1}" + (f": {names[index]}" if names else ""),
-                address=pictures.jpeg(pictures.to_srgb(small), QUALITY),
-                width=small.shape[1],
-                height=small.shape[0],
-                light=tuple(round(float(value), 4) for value in capture.lights.directions[index]),
-                words=words,
-                # A few colors are enough and keep the pictures small.
-                verdict=pictures.png(paint(verdict, verdicts.low, verdicts.high, "weight", levels=17)),
-            )
+            {
+                **pictures.shown(pictures.to_srgb(small), partial(pictures.jpeg, quality=QUALITY)),
+                "number": index + 1,
+                "name": f"Photograph {index + 1}" + (f": {names[index]}" if names else ""),
+                "light": [round(float(value), 4) for value in capture.lights.directions[index]],
+                "words": words,
+                "verdict": pictures.png(painting),
+            }
         )
     return photographs, verdicts
 

@@ -6,7 +6,7 @@ This module computes the numbers; ``templates/plots.html`` draws them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -119,17 +119,9 @@ def legend(series: Sequence[Series]) -> Markup:
     return _drawn("legend", series)
 
 
-def histogram(
-    values: FloatArray,
-    *,
-    top: float,
-    marks: Sequence[tuple[str, float]],
-    x_label: str,
-    summary: str,
-    scale: str,
-) -> Markup:
-    """Histogram of the values from 0 to ``top`` (larger ones in the last bin), with labeled marks."""
-    counts, _ = np.histogram(np.minimum(values, top * (1 - 1e-9)), bins=BINS, range=(0.0, top))
+def histogram(errors: FloatArray, top: float, marks: Mapping[str, float]) -> Markup:
+    """Histogram of angular errors from 0 to ``top`` (larger ones in the last bin), with labeled marks."""
+    counts, _ = np.histogram(np.minimum(errors, top * (1 - 1e-9)), bins=BINS, range=(0.0, top))
     shares = 100.0 * counts / max(int(counts.sum()), 1)
     high = max(float(shares.max()) * 1.18, 1e-9)
     axes = Axes((0.0, top), (0.0, high))
@@ -137,21 +129,21 @@ def histogram(
     width = (axes.right - axes.left) / BINS
     bars = [
         (axes.left + n * width + 0.4, axes.up(float(share)), width - 0.8, color)
-        for n, (share, (_, color)) in enumerate(zip(shares, gradient_stops(scale, BINS), strict=True))
+        for n, (share, (_, color)) in enumerate(zip(shares, gradient_stops("ember", BINS), strict=True))
         if share > 0
     ]
     labels = [
         (axes.across(min(value, top)), axes.top + 9 + 15 * n, f"{name} {value:.1f}°")
-        for n, (name, value) in enumerate(marks)
+        for n, (name, value) in enumerate(marks.items())
     ]
-    return _drawn("histogram", axes, bars, labels, x_label, summary)
+    said = ", ".join(f"{name} {value:.1f}" for name, value in marks.items())
+    return _drawn("histogram", axes, bars, labels, f"Histogram of the angular error: {said} degrees")
 
 
-def light_compass(lights: FloatArray, names: Sequence[str]) -> Markup:
-    """Draw the lights on the hemisphere seen from the camera: the rim is the horizon, the center the camera."""
+def light_compass(lights: Sequence[tuple[Sequence[float], str]]) -> Markup:
+    """Draw named lights on the hemisphere seen from the camera: the rim is the horizon, the center the camera."""
     summary = f"{len(lights)} light directions on a hemisphere seen from the camera"
-    shown = list(zip(np.asarray(lights).tolist(), names, strict=True))
-    return _drawn("compass", f"sky{next(_ids)}", shown, summary)
+    return _drawn("compass", f"sky{next(_ids)}", lights, summary)
 
 
 def color_bar(

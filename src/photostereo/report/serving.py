@@ -46,11 +46,6 @@ class ResultTiles:
         #: The finest level that the page holds.
         self.held = relight["held"]
 
-    @property
-    def has_finer(self) -> bool:
-        """Whether there is anything to add to the page."""
-        return bool(self.names) and self.held > 0
-
     def content(self, name: str) -> tuple[bytes, str] | None:
         """Return the page, allowed to request tiles, or a tile, with its media type; None for any other name."""
         try:
@@ -69,8 +64,7 @@ class ResultTiles:
         return path if is_own(self.folder, path) else None
 
     def _array(self, name: str, kind: str, frame: tuple[int, ...] | None = None) -> NDArray[Any]:
-        path = self._file(name, kind)
-        if path is None:
+        if (path := self._file(name, kind)) is None:
             raise FileNotFoundError(kind)
         return map_array(path, kind, frame)
 
@@ -195,10 +189,10 @@ def with_tiles(page: str) -> str:
 def holds_finer(page: Path) -> bool:
     """Whether a server can show finer tiles than the page itself holds."""
     try:
-        text = page_text(page)
+        tiles = ResultTiles(Path(os.path.realpath(page.parent)), page_text(page))
     except PhotostereoError:
         return False
-    return ResultTiles(Path(os.path.realpath(page.parent)), text).has_finer
+    return bool(tiles.names) and tiles.held > 0
 
 
 def open_report(out_dir: str | Path) -> Path:
@@ -209,20 +203,22 @@ def open_report(out_dir: str | Path) -> Path:
 
 
 def serve(
-    out_dir: str | Path, port: int = 0, *, tell: Callable[[str], object] | None = None, browse: bool = False
+    out_dir: str | Path,
+    port: int = 0,
+    *,
+    tell: Callable[[str], object] = lambda text: None,
+    browse: bool = False,
 ) -> None:
     """Serve an OUT folder on 127.0.0.1 until interrupted; ``tell`` receives the address, ``browse`` opens it."""
     with make_server(find_report(out_dir), port) as server:
         address = f"http://{LOOPBACK}:{server.server_address[1]}/{PAGE}"
-        if tell is not None:
-            tell(f"Serving {address} on this machine only; press Ctrl-C to stop.")
+        tell(f"Serving {address} on this machine only; press Ctrl-C to stop.")
         if browse:
             webbrowser.open(address)
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            if tell is not None:
-                tell("Stopped.")
+            tell("Stopped.")
 
 
 def find_report(out_dir: str | Path) -> Path:

@@ -10,7 +10,7 @@ import numpy as np
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.units import PixelSize
-from photostereo.report.colors import color_table
+from photostereo.report.colors import color_scales
 from photostereo.report.pictures import webp
 from photostereo.report.pyramid import Layers, mean_curvature, unpack_normals
 from photostereo.runtime.threads import in_turn, processors
@@ -54,7 +54,7 @@ def view_data(
         "albedo": colors,
         "sets": sets,
         "shown": list(shown)[:2],
-        "colors": {name: color_table(name).tobytes().hex() for name in ("ember", "depth", "weight", "sky")},
+        "colors": color_scales(),
         "curvature_top": max((_curvature_top(layers) for layers, _ in shown.values()), default=1.0),
     }
 
