@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from photostereo.lights.ball.calibration import calibrate_lights, meeting_points
-from photostereo.lights.ball.circle_search import find_circles
+from photostereo.lights.ball.circle_search import black_level, find_circles, shared_outlines
 from photostereo.lights.ball.geometry import (
     Camera,
     Circle,
@@ -18,7 +18,6 @@ from photostereo.lights.ball.geometry import (
 )
 from photostereo.lights.ball.highlight import find_highlights
 from photostereo.lights.ball.outline_fit import blurred_fresnel, settle_outline
-from photostereo.lights.ball.outlines import black_level, shared_outlines
 from photostereo.lights.ball.shading import fit_shading, settle_circle
 
 LIGHTS = np.array([[0.6, 0, 0.8], [0, 0.6, 0.8], [-0.6, 0, 0.8], [0, -0.6, 0.8]])

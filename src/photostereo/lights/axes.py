@@ -35,12 +35,7 @@ def axes_matrix(words: str) -> FloatArray:
     parts = [part.strip().lower() for part in words.split(",")]
     names = [part.removeprefix("-").removeprefix("+") for part in parts]
     if sorted(names) != ["x", "y", "z"]:
-        raise ParameterError(
-            f'"{words}" are not axes. Write x, y and z of the light file in the order right, up, towards the camera, '
-            "each with a minus if it points the other way, for instance x,-y,z.",
-            code="bad-axes",
-            axes=words,
-        )
+        raise ParameterError(code="bad-axes", axes=words)
     matrix = np.zeros((3, 3))
     for column, (part, name) in enumerate(zip(parts, names, strict=True)):
         matrix["xyz".index(name), column] = -1.0 if part.startswith("-") else 1.0

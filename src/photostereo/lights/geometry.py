@@ -18,17 +18,13 @@ def require_directions(
     vectors: NDArray[Any], *, file: Path | None = None, names: Sequence[str] | None = None
 ) -> None:
     """Check that every vector (d, 3) is finite and not zero; raises ``"light-not-finite"`` or ``"light-zero"``."""
-    faults = (
-        ("light-not-finite", ~np.isfinite(vectors).all(axis=1), "has a value that is NaN or infinite"),
-        ("light-zero", np.abs(vectors).max(axis=1) < 1e-12, "is the zero vector, which has no direction"),
-    )
-    for code, bad, words in faults:
+    infinite, zero = ~np.isfinite(vectors).all(axis=1), np.abs(vectors).max(axis=1) < 1e-12
+    for code, bad in (("light-not-finite", infinite), ("light-zero", zero)):
         if bad.any():
             number = int(np.argmax(bad)) + 1
-            label = f"Light {number}" + (f" ({names[number - 1]})" if names else "")
-            where = "" if file is None else f" in {file}"
-            hint = "Correct it, or leave out the photograph together with its light."
-            raise CaptureError(f"{label}{where} {words}. {hint}", code=code, file=file, light=number)
+            label = f"{number} ({names[number - 1]})" if names else f"{number}"
+            label += "" if file is None else f" in {file}"
+            raise CaptureError(code=code, file=file, light=number, label=label)
 
 
 def row_lengths(vectors: NDArray[Any]) -> NDArray[np.float64]:

@@ -85,10 +85,7 @@ class LightTable:
         if in_mm is None or (pixel_size is None and self.unit != "mm"):
             return self
         if pixel_size is None:
-            words = "gives the positions of lights in millimeters, but the size of a pixel is not known."
-            raise CaptureError(
-                f"{self.path} {words}", code="lights-need-scale", remedy="pixel-size", file=self.path
-            )
+            raise CaptureError(code="lights-need-scale", remedy="pixel-size", file=self.path)
         positions = in_mm / pixel_size
         nearest = float(row_lengths(positions).min())
         if not NEAREST < nearest / max(frame) < FARTHEST:
@@ -131,14 +128,10 @@ class LightTable:
         if len(missing) == len(photographs) == len(self.files):
             note = Finding("lights-of-others", file=self.path.name)
             return replace(self, files=None, notes=(*self.notes, note))
-        wrong = "names {}, which is not among the photographs. Correct the name, or restore the photograph."
-        twice = "names {} twice. Each photograph has exactly one light: correct the file."
         for name, key in zip(self.files, named, strict=True):
             if key not in present or named.count(key) > 1:
-                code, words = (
-                    ("light-repeated", twice) if key in present else ("light-without-photograph", wrong)
-                )
-                raise CaptureError(f"{self.path} {words.format(name)}", code=code, file=self.path, name=name)
+                code = "light-repeated" if key in present else "light-without-photograph"
+                raise CaptureError(code=code, file=self.path, name=name)
         if not missing:
             return self
 
