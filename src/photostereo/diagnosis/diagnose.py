@@ -21,7 +21,7 @@ from photostereo.diagnosis.exposure import (
     dark_counts,
     dim_photographs,
     least_squares_normals,
-    matte_residual,
+    matte_fit,
     saturation_share,
 )
 from photostereo.diagnosis.near_lights import find_near_lights
@@ -113,7 +113,8 @@ def diagnose(capture: Capture, result: Reconstruction | None = None, control: Co
     control.check()
     lights = shown.lights_at(np.flatnonzero(shown.mask))
     normals = least_squares_normals(shown.images, lights, shown.mask) if result is None else result.normals
-    residual = matte_residual(shown.images, normals, lights, shown.mask, control)
+    residual = np.full(shown.mask.shape, np.nan, dtype=np.float32)
+    residual[shown.mask] = matte_fit(shown.images, normals, lights, shown.mask, control).residual
     bare = replace(seen, residual=residual)
     return replace(bare, findings=(*seen.findings, *advise(bare, capture, result)))
 

@@ -125,15 +125,6 @@ def matte_fit(
     return MatteFit(amplitude, brightness, residual)
 
 
-def matte_residual(
-    images: FloatArray, normals: FloatArray, lights: PixelLights, mask: BoolArray, control: Control = SILENT
-) -> FloatArray:
-    """The residual of :func:`matte_fit` as a map; NaN outside the mask."""
-    residual = np.full(mask.shape, np.nan, dtype=np.float32)
-    residual[mask] = matte_fit(images, normals, lights, mask, control).residual
-    return residual
-
-
 def least_squares_normals(images: FloatArray, lights: PixelLights, mask: BoolArray) -> FloatArray:
     """Unnormalized least-squares normals (H, W, 3) of the mask pixels under these lights."""
     values, normals = images.reshape(len(images), -1).T, np.zeros((mask.size, 3), np.float32)

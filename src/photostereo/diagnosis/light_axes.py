@@ -44,6 +44,13 @@ DECIDES = 0.2
 STEEPEST = 5.0
 #: If the mean change of slope over two cells is below this, the surface is a plane.
 FLAT = 0.01
+#: What some axes look like.
+LOOKS = {
+    "x,-y,z": ", with y pointing down",
+    "-x,y,z": ", mirrored in x",
+    "-x,-y,z": ", turned by 180°",
+    "y,x,z": ", with x and y exchanged",
+}
 
 #: A way in which lists get mixed up: a description, and the places (d,) of the lights.
 Order = tuple[str, NDArray[np.intp]]
@@ -171,7 +178,7 @@ def _explained(
     axes: FloatArray, given: Evidence, seen: Evidence, *, decided: bool, axes_given: str
 ) -> Finding:
     """Report other axes, with the signs of them."""
-    words, further = _instead_of(axes_given, axes), axes_words(axes)
+    words = _instead_of(axes_given, axes)
     curls = seen.curl < CLEARLY_BETTER * given.curl
     signs = []
     if given.away > AWAY:
@@ -181,15 +188,10 @@ def _explained(
     if decided and given.outwards < seen.outwards - 0.1:
         outward = f"in {100 * given.outwards_share:.0f} %, with {words} in {100 * seen.outwards_share:.0f} %"
         signs.append(f"normals along the outline point outward {outward}")
-    why = "; ".join(signs)
-    if words == "-x,-y,-z":
-        instead = " instead of the axes given" if axes_given else ""
-        return mistake("lights-reversed", "reverse-lights", instead=instead, why=why, axes=words)
     note = "" if decided else " If hollows then look like bumps, reverse x and y too."
-    if further == "-x,-y,z" and (given.away > AWAY or not curls):
+    if axes_words(axes) == "-x,-y,z" and (given.away > AWAY or not curls):
         note = " If the object is hollow, nothing is wrong."
-    name = {"x,-y,z": ", with y pointing down", "y,x,z": ", with x and y exchanged"}.get(words, "")
-    return _other_axes(words, axes_given, name, why=why, note=note)
+    return _other_axes(words, axes_given, why="; ".join(signs), note=note)
 
 
 def compare_axes(found: Finding | None, opinion: Opinion | None, axes_given: str) -> Finding | None:
@@ -198,18 +200,15 @@ def compare_axes(found: Finding | None, opinion: Opinion | None, axes_given: str
         return found
     fits = opinion.axes == "x,y,z"  # unchanged
     words = _instead_of(axes_given, axes_matrix(opinion.axes))
-    if found is not None:
-        advised = found.values["axes"]
-        if fits:
-            return found if advised[-2:] != ",z" else None
-        agree = f"; the lights estimated from the photographs agree with {words} to {opinion.degrees:.0f}°"
-        return found.changed(agree=agree) if advised == words else found
+    if found is None:
+        why = f"its lights differ from those estimated from the photographs by {opinion.given_degrees:.0f}°"
+        agree = f", and with {words} by {opinion.degrees:.0f}°"
+        return None if fits else _other_axes(words, axes_given, why=why, agree=agree)
+    advised = found.values["axes"]
     if fits:
-        return None
-    names = {"x,-y,z": ", mirrored in y", "-x,y,z": ", mirrored in x", "-x,-y,z": ", turned by 180°"}
-    why = f"its lights differ from those estimated from the photographs by {opinion.given_degrees:.0f}°"
-    agree = f", and with {words} by {opinion.degrees:.0f}°"
-    return _other_axes(words, axes_given, names.get(opinion.axes, ""), why=why, agree=agree)
+        return found if advised[-2:] != ",z" else None
+    agree = f"; the lights estimated from the photographs agree with {words} to {opinion.degrees:.0f}°"
+    return found.changed(agree=agree) if advised == words else found
 
 
 def _instead_of(axes_given: str, axes: FloatArray) -> str:
@@ -217,18 +216,14 @@ def _instead_of(axes_given: str, axes: FloatArray) -> str:
     return axes_words(axes_matrix(axes_given) @ axes) if axes_given else axes_words(axes)
 
 
-def _other_axes(
-    axes: str, axes_given: str, name: str, *, why: str, agree: str = "", note: str = ""
-) -> Finding:
+def _other_axes(axes: str, axes_given: str, *, why: str, agree: str = "", note: str = "") -> Finding:
     """Report that the light file should be read with ``axes`` instead of those given."""
-    default = axes == "x,y,z"
+    instead = f" instead of {axes_given}" if axes_given else ""
+    if axes == "-x,-y,-z":
+        return mistake("lights-reversed", "reverse-lights", instead=instead, why=why, axes=axes)
+    kind, remedy = f"other axes{LOOKS.get(axes, '')}", "lights-axes"
+    if axes == "x,y,z":
+        kind, remedy = "the default axes, not those given", "default-axes"
     return mistake(
-        "light-axes",
-        "default-axes" if default else "lights-axes",
-        kind="the default axes, not those given" if default else f"other axes{name}",
-        why=why,
-        agree=agree,
-        axes=axes,
-        instead=f" instead of {axes_given}" if axes_given else "",
-        note=note,
+        "light-axes", remedy, kind=kind, why=why, agree=agree, axes=axes, instead=instead, note=note
     )

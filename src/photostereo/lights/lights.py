@@ -278,9 +278,7 @@ class Lights:
             return self
         cols, rows = np.flatnonzero(mask.any(axis=0)), np.flatnonzero(mask.any(axis=1))
         if not len(cols):
-            raise CaptureError(
-                "The mask is empty, so the object has no width. Correct the mask.", code="empty-mask"
-            )
+            raise CaptureError(code="empty-mask", name="the object")
         middle = 0.5 * np.array(
             [cols[0] + cols[-1] + 1 - mask.shape[1], mask.shape[0] - rows[0] - rows[-1] - 1, 0]
         )

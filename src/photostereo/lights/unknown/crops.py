@@ -44,7 +44,7 @@ class Crop:
     def __init__(self, mask: NDArray[np.bool_], side: int) -> None:
         rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
         if not len(rows):
-            raise CaptureError("The mask is empty: no pixel belongs to the object.", code="empty-mask")
+            raise CaptureError(code="empty-mask", name="the object")
         longer = max(rows[-1] + 1 - rows[0], columns[-1] + 1 - columns[0])
         whole = int(np.ceil(longer * MARGIN))
         step = max(1, whole // (SAMPLES * side))
