@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import weakref
 
 import numpy as np
 import pytest
@@ -95,6 +96,19 @@ def test_another_method_keeps_the_photographs_and_the_diagnosis(folder, decoded)
     assert pipeline.configure(method="ls").settings.parameters == {}
     pipeline.configure(seed=4)
     assert pipeline.settings.method == "ls"
+
+
+def test_photographs_are_released_once_the_page_has_them(folder, tmp_path, monkeypatch):
+    pipeline, alive = ps.Pipeline(folder, method="ls"), []
+    watched = weakref.ref(pipeline.loaded)
+    honest = results_folder.shown_on_page
+    monkeypatch.setattr(
+        results_folder, "shown_on_page", lambda surface: alive.append(watched()) or honest(surface)
+    )
+    page = pipeline.write(tmp_path / "out").folder / "report.html"
+    assert alive == [None]
+    assert page.read_text(encoding="utf-8").count('"words"') == 20  # it shows them nevertheless
+    assert pipeline.loaded.in_memory
 
 
 def test_settings_of_later_stages_keep_the_earlier_ones(folder):

@@ -36,7 +36,7 @@ def solve(
         report_state(terminal, pipeline)
         if pipeline.why:
             terminal.say(f"Method {pipeline.method.name}, {pipeline.why}.")
-        written = pipeline.fill(folder)
+        written = pipeline.fill(folder, release=True)
     _conclude(terminal, pipeline, written, target)
     return {**written.summary, "out": str(target.absolute()), "warnings": list(written.warnings)}
 

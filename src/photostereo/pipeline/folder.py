@@ -44,6 +44,7 @@ def fill_results(
     further: Callable[[], Mapping[str, Any]] | None = None,
     expected: ExpectedError | None = None,
     overlap: bool = False,
+    on_disk: Capture | None = None,
     control: Control = SILENT,
 ) -> dict[str, Any]:
     """Write all files of a result into an empty folder, which the caller moves into place; return the content of
@@ -51,7 +52,8 @@ def fill_results(
 
     ``integrated`` returns the surface. ``made`` records how to repeat the result (:func:`provenance`); ``further``
     returns more facts for the summary once everything else is written. With ``overlap`` (needs memory), arrays and
-    pictures are made while the surface is integrated, and meshes beside the page.
+    pictures are made while the surface is integrated, and meshes beside the page. ``on_disk`` is the capture without its
+    photographs in memory, which are released once the page has small copies of them.
     """
     surface = settings.surface
     size = PixelSize() if surface is None else surface.pixel_size
@@ -95,6 +97,8 @@ def fill_results(
         spent["integrate"] = time.perf_counter() - began
         with control.meanwhile(beside_page, really=overlap) as writing:
             conventions, evidence = control.awaited(begun)
+            if on_disk is not None and evidence is not None and settings.material is None:
+                capture = photographs = on_disk
             began = time.perf_counter()
             if settings.report:
                 from photostereo.report.page import prepare_report

@@ -165,6 +165,13 @@ class Pipeline(ReadingStages):
         """The capture in memory if it fits, else on disk."""
         return self.loaded if self._plan.loads or self.is_current("loaded") else self.capture
 
+    def _handed_over(self) -> Capture:
+        """Return the capture in memory if it fits, and keep no reference to its photographs."""
+        at_hand = self.at_hand
+        for name in ("loaded", "stack"):
+            self._kept.pop(name, None)
+        return at_hand
+
     # Results.
 
     @stage(after=("capture",))
@@ -235,7 +242,8 @@ class Pipeline(ReadingStages):
     ) -> Written:
         """Write arrays, pictures, depth, meshes, page and ``summary.json``: all or nothing.
 
-        Missing stages are computed first; an existing folder is reported before that.
+        Missing stages are computed first; an existing folder is reported before that. Photographs in memory are released;
+        a stage that needs them again reads them again.
 
         Parameters
         ----------
@@ -250,7 +258,7 @@ class Pipeline(ReadingStages):
             be written.
         """
         with self.writing(out, force=force) as (folder, target):
-            written = self.fill(folder, command=command)
+            written = self.fill(folder, command=command, release=True)
         return replace(written, folder=target)
 
     @contextmanager
@@ -273,8 +281,10 @@ class Pipeline(ReadingStages):
         *,
         command: Sequence[str] | None = None,
         further: Callable[[], Mapping[str, Any]] | None = None,
+        release: bool = False,
     ) -> Written:
-        """Write everything into an empty folder; ``further`` returns more facts for the summary at the end."""
+        """Write everything into an empty folder; ``further`` returns more facts for the summary at the end. With ``release``
+        the photographs do not stay in memory."""
         from photostereo.pipeline.folder import fill_results, provenance
 
         if self.settings.material is not None:
@@ -290,11 +300,13 @@ class Pipeline(ReadingStages):
             digests = self.opened.photographs.digests if self.alignment is not None else {}
             settings = replace(self.settings, reading=self.reading)
             made = provenance(self.capture, self.path, settings, digests, command)
+        on_disk = self.capture if release and not self.capture.in_memory else None
         summary = fill_results(
             folder,
-            self.at_hand,
+            self.at_hand if on_disk is None else self._handed_over(),
             solution,
             self.settings,
+            on_disk=on_disk,
             integrated=lambda: self.surface,
             made=made,
             further=further,

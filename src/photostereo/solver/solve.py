@@ -194,14 +194,16 @@ def _solve_tiles(
     for band, found in here if deal is None else deal(capture, bands, learned):
         own = slice(band.own_first, band.own_last)
         normals[own], albedo[own] = found.pictures.normals, found.pictures.albedo
-        for name, rows in found.pictures.maps.items():
+        for name in found.pictures.maps:
             if name not in maps:
-                maps[name] = np.zeros((*capture.frame, *rows.shape[2:]), dtype=np.float32)
-            maps[name][own] = rows
+                shape = found.pictures.maps[name].shape[2:]
+                maps[name] = np.zeros((*capture.frame, *shape), dtype=np.float32)
+            maps[name][own] = found.pictures.maps[name]
         iterations = max(iterations, found.iterations)
         ends.add(found.status)
         if deal is not None:
             control.advance(STEPS_OF_A_BAND)
+        del found  # before the next band
         give_back_memory()
     clock.lap("solve")
     status = max(ends, key=("closed form", "converged", "iterations").index)

@@ -38,6 +38,7 @@ class SolveState:
         weight, pull = prior.pull(self.prior, self.normals)
         control.check()
         normals = model.update_normals(self.unknowns, weight, pull)
+        del pull  # as large as the normals
         control.check()
         self.unknowns = model.update_unknowns(normals, self.unknowns)
         change = normals - self.normals

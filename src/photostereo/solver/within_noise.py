@@ -235,8 +235,10 @@ class WithinNoise(Model):
         """Return m + α (n − m), with a larger α where the model is in doubt."""
         if share >= 1.0:
             return normals
-        kept = share + (1.0 - share) * self._doubt
-        return self._center + kept[..., None] * (normals - self._center)
+        moved = normals - self._center
+        moved *= (share + (1.0 - share) * self._doubt)[..., None]
+        moved += self._center
+        return moved
 
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
         quadratic = None if is_tensor(pull) or pull.ndim > 2 else self._model.quadratic(unknowns)

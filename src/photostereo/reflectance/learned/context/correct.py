@@ -113,8 +113,8 @@ class Correction:
         return cls(np.zeros((count, 3), np.float32), np.ones(count, np.float32))
 
     def some(self, which: slice) -> Correction:
-        """Return the correction of some of the pixels."""
-        return Correction(self.shift[which], self.factor[which])
+        """Return a copy for some of the pixels."""
+        return Correction(self.shift[which] + 0, self.factor[which] + 0)
 
     def together(self, network: Witness, matte: Witness) -> Witness:
         """Combine the network's corrected witness with the matte fit. Against it, the correction never has more weight than
