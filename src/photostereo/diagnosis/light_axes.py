@@ -220,6 +220,7 @@ def _other_axes(axes: str, axes_given: str, *, why: str, agree: str = "", note: 
     """Report that the light file should be read with ``axes`` instead of those given."""
     instead = f" instead of {axes_given}" if axes_given else ""
     if axes == "-x,-y,-z":
+        instead = " instead of the axes given" if axes_given else ""
         return mistake("lights-reversed", "reverse-lights", instead=instead, why=why, axes=axes)
     kind, remedy = f"other axes{LOOKS.get(axes, '')}", "lights-axes"
     if axes == "x,y,z":
