@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -10,7 +11,7 @@ from rich.console import Console
 from photostereo.batch.options import Progress
 from photostereo.cli import terminal
 from photostereo.cli.terminal import Terminal
-from photostereo.core.control import Iteration, Pace
+from photostereo.core.control import Iteration, Stage
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def drawn(width: int, note: str) -> str:
     console = Console(file=stream, force_terminal=True, width=width, color_system=None)
     with Terminal(err=console) as shown:
         shown.stage("iterations", 50)
-        shown._note = note
+        shown._stage.note = note
         shown.advance(7)
         shown._bar.refresh()
         return stream.getvalue().split("\r")[-1].split("\x1b[2K")[-1]
@@ -77,12 +78,13 @@ def test_a_table_fits_a_narrow_terminal(capsys) -> None:
 
 
 def test_the_time_left_follows_recent_steps(clock) -> None:
-    pace = Pace()
+    stage = Stage(total=100)
     for done in range(1, 21):
         clock(30.0 if done <= 10 else 1.0)
-        pace.note(done)
-    assert pace.seconds_left(100) == pytest.approx(80.0)
-    assert (pace.seconds_left(20), pace.seconds_left(None), Pace().seconds_left(9)) == (None, None, None)
+        stage.reach(done)
+    assert stage.seconds_left == pytest.approx(80.0)
+    finished, endless = replace(stage, total=20), replace(stage, total=None)
+    assert (finished.seconds_left, endless.seconds_left, Stage(total=9).seconds_left) == (None, None, None)
 
 
 def test_a_record_comes_back_with_the_figures_of_its_prior() -> None:

@@ -149,7 +149,7 @@ def test_a_correction_shows_before_lights_are_estimated_again(folder, tmp_path):
     events.clear()
     write_edits(folder, Edits(lights="estimate", leave_out=("IMG_3.JPG",)))
     tasks.do_look(**about)
-    told = [event if event != "progress" else facts["stage"] for event, facts in events]
+    told = [event if event != "progress" else facts["stages"][-1]["stage"] for event, facts in events]
     assert told.index("glance") < told.index("estimating lights") and told.count("glance") == 2
     lights = [facts["lights"] for event, facts in events if event == "lights"]
     assert [one["kind"] for one in lights] == ["estimated", "estimated"]

@@ -100,7 +100,6 @@ class Desk:
         self._look: int | None = None
         self._look_again = self._closed = False
         self._background: set[asyncio.Task[Any]] = set()
-        self._stages: list[dict[str, Any]] = []
         self.refresh_results()
 
     async def open(self) -> None:
@@ -235,7 +234,6 @@ class Desk:
         return job is not None and job["state"] in ("running", "canceling")
 
     def _begin_job(self, kind: str, facts: Mapping[str, Any]) -> None:
-        self._stages = []
         self.board.put(job={"kind": kind, "state": "running", "began": time.time(), "stages": [], **facts})
 
     # Events of the workers.
@@ -262,7 +260,7 @@ class Desk:
         if kind in ("lights", "mask", "glance"):
             self.board.put(**{kind: event[kind]})
         elif kind == "progress":
-            self.board.put(looking={"state": "running", "stage": event["stage"]})
+            self.board.put(looking={"state": "running", "stage": event["stages"][-1]["stage"]})
         else:
             self._look = None
             if kind == "done":
@@ -298,14 +296,7 @@ class Desk:
     def _follow(self, event: Event) -> None:
         job = self.board["job"]
         if event["event"] == "progress":
-            now = {name: event.get(name) for name in ("stage", "total", "done", "seconds_left", "note")}
-            if self._stages and self._stages[-1]["stage"] == now["stage"]:
-                self._stages[-1] |= now
-            else:
-                if self._stages:
-                    self._stages[-1] |= {"ended": time.time(), "seconds_left": None}
-                self._stages.append({**now, "began": time.time()})
-            self.board.put(job={**job, "stages": list(self._stages)})
+            self.board.put(job={**job, "stages": event["stages"]})
             return
         ended = {"state": event["event"], "ended": time.time(), "error": event.get("error")}
         if event["event"] == "done":

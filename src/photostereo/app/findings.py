@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 
 from photostereo.core.findings import Finding
+from photostereo.core.texts import catalog
 from photostereo.io.images import decode_image
 from photostereo.lights.geometry import angles_between
 
@@ -20,15 +21,6 @@ if TYPE_CHECKING:
     from photostereo.lights.lights import Lights
     from photostereo.pipeline.pipeline import Pipeline
 
-#: Short descriptions of faults of photographs (see :mod:`photostereo.photographs.faults`).
-FAULTS = {
-    "duplicate": "duplicate",
-    "dark": "almost black",
-    "light-off": "light off",
-    "blurred": "blurred",
-    "mismatched": "does not match",
-    "size-mismatch": "another size",
-}
 #: Lights are estimated from small copies for the page and at full size for a solve. Larger differences are reported:
 #: degrees between two lights (accurate to 0.3° with a ball), and the share of the masks that is in only one (usually 0.01).
 LIGHTS_APART, MASK_APART = 2.0, 0.03
@@ -92,7 +84,7 @@ def findings_of(pipeline: Pipeline, opened: OpenCapture) -> dict[str, Any]:
         if share > _CLIPPED:
             note(number, f"{100 * share:.0f} % clipped")
     for name, reason in (opened.faults or {}).items():
-        about.setdefault(name, []).append(FAULTS.get(reason, "cannot be used"))
+        about.setdefault(name, []).append(catalog()["faults"].get(reason, "cannot be used"))
     for name in opened.moved.intersection(names):
         note(names.index(name), "camera moved")
     return {

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import IO, Any
 
 from photostereo.app.tasks import Tasks
-from photostereo.core.control import Cancelled, Control, Iteration, Pace
+from photostereo.core.control import Cancelled, Control, Iteration, Stage
 from photostereo.core.errors import PhotostereoError
 from photostereo.io.json_text import json_text
 
@@ -25,33 +25,34 @@ _INTERVAL = 0.1
 
 
 class Reporter(Control):
-    """Sends the progress of one task to the server."""
+    """Sends the progress of one task to the server: the stages so far."""
 
     def __init__(self, emit: Callable[..., None]) -> None:
         self.emit = emit
-        self._stage: dict[str, Any] = {}
-        self._pace = Pace()
-        self._said = 0.0
+        self._stage, self._said = Stage(), 0.0
+        self._shown: list[dict[str, Any]] = []
 
     def on_stage(self, name: str, total: int | None) -> None:
-        self._stage = {"stage": name, "total": total, "done": 0}
-        self._pace.restart()
-        self._say(at_once=True)
+        if not self._shown or name != self._stage.name:
+            if self._shown:
+                self._shown[-1] |= {"ended": time.time(), "seconds_left": None}
+            self._shown.append({"stage": name, "began": time.time()})
+        self._stage, self._said = Stage(name, total), 0.0  # said at once
+        self._say()
 
     def on_advance(self, steps: int) -> None:
-        if self._stage:
-            self._stage["done"] += steps
-            self._pace.note(self._stage["done"])
-            self._say()
+        self._stage.reach(self._stage.done + steps)
+        self._say()
 
     def on_iteration(self, record: Iteration) -> None:
-        self._stage["note"] = f"change {record.change:.1g}"
+        self._stage.note = f"change {record.change:.1g}"
 
-    def _say(self, *, at_once: bool = False) -> None:
-        now = time.monotonic()
-        if at_once or now - self._said > _INTERVAL:
-            self._said = now
-            self.emit("progress", **self._stage, seconds_left=self._pace.seconds_left(self._stage["total"]))
+    def _say(self) -> None:
+        if self._shown and time.monotonic() - self._said > _INTERVAL:
+            self._said = time.monotonic()
+            facts = ("total", "done", "note", "seconds_left")
+            self._shown[-1] |= {name: getattr(self._stage, name) for name in facts}
+            self.emit("progress", stages=list(self._shown))
 
 
 def run_task(handler: Callable[..., Any], arguments: dict[str, Any], control: Reporter) -> None:

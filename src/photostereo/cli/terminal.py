@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from photostereo.batch.options import Progress, RunControl, as_time
-from photostereo.core.control import Iteration, Pace
+from photostereo.core.control import Iteration, Stage
 from photostereo.io.names import printable
 from photostereo.runtime.compiling import announcing
 from photostereo.runtime.signals import work_begins
@@ -40,10 +40,7 @@ class Terminal(RunControl):
         self.out = out or Console(highlight=False)
         self.err = err or Console(stderr=True, highlight=False)
         self._bar: Any = None
-        self._stage, self._note = "", ""
-        self._total: int | None = None
-        self._done = 0
-        self._pace = Pace()
+        self._stage = Stage()
         self._printed = time.monotonic()  # time of the last progress line, without a terminal
 
     def __enter__(self) -> Terminal:
@@ -68,7 +65,7 @@ class Terminal(RunControl):
         self.say(text_table(header, rows, title))
 
     def _say_compiling(self, message: str) -> None:
-        self._pace.restart()
+        self._stage.forget_pace()
         self._print(self.err, message)
 
     def _print(self, console: Console, text: Any) -> None:
@@ -97,33 +94,31 @@ class Terminal(RunControl):
     # Progress.
 
     def on_stage(self, name: str, total: int | None) -> None:
-        self._stage, self._total, self._done, self._note = name, total, 0, ""
-        self._pace.restart()
+        self._stage = Stage(name, total)
         self._show(name)
 
     def on_advance(self, steps: int) -> None:
-        self._done += steps
-        self._pace.note(self._done)
-        self._show(f"{self._stage}: {self._done}{f'/{self._total}' if self._total else ''}", self._note)
+        stage = self._stage
+        stage.reach(stage.done + steps)
+        self._show(f"{stage.name}: {stage.done}{f'/{stage.total}' if stage.total else ''}", stage.note)
 
     def on_iteration(self, record: Iteration) -> None:
         error = "" if record.error is None else f", error {record.error:.2f}°"
-        self._note = f"cost {record.cost:.5g}, change {record.change:.1g}{error}"
+        self._stage.note = f"cost {record.cost:.5g}, change {record.change:.1g}{error}"
 
     def progress(self, now: Progress) -> None:
         """Show the counts of many jobs instead of steps."""
-        if now.done + now.failed != self._done:
-            self._pace.note(now.done + now.failed)
-        self._total, self._done = now.total, now.done + now.failed
-        failed = f"{now.failed} failed, " if now.failed else ""
-        self._note = f"{failed}{now.running} running"
-        self._show(f"{self._stage}: {now}")
+        stage, failed = self._stage, f"{now.failed} failed, " if now.failed else ""
+        if now.done + now.failed != stage.done:
+            stage.reach(now.done + now.failed)
+        stage.total, stage.note = now.total, f"{failed}{now.running} running"
+        self._show(f"{stage.name}: {now}")
 
     def _show(self, line: str, note: str = "") -> None:
         """Draw the bar; without a terminal, print a line now and then."""
         if self.quiet:
             return
-        seconds = self._pace.seconds_left(self._total)
+        seconds = self._stage.seconds_left
         left = "" if seconds is None else f"{as_time(seconds)} left"
         if self.err.is_terminal:
             self._draw(left)
@@ -141,12 +136,13 @@ class Terminal(RunControl):
             bar = BarColumn(min(30, self.err.width // 4))
             self._bar = Bar(first, bar, *others, console=self.err, transient=True)
             self._bar.add_task("", total=None, stage="", count="", left="", note="")
-        count = f"{self._done}/{self._total}" if self._total else ""
-        texts = {"stage": printable(self._stage), "count": count, "left": left}
+        stage = self._stage
+        count = f"{stage.done}/{stage.total}" if stage.total else ""
+        texts = {"stage": printable(stage.name), "count": count, "left": left}
         room = self.err.width - self._bar.columns[1].bar_width - len(" ".join(texts.values())) - 2
-        note = self._note if len(self._note) <= room else ""
+        note = stage.note if len(stage.note) <= room else ""
         (task,) = self._bar.task_ids
-        self._bar.update(task, total=self._total, completed=self._done, note=note, **texts)
+        self._bar.update(task, total=stage.total, completed=stage.done, note=note, **texts)
         self._bar.start()  # does nothing if already started
 
     def end(self) -> None:

@@ -234,26 +234,32 @@ class _Silent(Control):
 SILENT = _Silent()
 
 
-class Pace:
-    """Estimate the remaining time of a stage, from the later half of the steps done so far."""
+@dataclass
+class Stage:
+    """A stage as a shell displays it."""
 
-    def __init__(self) -> None:
-        self._steps: list[tuple[float, int]] = []
+    name: str = ""
+    total: int | None = None
+    done: int = 0
+    note: str = ""
+    _steps: list[tuple[float, int]] = field(default_factory=list)
 
-    def restart(self) -> None:
-        """Forget all steps, because a new stage began or something was compiled."""
-        self._steps.clear()
-
-    def note(self, done: int) -> None:
+    def reach(self, done: int) -> None:
         """Record that this number of steps is done."""
+        self.done = done
         self._steps.append((time.monotonic(), done))
 
-    def seconds_left(self, total: int | None) -> float | None:
-        """Seconds until ``total`` steps are done; None if that is not known yet."""
-        if not total or len(self._steps) < 3 or self._steps[-1][1] >= total:
+    def forget_pace(self) -> None:
+        """Estimate the remaining time from later steps only, because something was compiled."""
+        self._steps.clear()
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Estimate of the remaining time, from the later half of the steps done so far; None if it is not known yet."""
+        if not self.total or len(self._steps) < 3 or self.done >= self.total:
             return None
         now, last = self._steps[-1]
         # The earlier half may include compilation; with only a few steps, the estimate would jump between their parts.
         half = bisect_left(self._steps, last / 2, key=itemgetter(1))
         began, first = self._steps[min(half, len(self._steps) - 2)]
-        return (now - began) / max(last - first, 1) * (total - last)
+        return (now - began) / max(last - first, 1) * (self.total - last)
