@@ -11,8 +11,9 @@ import pytest
 
 from photostereo.core.conventions import srgb_from_linear
 from photostereo.report import view_data, write_comparison, write_report
-from photostereo.report.pyramid import unpack_normals
 from photostereo.report.serving import holds_finer, make_server, with_tiles
+
+from .unpacking import unpack_normals
 
 HEIGHT, WIDTH = 530, 610
 

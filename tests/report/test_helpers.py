@@ -11,14 +11,16 @@ from photostereo.report.document import json_for_script, safe_links
 from photostereo.report.photographs import light_words
 from photostereo.report.pictures import Frame, frame_around, scaled_size
 from photostereo.report.plots import decade_ticks, round_ticks, short_number, style_of
-from photostereo.report.pyramid import Layout, pack_normals, shrink, unpack_normals
+from photostereo.report.pyramid import Layers, pack_normals, shrink
+
+from .unpacking import unpack_normals
 
 
 def test_frames_and_levels():
     frame = Frame(rows=slice(0, 100, None), cols=slice(0, 200, None), height=50, width=100)
     assert frame_around(np.ones((100, 200), bool), max_pixels=5000) == frame
     assert scaled_size(600, 3, 0.1) == (60, 1)
-    plan = Layout(6000, 4000)
+    plan = Layers(Frame(slice(0, 6000), slice(0, 4000), 1, 1), np.ones((1, 1), bool))
     assert (plan.levels, plan.size(2), plan.tiles(2)) == (5, (1500, 1000), (3, 2))
     cells, inside = shrink(np.arange(4.0).reshape(2, 2), np.array([[True, True], [True, False]]), 1)
     assert cells.tolist() == [[1.0]] and inside.tolist() == [[True]]

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from photostereo.report.pictures import Frame, frame_around
-from photostereo.report.pyramid import pack_normals, unpack_normals
+from photostereo.report.pyramid import pack_normals
 from photostereo.report.surface_parts import pack_heights
+
+from .unpacking import unpack_normals
 
 
 def test_every_direction_survives_twelve_bits():

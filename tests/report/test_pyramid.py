@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from photostereo.report import pyramid
-from photostereo.report.pictures import frame_around
-from photostereo.report.pyramid import Layers, Layout, mean_curvature, shrink, unpack_normals
+from photostereo.report.pictures import Frame, frame_around
+from photostereo.report.pyramid import Layers, mean_curvature, shrink
 from photostereo.report.view_data import fill
+
+from .unpacking import unpack_normals
 
 HEIGHT, WIDTH, TILE = 53, 75, 16
 
@@ -44,7 +46,7 @@ def cells(array, known, level):
 
 
 def whole(layers, channel, level):
-    rows, cols = layers.layout.tiles(level)
+    rows, cols = layers.tiles(level)
     blank = [[np.zeros((*_size(layers, level, r, c), 3), np.uint8) for c in range(cols)] for r in range(rows)]
     tiles = [[layers.make_tile(channel, level, r, c) for c in range(cols)] for r in range(rows)]
     tiles = [
@@ -54,7 +56,7 @@ def whole(layers, channel, level):
 
 
 def _size(layers, level, row, col):
-    height, width = layers.layout.size(level)
+    height, width = layers.size(level)
     return min(TILE, height - row * TILE), min(TILE, width - col * TILE)
 
 
@@ -82,7 +84,8 @@ def test_a_tile_without_any_pixel_is_left_out(layers):
 
 @pytest.mark.parametrize("size", [(16, 16), (17, 16), (53, 75), (128, 3), (1, 1)])
 def test_every_pixel_is_in_one_tile_and_the_coarsest_level_is_one(size):
-    layout = Layout(*size, tile=TILE)
+    frame = Frame(slice(0, size[0]), slice(0, size[1]), 1, 1)
+    layout = Layers(frame, np.ones((1, 1), bool), tile=TILE)
     assert layout.tiles(layout.levels - 1) == (1, 1)
     for level in range(layout.levels):
         count = np.zeros(size, int)
@@ -105,13 +108,13 @@ def test_a_budget_holds_whole_levels_from_the_coarsest(layers):
         channels = fill([(layers, kind) for kind in ("albedo", *layers.kinds)], budget)
         finest = min(map(int, channels[0]))
         for channel in channels:
-            assert list(channel) == [str(level) for level in range(finest, layers.layout.levels)]
+            assert list(channel) == [str(level) for level in range(finest, layers.levels)]
         spent = sum(len(a) for c in channels for tiles in c.values() for a in tiles)
         return finest, spent
 
     everything = held(10**9)
     assert everything[0] == 0
-    assert held(0)[0] == layers.layout.levels - 1  # the coarsest is always there
+    assert held(0)[0] == layers.levels - 1  # the coarsest is always there
     finest, spent = held(everything[1] - 1)
     assert finest == 1 and spent < everything[1]
 
@@ -130,4 +133,4 @@ def test_curvature_of_a_ball_is_one_over_its_radius():
     radius = 40.0
     rows, cols = np.mgrid[-25:26, -25:26].astype(float)
     normals = np.stack([cols, -rows, np.sqrt(radius**2 - cols**2 - rows**2)], axis=-1) / radius
-    assert np.abs(mean_curvature(normals)[1:-1, 1:-1] - 1 / radius).max() < 1e-6
+    assert np.abs(mean_curvature(normals) - 1 / radius).max() < 1e-6

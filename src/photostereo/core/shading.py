@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.core.conventions import srgb_curve
-
-Float64 = NDArray[np.float64]
+from photostereo.core.conventions import Float64, srgb_curve
 
 
 def relight(

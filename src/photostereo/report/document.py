@@ -46,6 +46,12 @@ class Page:
     after: str
     data: dict[str, Any]
 
+    @property
+    def text(self) -> str:
+        """The whole page. Lone surrogates (undecodable file names), which have no UTF-8 encoding, are question marks."""
+        whole = f"{self.before}{json_for_script(self.data)}{self.after}"
+        return whole.encode("utf-8", "replace").decode()
+
     def room(self, limit: int) -> int:
         """Characters left for more data in a page of at most ``limit`` characters."""
         return limit - len(self.before) - len(self.after) - len(json_for_script(self.data))
@@ -69,7 +75,7 @@ class Page:
         """Write the page; a report may still be given the files that it offers."""
         page = self if files is None else self.with_parts(files_part(files, meanings))
         assert page is not None
-        write_page(path, f"{page.before}{json_for_script(page.data)}{page.after}")
+        write_page(path, page.text)
 
 
 def parse_page(text: str) -> Page:

@@ -14,7 +14,6 @@ from functools import singledispatch
 from html import escape
 from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ from photostereo.io.safe import read_text
 from photostereo.report import pictures, wording
 from photostereo.report.colors import paint
 from photostereo.report.document import templates
-from photostereo.report.page import write_report
+from photostereo.report.page import prepare_report
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.solve import solve
 from photostereo.surface import Surface
@@ -230,12 +229,11 @@ def view(
     >>> ps.view(result)._repr_html_().startswith("<iframe srcdoc=")
     True
     """
-    with TemporaryDirectory() as folder:
-        if isinstance(result, Reconstruction):
-            depth = None if surface is None else surface.depth
-            write_report(Path(folder) / "report.html", result, capture, depth=depth)
-        shown = Path(folder if isinstance(result, Reconstruction) else result) / "report.html"
-        return Viewer(read_text(shown, "report", remedy="Give the folder of a result."), height)
+    if isinstance(result, Reconstruction):
+        depth = None if surface is None else surface.depth
+        return Viewer(prepare_report(result, capture, depth=depth).text, height)
+    page = Path(result) / "report.html"
+    return Viewer(read_text(page, "report", remedy="Give the folder of a result."), height)
 
 
 class Progress(Control):

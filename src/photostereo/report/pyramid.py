@@ -26,12 +26,26 @@ BAND = 4_000_000
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Division of a frame into levels and tiles."""
+class Layers:
+    """The full-size arrays of one result (possibly memory-mapped), and the part that the page shows, in levels and tiles."""
 
-    height: int
-    width: int
+    frame: Frame  #: the part that is shown
+    mask: BoolArray  #: (H, W) bool
+    normals: FloatArray | None = None  #: (H, W, 3) unit, zero if unknown; None if only colors are shown
+    #: arrays and factors whose sum is the albedo; empty if there is none
+    albedos: Sequence[tuple[FloatArray, float]] = ()
+    depth: FloatArray | None = None  #: (H, W) heights in pixels, or None
     tile: int = TILE
+
+    @property
+    def height(self) -> int:
+        """Height of the part that is shown."""
+        return int(self.frame.rows.stop - self.frame.rows.start)
+
+    @property
+    def width(self) -> int:
+        """Width of the part that is shown."""
+        return int(self.frame.cols.stop - self.frame.cols.start)
 
     @property
     def levels(self) -> int:
@@ -54,25 +68,6 @@ class Layout:
             slice(row * step, min((row + 1) * step, self.height)),
             slice(col * step, min((col + 1) * step, self.width)),
         )
-
-
-@dataclass(frozen=True)
-class Layers:
-    """The full-size arrays of one result (possibly memory-mapped) and the part that the page shows."""
-
-    frame: Frame  #: the part that is shown
-    mask: BoolArray  #: (H, W) bool
-    normals: FloatArray | None = None  #: (H, W, 3) unit, zero if unknown; None if only colors are shown
-    #: arrays and factors whose sum is the albedo; empty if there is none
-    albedos: Sequence[tuple[FloatArray, float]] = ()
-    depth: FloatArray | None = None  #: (H, W) heights in pixels, or None
-    tile: int = TILE
-
-    @cached_property
-    def layout(self) -> Layout:
-        """Division of the frame."""
-        rows, cols = self.frame.rows, self.frame.cols
-        return Layout(rows.stop - rows.start, cols.stop - cols.start, self.tile)
 
     @cached_property
     def white(self) -> float:
@@ -101,13 +96,26 @@ class Layers:
         """Kinds of tiles besides the albedo."""
         return [kind for kind in ("normals", "depth") if getattr(self, kind) is not None]
 
+    @cached_property
+    def curvature_top(self) -> float:
+        """Upper limit of the curvature scale: the 90th percentile, at a resolution of about a megapixel."""
+        if self.normals is None:
+            return 1e-3
+        level = max(0, self.levels - 2)
+        normals = self.frame.cut(self.normals)
+        unit, known = _unit(*shrink(normals, self.frame.cut(self.mask) & normals.any(axis=-1), level))
+        known = known[1:-1, 1:-1] & known[:-2, 1:-1] & known[2:, 1:-1] & known[1:-1, :-2] & known[1:-1, 2:]
+        values = np.abs(mean_curvature(unit)[known]) / (1 << level)
+        top = float(np.percentile(values, 90)) if values.size else 0.0
+        return float(f"{top:.2g}") if top > 1e-6 else 1e-3
+
     def make_tile(self, kind: str, level: int, row: int, col: int) -> NDArray[np.uint8] | None:
         """Make a tile of ``normals``, ``albedo`` or ``depth``; None if nothing is known there.
 
         Normals are packed (h, w, 3). The albedo is in sRGB, (h, w) or (h, w, 3), and extended a little beyond the mask.
         Heights are 16-bit codes in the first two of three bytes; 0 is unknown.
         """
-        rows, cols = self.layout.box(level, row, col)
+        rows, cols = self.box(level, row, col)
         top, left = self.frame.rows.start, self.frame.cols.start
         box = np.s_[top + rows.start : top + rows.stop, left + cols.start : left + cols.stop]
         known = np.asarray(self.mask[box])
@@ -128,8 +136,7 @@ class Layers:
         if kind == "albedo":
             picture, _ = spread_beyond(to_srgb(small / np.float32(self.white)), inside, 3)
             return np.rint(picture).astype(np.uint8)
-        length = np.linalg.norm(small, axis=-1)
-        return pack_normals(small / np.maximum(length, 1e-6)[..., None], inside & (length > 1e-6))
+        return pack_normals(*_unit(small, inside))
 
 
 def pack_normals(normals: FloatArray, inside: BoolArray) -> NDArray[np.uint8]:
@@ -155,18 +162,6 @@ def pack_normals(normals: FloatArray, inside: BoolArray) -> NDArray[np.uint8]:
     packed = np.stack([a >> 4, (a & 15) << 4 | b >> 8, b & 255], axis=-1).astype(np.uint8)
     packed[~inside] = 0
     return packed
-
-
-def unpack_normals(packed: NDArray[np.uint8]) -> FloatArray:
-    """Unpack normals as the viewer's shader does; zero where unknown."""
-    r, g, b = np.moveaxis(packed.astype(np.int64), -1, 0)
-    u, v = (r << 4 | g >> 4) / 4095 * 2 - 1, ((g & 15) << 8 | b) / 4095 * 2 - 1
-    z = 1 - np.abs(u) - np.abs(v)
-    fold = np.maximum(-z, 0)
-    normals = np.stack([u - fold * _sign(u), v - fold * _sign(v), z], axis=-1)
-    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
-    normals[~packed.any(axis=-1)] = 0
-    return normals
 
 
 def _sign(values: FloatArray) -> FloatArray:
@@ -199,12 +194,10 @@ def shrink(values: FloatArray, known: BoolArray, level: int) -> tuple[NDArray[np
 
 
 def mean_curvature(normals: FloatArray) -> FloatArray:
-    """Half the divergence of the normals, 1 / pixel (0 at the edge); a ball of radius R has 1 / R everywhere."""
-    curvature = np.zeros(normals.shape[:2], np.float32)
+    """Half the divergence of the normals, 1 / pixel, without the edge; a ball of radius R has 1 / R everywhere."""
     across = normals[1:-1, 2:, 0] - normals[1:-1, :-2, 0]
     down = normals[2:, 1:-1, 1] - normals[:-2, 1:-1, 1]
-    curvature[1:-1, 1:-1] = (across - down) / 4
-    return curvature
+    return (across - down) / 4
 
 
 def _sum(albedos: Sequence[FloatArray]) -> FloatArray:
@@ -212,3 +205,8 @@ def _sum(albedos: Sequence[FloatArray]) -> FloatArray:
     axes = max(albedo.ndim for albedo in albedos)
     shown = [one if one.ndim == axes else np.repeat(one[..., None], 3, axis=-1) for one in albedos]
     return np.asarray(np.sum(shown, axis=0))
+
+
+def _unit(normals: FloatArray, inside: BoolArray) -> tuple[FloatArray, BoolArray]:
+    length = np.linalg.norm(normals, axis=-1)
+    return normals / np.maximum(length, 1e-6)[..., None], inside & (length > 1e-6)

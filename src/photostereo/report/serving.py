@@ -87,7 +87,7 @@ class ResultTiles:
         if (name not in self.names and channel != "albedo") or not self.names:
             return None
         layers = self._layers_of(name, channel)
-        rows, cols = layers.layout.tiles(level) if level < layers.layout.levels else (0, 0)
+        rows, cols = layers.tiles(level) if level < layers.levels else (0, 0)
         if row >= rows or col >= cols:
             return None
         picture = layers.make_tile(channel, level, row, col)

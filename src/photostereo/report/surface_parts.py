@@ -129,7 +129,7 @@ def renew_surface(
 def _renew_heights(relight: dict[str, Any], result: Reconstruction, depth: FloatArray) -> None:
     """Replace the tiles of the heights, at the levels that the page already holds."""
     layers = Layers(frame_around(result.mask), result.mask, depth=depth)
-    levels, shown = range(int(relight["held"]), layers.layout.levels), relight["sets"][result.method]
+    levels, shown = range(int(relight["held"]), layers.levels), relight["sets"][result.method]
     tiles = {str(level): encode_level([(layers, "depth")], level)[0] for level in levels}
     shown["channels"]["depth"] = tiles
     shown["low"], shown["high"] = layers.heights

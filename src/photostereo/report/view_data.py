@@ -12,7 +12,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.units import PixelSize
 from photostereo.report.colors import color_scales
 from photostereo.report.pictures import webp
-from photostereo.report.pyramid import Layers, mean_curvature, unpack_normals
+from photostereo.report.pyramid import Layers
 from photostereo.runtime.threads import in_turn, processors
 
 #: Arrays, and the kind of tiles made of them.
@@ -34,7 +34,6 @@ def view_data(
     control: Control = SILENT,
 ) -> dict[str, Any]:
     """Return the tiles of results, with further facts for the page's script, as fine as ``room`` characters allow."""
-    layout = common.layout
     sets: dict[str, dict[str, Any]] = {}
     channels = [(layers, kind) for layers, _ in shown.values() for kind in layers.kinds]
     tiles = iter(fill([(common, "albedo"), *channels], max(LEAST_ROOM, room), control))
@@ -44,18 +43,18 @@ def view_data(
         if layers.depth is not None:
             sets[name]["low"], sets[name]["high"] = layers.heights
     return {
-        "width": layout.width,
-        "height": layout.height,
+        "width": common.width,
+        "height": common.height,
         "origin": [common.frame.cols.start, common.frame.rows.start],
-        "tile": layout.tile,
-        "levels": layout.levels,
+        "tile": common.tile,
+        "levels": common.levels,
         "held": min(map(int, colors)),
         "pixel": pixel_data(pixel_size),
         "albedo": colors,
         "sets": sets,
         "shown": list(shown)[:2],
         "colors": color_scales(),
-        "curvature_top": max((_curvature_top(layers) for layers, _ in shown.values()), default=1.0),
+        "curvature_top": max((layers.curvature_top for layers, _ in shown.values()), default=1.0),
     }
 
 
@@ -64,7 +63,7 @@ def fill(channels: Sequence[Channel], budget: int, control: Control = SILENT) ->
 
     Returns the data URLs of each channel by level, row by row.
     """
-    coarsest = channels[0][0].layout.levels - 1
+    coarsest = channels[0][0].levels - 1
     found: list[dict[str, list[str]]] = [{} for _ in channels]
     spent = last = 0
     for level in range(coarsest, -1, -1):
@@ -81,7 +80,7 @@ def fill(channels: Sequence[Channel], budget: int, control: Control = SILENT) ->
 
 def encode_level(channels: Sequence[Channel], level: int, control: Control = SILENT) -> list[list[str]]:
     """Encode the tiles of a level as data URLs, empty if a tile shows nothing."""
-    places = list(np.ndindex(*channels[0][0].layout.tiles(level)))
+    places = list(np.ndindex(*channels[0][0].tiles(level)))
     count = len(channels) * len(places)
 
     def encode(number: int) -> str:
@@ -99,20 +98,3 @@ def encode_level(channels: Sequence[Channel], level: int, control: Control = SIL
 def pixel_data(pixel_size: PixelSize) -> dict[str, Any]:
     """Return the factor for lengths in pixels, and the resulting unit."""
     return {"size": pixel_size.millimeters, "unit": "mm" if pixel_size.known else "px"}
-
-
-def _curvature_top(layers: Layers) -> float:
-    """Upper limit of the curvature scale: the 90th percentile, at a resolution of about a megapixel."""
-    level = max(0, layers.layout.levels - 2)
-    found = []
-    for row, col in np.ndindex(*layers.layout.tiles(level)):
-        tile = layers.make_tile("normals", level, row, col)
-        if tile is None:
-            continue
-        known = np.asarray(tile.any(axis=-1), dtype=bool)
-        known[1:-1, 1:-1] &= known[:-2, 1:-1] & known[2:, 1:-1] & known[1:-1, :-2] & known[1:-1, 2:]
-        curvature = mean_curvature(unpack_normals(tile)) / (1 << level)
-        found.append(np.abs(curvature[1:-1, 1:-1][known[1:-1, 1:-1]]))
-    values = np.concatenate(found) if found else np.zeros(0)
-    top = float(np.percentile(values, 90)) if values.size else 0.0
-    return float(f"{top:.2g}") if top > 1e-6 else 1e-3

@@ -13,7 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import decode_normals, encode_normals, row_bands, srgb_from_linear
+from photostereo.core.conventions import (
+    BoolArray,
+    decode_normals,
+    encode_normals,
+    row_bands,
+    srgb_from_linear,
+)
 from photostereo.core.errors import CaptureError, MissingDependencyError, OutputError
 from photostereo.core.units import PixelSize
 from photostereo.io.atomic import replacing_file, write_array, write_bytes, writing
@@ -21,8 +27,6 @@ from photostereo.io.images import decode_image
 from photostereo.io.png import encode_png
 from photostereo.masks.reading import read_mask
 from photostereo.solver.reconstruction import Reconstruction
-
-Bool = NDArray[np.bool_]
 
 #: TIFF code for pixels per centimeter.
 RESOLUTION_PER_CENTIMETER = 3
@@ -44,7 +48,7 @@ def describe_normals(flip_y: bool, *, signed: bool) -> str:
     return f"Normals: {numbers}; x right, green {green}, z towards the camera; 0 outside the mask."
 
 
-def encode_heights(depth: ArrayLike, mask: Bool) -> tuple[NDArray[np.uint16], tuple[float, float]]:
+def encode_heights(depth: ArrayLike, mask: BoolArray) -> tuple[NDArray[np.uint16], tuple[float, float]]:
     """Encode heights as 16-bit gray; also return their range ``(low, high)``.
 
     Zero is outside the mask; inside, ``height = low + (value − 1) / 65534 · (high − low)``.
@@ -57,7 +61,7 @@ def encode_heights(depth: ArrayLike, mask: Bool) -> tuple[NDArray[np.uint16], tu
     return picture, (low, high)
 
 
-def write_heights(folder: Path, depth: ArrayLike, mask: Bool, size: PixelSize) -> dict[str, Any]:
+def write_heights(folder: Path, depth: ArrayLike, mask: BoolArray, size: PixelSize) -> dict[str, Any]:
     """Write ``depth.npy``, in pixels like the normals, ``depth.png`` and ``depth.tiff``; return facts about them."""
     import tifffile  # takes 0.1 s, and not every result has heights
 
@@ -87,7 +91,7 @@ def write_heights(folder: Path, depth: ArrayLike, mask: Bool, size: PixelSize) -
 def write_normal_png(
     path: Path,
     normals: ArrayLike,
-    mask: Bool,
+    mask: BoolArray,
     *,
     flip_y: bool = False,
     size: PixelSize | None = None,
@@ -105,7 +109,7 @@ def write_normal_png(
 
 def read_normal_map(
     png_path: str | Path, mask_path: str | Path | None = None, flip_y: bool = False
-) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+) -> tuple[NDArray[np.float32], BoolArray]:
     """Read unit normals (H, W, 3) and the mask, by default the alpha channel or every pixel that has a normal."""
     source = Path(png_path)
     picture = decode_image(source, alpha=True)
@@ -189,7 +193,7 @@ def write_pictures(
     return {**arrays, "normals.png": describe_normals(flip_y, signed=False), "albedo.png": ALBEDO}
 
 
-def picture_of_albedo(albedo: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[np.uint8]:
+def picture_of_albedo(albedo: NDArray[Any], mask: BoolArray) -> NDArray[np.uint8]:
     """Encode the albedo for display: 8-bit sRGB, the 99th percentile is white."""
     inside = albedo[mask]
     top = float(np.percentile(inside, 99)) if inside.size else 1.0

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.core.conventions import encode_normals, srgb_from_linear
+from photostereo.core.conventions import BoolArray, Float64, encode_normals, srgb_from_linear
 from photostereo.core.errors import PhotostereoWarning
 from photostereo.core.findings import Finding
 from photostereo.core.units import PixelSize
@@ -30,8 +30,6 @@ from photostereo.results.tiling import (
     seam_ratio,
 )
 from photostereo.surface.integration import integrate
-
-Float64 = NDArray[np.float64]
 
 #: Roughness without photographs: a matte surface.
 ASSUMED_ROUGHNESS = 0.8
@@ -60,7 +58,7 @@ class Material:
 def make_material(
     normals: ArrayLike,
     albedo: ArrayLike,
-    mask: NDArray[np.bool_],
+    mask: BoolArray,
     *,
     roughness: ArrayLike | None = None,
     tileable: bool = False,

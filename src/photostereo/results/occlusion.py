@@ -16,9 +16,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.conventions import Float64
 from photostereo.runtime.loops import njit, prange
-
-Float64 = NDArray[np.float64]
 
 #: Number of directions of the horizon search, and its reach as a share of the smaller side.
 DIRECTIONS, REACH = 16, 0.125

@@ -28,13 +28,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.core.conventions import gray_from_rgb, srgb_curve
+from photostereo.core.conventions import BoolArray, Float64, gray_from_rgb, srgb_curve
 from photostereo.core.shading import relative_albedo
 from photostereo.core.shading import relight as relight
 from photostereo.runtime.illumination import shading
-
-Float64 = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 
 #: Number of lights in the fit, and the lowest elevation above the image plane, in degrees.
 LIGHTS, LOWEST = 144, 20.0
@@ -51,7 +48,7 @@ class LightModel:
     basis: str  #: ``"ptm"`` or ``"hsh"``
     coefficients: NDArray[np.float32]  #: (H, W, k) float32; luminance 1 shows the color itself
     color: NDArray[np.uint8]  #: (H, W, 3) uint8
-    mask: Bool  #: (H, W) bool
+    mask: BoolArray  #: (H, W) bool
 
 
 def spread_lights(count: int = LIGHTS, lowest: float = LOWEST) -> Float64:
@@ -95,7 +92,7 @@ BASES: dict[str, Callable[[Float64], Float64]] = {"ptm": ptm_basis, "hsh": hsh_b
 
 
 def fit_lights(
-    normals: ArrayLike, albedo: ArrayLike, mask: Bool, *, basis: str = "ptm", linear: bool = False
+    normals: ArrayLike, albedo: ArrayLike, mask: BoolArray, *, basis: str = "ptm", linear: bool = False
 ) -> LightModel:
     """Fit the light model of a result.
 
@@ -130,7 +127,7 @@ def fit_lights(
 
 
 def quantize(
-    coefficients: NDArray[np.floating], mask: Bool
+    coefficients: NDArray[np.floating], mask: BoolArray
 ) -> tuple[NDArray[np.uint8], Float64, NDArray[np.int64]]:
     """Quantize coefficients to bytes (H, W, k) with scales and integer biases: ``c = (byte − bias) · scale``."""
     inside = coefficients[mask].astype(np.float64)

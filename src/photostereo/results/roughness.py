@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
 from photostereo.capture import Capture
-from photostereo.core.conventions import gray_from_rgb
+from photostereo.core.conventions import Float64, gray_from_rgb
 from photostereo.runtime.illumination import shading
-
-Float64 = NDArray[np.float64]
 
 #: Candidate perceptual roughnesses; α is their square, as in glTF and game engines.
 TRIED = np.linspace(0.15, 1.0, 18)

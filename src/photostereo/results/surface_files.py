@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import row_bands
+from photostereo.core.conventions import BoolArray, row_bands
 from photostereo.core.findings import Finding
 from photostereo.io.atomic import write_array
 from photostereo.io.memory import give_back_memory
@@ -200,6 +200,6 @@ def _unit_or_zero(normals: NDArray[Any], surface: Surface) -> NDArray[np.float32
     return unit
 
 
-def _is_unit_or_zero(normals: NDArray[Any], mask: NDArray[np.bool_]) -> bool:
+def _is_unit_or_zero(normals: NDArray[Any], mask: BoolArray) -> bool:
     squared = np.einsum("ijk,ijk->ij", normals, normals)
     return bool(np.all((squared == 0) | (mask & (np.abs(squared - 1) < 1e-6))))

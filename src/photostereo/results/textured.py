@@ -21,16 +21,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import FloatArray, encode_normals, row_bands, srgb_from_linear
+from photostereo.core.conventions import (
+    BoolArray,
+    Float64,
+    FloatArray,
+    encode_normals,
+    row_bands,
+    srgb_from_linear,
+)
 from photostereo.core.errors import ParameterError
 from photostereo.io.memory import give_back_memory
 from photostereo.runtime.loops import njit
 from photostereo.surface.integrated import Surface
 from photostereo.surface.mesh import build_small_mesh, geometric_normals, white_of
-
-Float64 = NDArray[np.float64]
-Bool = NDArray[np.bool_]
-
 
 #: Triangles of a light mesh, which phones and web viewers draw without delay.
 TRIANGLES = 50_000
@@ -168,7 +171,11 @@ def pixels_of(surface: Surface, vertices: Float64) -> tuple[Float64, Float64]:
 
 
 def _resized_albedo(
-    albedo: ArrayLike | None, mask: Bool, crop: tuple[slice, slice], size: tuple[int, int], control: Control
+    albedo: ArrayLike | None,
+    mask: BoolArray,
+    crop: tuple[slice, slice],
+    size: tuple[int, int],
+    control: Control,
 ) -> NDArray[np.uint8]:
     if albedo is None:
         linear = np.full(size, 0.6)
@@ -187,7 +194,7 @@ def _resized_albedo(
     return picture if picture.ndim == 3 else np.repeat(picture[..., None], 3, axis=2)
 
 
-def _padded(values: FloatArray, known: Bool) -> FloatArray:
+def _padded(values: FloatArray, known: BoolArray) -> FloatArray:
     """Fill unknown pixels with the nearest known value, in place, so that filtering mixes in no background."""
     if known.all() or not known.any():
         return values

@@ -6,12 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter, zoom
 
+from photostereo.core.conventions import BoolArray, Float64
 from photostereo.core.errors import ParameterError
 from photostereo.results.choice import LEAST_TEXELS, MOST_TEXELS
 from photostereo.runtime.loops import njit
-
-Float64 = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 
 #: Share of a side over which the two ends are blended, and the minimum number of pixels.
 OVERLAP, LEAST_OVERLAP = 0.2, 8
@@ -19,7 +17,7 @@ OVERLAP, LEAST_OVERLAP = 0.2, 8
 LEAST_SIDE = LEAST_TEXELS
 
 
-def largest_rectangle(mask: Bool) -> tuple[slice, slice]:
+def largest_rectangle(mask: BoolArray) -> tuple[slice, slice]:
     """Return rows and columns of the largest rectangle inside a mask; raise an error if narrower than 32 pixels."""
     top, bottom, left, right = _largest(np.ascontiguousarray(mask, dtype=np.bool_))
     if min(bottom - top, right - left) < LEAST_SIDE:
@@ -34,7 +32,7 @@ def largest_rectangle(mask: Bool) -> tuple[slice, slice]:
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def _largest(mask: Bool) -> tuple[int, int, int, int]:
+def _largest(mask: BoolArray) -> tuple[int, int, int, int]:
     """Find, for every row, the largest rectangle in the histogram of mask pixels above it (with a stack)."""
     rows, cols = mask.shape
     height = np.zeros(cols + 1, dtype=np.int64)  # the last column stays empty and closes all open rectangles

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
+from photostereo.core.conventions import BoolArray, Float32, Float64
 from photostereo.runtime.loops import njit
-from photostereo.surface.arrays import Bool, Float32, Float64
 from photostereo.surface.lattice import combine_blocks, enlarge
 from photostereo.surface.triangles import Faces, Squares, packed, stacked, triangles_of_squares
 
@@ -57,7 +57,7 @@ def triangulate_adaptively(
     return (*packed(np.concatenate(parts), depth.size), tolerance)
 
 
-def block_errors(depth: Float64, whole: Bool, control: Control = SILENT) -> list[Float32]:
+def block_errors(depth: Float64, whole: BoolArray, control: Control = SILENT) -> list[Float32]:
     """Return block errors for levels 1, 2, …: infinite if a block is not whole, never below those of its parts."""
     parts = np.where(whole, np.float32(0), np.float32(np.inf))
     errors: list[Float32] = []
@@ -75,7 +75,7 @@ def block_errors(depth: Float64, whole: Bool, control: Control = SILENT) -> list
 
 
 def find_tolerance(
-    errors: list[Float32], whole: Bool, others: int, triangles: int, control: Control = SILENT
+    errors: list[Float32], whole: BoolArray, others: int, triangles: int, control: Control = SILENT
 ) -> float:
     """Find the smallest tolerance for ``triangles`` triangles, ``others`` of them outside whole squares; zero: all fit."""
 
@@ -85,9 +85,7 @@ def find_tolerance(
         count = others + 2 * int(np.count_nonzero(whole & enlarge(split[0], whole.shape)))
         for level in range(1, len(split) + 1):
             cells = _cells(split, level)
-            cuts = np.zeros(cells.shape, dtype=np.int8)
-            for finer in _finer_sides(split[level - 1]):
-                cuts += finer
+            cuts = np.sum(_finer_sides(split[level - 1]), axis=0, dtype=np.int8)
             fans = cells & (cuts > 0)
             count += 2 * int(np.count_nonzero(cells)) + 2 * int(np.count_nonzero(fans))
             count += int(np.sum(cuts, where=fans, dtype=np.int64))
@@ -103,30 +101,28 @@ def find_tolerance(
     return high
 
 
-def balanced_splits(errors: list[Float32], tolerance: float) -> list[Bool]:
+def balanced_splits(errors: list[Float32], tolerance: float) -> list[BoolArray]:
     """Return the blocks of each level that are split: by their error, or to avoid a neighbor two levels finer."""
     split = [level > tolerance for level in errors]
     for fine in range(len(split) - 1):
-        needed = split[fine].copy()
-        for finer in _finer_sides(split[fine]):
-            needed |= finer
+        needed = np.logical_or.reduce([split[fine], *_finer_sides(split[fine])])
         split[fine + 1] |= combine_blocks(np.logical_or, needed)
     return split
 
 
-def _finer_sides(split: Bool) -> list[Bool]:
+def _finer_sides(split: BoolArray) -> list[BoolArray]:
     """Return whether the neighbors north, south, west and east of each block are split."""
     framed = np.pad(split, 1)
     return [framed[:-2, 1:-1], framed[2:, 1:-1], framed[1:-1, :-2], framed[1:-1, 2:]]
 
 
-def _cells(split: list[Bool], level: int) -> Bool:
+def _cells(split: list[BoolArray], level: int) -> BoolArray:
     """Return the blocks of a level that are cells: not split themselves, but inside a split block."""
     own = split[level - 1]
     return ~own if level == len(split) else ~own & enlarge(split[level], own.shape)
 
 
-def _cells_of_level(depth: Float64, split: list[Bool], level: int) -> Faces:
+def _cells_of_level(depth: Float64, split: list[BoolArray], level: int) -> Faces:
     """Return the triangles of the cells with 2 ** level pixels along a side."""
     cells = _cells(split, level)
     rows, cols = np.nonzero(cells)
@@ -158,7 +154,7 @@ def _cells_of_level(depth: Float64, split: list[Bool], level: int) -> Faces:
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def patch_errors(depth: Float64, usable: Bool, side: int, errors: Float32) -> None:
+def patch_errors(depth: Float64, usable: BoolArray, side: int, errors: Float32) -> None:
     """Write the errors of the usable blocks of ``side`` pixels."""
     for block_row in range(errors.shape[0]):
         for block_col in range(errors.shape[1]):

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from photostereo.core.conventions import BoolArray, Float64
 from photostereo.core.display import Displayed
 from photostereo.core.errors import ParameterError
-from photostereo.surface.arrays import Bool, Float64
 
 #: Pictures of the strengths of pulls and of the heights that they pull toward: anchors, and the flat zero of a high pass.
 Pulls = tuple[Float64, Float64]
@@ -69,7 +69,7 @@ class Heights:
     iterations: int
     residual: float
     converged: bool
-    torn: tuple[Bool, Bool] | None = None
+    torn: tuple[BoolArray, BoolArray] | None = None
     energy: tuple[float, ...] = ()
 
 
@@ -80,12 +80,12 @@ class Surface(Displayed):
     #: (H, W) height in pixels, growing toward the camera; NaN outside the mask. With a camera it is −Z, the negative
     #: distance along the optical axis, on a scale where the mean distance is the focal length (in pixels).
     depth: Float64
-    mask: Bool  #: (H, W)
+    mask: BoolArray  #: (H, W)
     #: (H, W) the connected part of each pixel, 1, 2, …; zero outside. Each part has mean height zero, so heights of
     #: different parts are unrelated, unless anchors fix them.
     labels: NDArray[np.int32]
-    torn_right: Bool  #: (H, W) whether the link to the right neighbor is cut
-    torn_down: Bool  #: (H, W) whether the link to the neighbor below is cut
+    torn_right: BoolArray  #: (H, W) whether the link to the right neighbor is cut
+    torn_down: BoolArray  #: (H, W) whether the link to the neighbor below is cut
     method: str
     status: str  #: ``"converged"``, ``"max_iter"``, or ``"direct"`` for ``simchony``
     iterations: int  #: of the outer loop (robust) or of the conjugate gradients; the most over all parts

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.control import SILENT, Control
+from photostereo.core.conventions import BoolArray, Float64
 from photostereo.core.errors import ConvergenceWarning, ParameterError, require_known
 from photostereo.core.findings import Finding
 from photostereo.runtime.threads import shorten_spinning
-from photostereo.surface.arrays import Bool, Float64
 from photostereo.surface.integrated import Camera, Heights, Pulls, Surface
 from photostereo.surface.slopes import SlopeSource, prepare_mask
 
-Solver = Callable[[SlopeSource, Bool, Pulls | None], Heights]
+Solver = Callable[[SlopeSource, BoolArray, Pulls | None], Heights]
 
 METHODS = ("poisson", "simchony", "robust")
 #: Parts of up to this many pixels are solved together: separate solves would cost more.
@@ -137,7 +137,7 @@ def integrate(
 
         limit = {} if max_iter is None else {"max_iter": max_iter}
 
-        def solve(part: SlopeSource, group: Bool, pulls: Pulls | None) -> Heights:
+        def solve(part: SlopeSource, group: BoolArray, pulls: Pulls | None) -> Heights:
             if method == "poisson":
                 return solve_poisson(part, group, pulls, rtol=rtol, control=control, **limit)
             problem = RobustProblem(part.field(group), pulls, sharpness, tol=tol, **limit)
@@ -214,7 +214,7 @@ def _pulls(
     return pull, target
 
 
-def _groups(labels: NDArray[np.int32], control: Control) -> Iterator[tuple[tuple[slice, slice], Bool]]:
+def _groups(labels: NDArray[np.int32], control: Control) -> Iterator[tuple[tuple[slice, slice], BoolArray]]:
     """Yield boxes and masks to solve separately: every large part, and all small ones together; largest first."""
     from scipy.ndimage import find_objects
 

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.conventions import Float32, Float64
 from photostereo.runtime.loops import njit, prange
-from photostereo.surface.arrays import Float32, Float64
 
 #: Two parts of a picture: the start pixels and the end pixels of links.
 Ends = tuple[tuple[slice, slice], tuple[slice, slice]]

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import srgb_from_linear
+from photostereo.core.conventions import BoolArray, Float64, srgb_from_linear
 from photostereo.core.errors import MissingDependencyError, ParameterError
-from photostereo.surface.arrays import Float64
 from photostereo.surface.integrated import Surface
 from photostereo.surface.triangles import Faces, Squares, boundary_edges, split_pinched, triangulate
 
@@ -213,7 +212,7 @@ def complete_normals(given: Float64, vertices: Float64, faces: Faces) -> Float64
 
 
 def vertex_colors(
-    albedo: NDArray[np.generic], inside: NDArray[np.bool_], pixels: NDArray[np.int64]
+    albedo: NDArray[np.generic], inside: BoolArray, pixels: NDArray[np.int64]
 ) -> NDArray[np.uint8]:
     """Return sRGB-encoded RGBA colors (V, 4) of pixels from a linear albedo, gray or RGB."""
     if albedo.shape not in (inside.shape, (*inside.shape, 3)):
@@ -226,7 +225,7 @@ def vertex_colors(
     return colors
 
 
-def white_of(albedo: NDArray[np.generic], inside: NDArray[np.bool_]) -> float:
+def white_of(albedo: NDArray[np.generic], inside: BoolArray) -> float:
     """Return the albedo shown as white: its 99th percentile on the object."""
     known = albedo[inside]
     known = np.maximum(known[:: 1 + len(known) // WHITE_SAMPLE], 0.0)

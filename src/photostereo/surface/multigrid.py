@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.surface.arrays import Float32, Float64
+from photostereo.core.conventions import Float32, Float64
 from photostereo.surface.integrated import Heights
 from photostereo.surface.lattice import Lattice, jacobi_change, prolong, relax, restrict
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from photostereo.core.control import SILENT, Control
-from photostereo.surface.arrays import Bool, Float32, Float64
+from photostereo.core.conventions import BoolArray, Float32, Float64
 from photostereo.surface.integrated import Heights, Pulls
 from photostereo.surface.lattice import Ends, Lattice, strips
 from photostereo.surface.multigrid import conjugate_gradients
@@ -44,7 +44,7 @@ def mean_equations(field: SlopeField, axis: int, ends: Ends) -> tuple[Float32, F
 
 def assemble(
     source: SlopeSource,
-    inside: Bool,
+    inside: BoolArray,
     pulls: Pulls | None = None,
     control: Control = SILENT,
 ) -> tuple[Lattice, Float64, Float64]:
@@ -73,7 +73,7 @@ def assemble(
 
 def solve_poisson(
     source: SlopeSource,
-    inside: Bool,
+    inside: BoolArray,
     pulls: Pulls | None = None,
     *,
     rtol: float = 1e-10,

@@ -34,7 +34,7 @@ from operator import itemgetter
 import numpy as np
 
 from photostereo.core.control import SILENT, Control
-from photostereo.surface.arrays import Float64
+from photostereo.core.conventions import Float64
 from photostereo.surface.integrated import Heights, Pulls
 from photostereo.surface.lattice import combine_blocks, enlarge
 from photostereo.surface.multigrid import conjugate_gradients

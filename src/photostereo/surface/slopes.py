@@ -31,9 +31,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.core.conventions import row_bands
+from photostereo.core.conventions import BoolArray, Float32, Float64, row_bands
 from photostereo.core.errors import ParameterError
-from photostereo.surface.arrays import Bool, Float32, Float64
 from photostereo.surface.integrated import Camera
 
 #: Lower limit of n_z (or m) in an equation: slopes above 20 are clipped. Such normals are at 87° and have weight 1/400.
@@ -57,7 +56,7 @@ class SlopeField:
     confidence: Float32  #: (H, W), multiplies the squared residual; positive inside the mask.
 
     @property
-    def mask(self) -> Bool:
+    def mask(self) -> BoolArray:
         """Pixels that have an equation."""
         return self.confidence > 0
 
@@ -66,7 +65,7 @@ class SlopeField:
         return SlopeField(self.facing[rows], self.tilt_col[rows], self.tilt_row[rows], self.confidence[rows])
 
 
-def prepare_mask(normals: NDArray[Any], mask: ArrayLike | None) -> Bool:
+def prepare_mask(normals: NDArray[Any], mask: ArrayLike | None) -> BoolArray:
     """Return the boolean mask of an integration; by default, every pixel with a usable normal."""
     if normals.ndim != 3 or normals.shape[2] != 3:
         raise ParameterError(code="normals-shape", shape=normals.shape)
@@ -94,7 +93,7 @@ class SlopeSource:
     def __init__(
         self,
         normals: NDArray[Any],
-        mask: Bool,
+        mask: BoolArray,
         *,
         weights: ArrayLike | None = None,
         camera: Camera | None = None,
@@ -124,7 +123,7 @@ class SlopeSource:
         part._corner = (self._corner[0] + box[0].start, self._corner[1] + box[1].start)
         return part
 
-    def equations(self, rows: slice, inside: Bool) -> SlopeField:
+    def equations(self, rows: slice, inside: BoolArray) -> SlopeField:
         """Return the equations of the pixels of ``inside``, a mask of these rows."""
         n, known = self._unit_normals(rows, inside)
         facing = np.maximum(np.where(known, self._facing(n, rows), 1.0), FACING_FLOOR) * inside
@@ -139,7 +138,7 @@ class SlopeSource:
             facing, -col_scale * n[..., 0], row_scale * n[..., 1], confidence.astype(np.float32)
         )
 
-    def field(self, inside: Bool) -> SlopeField:
+    def field(self, inside: BoolArray) -> SlopeField:
         """Return the equations of the pixels of ``inside``, a mask of the whole picture."""
         facing, tilt_col, tilt_row = (np.empty(inside.shape) for _ in range(3))
         whole = SlopeField(facing, tilt_col, tilt_row, np.empty(inside.shape, dtype=np.float32))
@@ -148,7 +147,7 @@ class SlopeSource:
                 getattr(whole, name)[rows] = picture
         return whole
 
-    def _unit_normals(self, rows: slice, inside: Bool) -> tuple[Float64, Bool]:
+    def _unit_normals(self, rows: slice, inside: BoolArray) -> tuple[Float64, BoolArray]:
         """Return unit normals of these rows, zero if unknown or not inside, and which are known."""
         n = np.array(self.normals[rows], dtype=np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -168,7 +167,7 @@ class SlopeSource:
         return np.asarray(-np.einsum("ijk,ijk->ij", n, rays))
 
 
-def _checked_weights(weights: ArrayLike, mask: Bool) -> tuple[NDArray[Any], float]:
+def _checked_weights(weights: ArrayLike, mask: BoolArray) -> tuple[NDArray[Any], float]:
     """Return the weights and their maximum inside the mask."""
     given = np.asarray(weights)
     if given.shape != mask.shape:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from photostereo.core.control import Control
+from photostereo.core.conventions import BoolArray, Float32, Float64
 from photostereo.runtime.loops import njit, prange
-from photostereo.surface.arrays import Bool, Float32, Float64
 from photostereo.surface.lattice import NO_PULL, Lattice, strips
 from photostereo.surface.slopes import SlopeField
 
@@ -78,7 +78,7 @@ def weighted_problem(
     return lattice, residual
 
 
-def torn_links(mask: Bool, shares: Shares) -> tuple[Bool, Bool]:
+def torn_links(mask: BoolArray, shares: Shares) -> tuple[BoolArray, BoolArray]:
     """Return the links to the right and down that both of their ends reject."""
     right, down = np.zeros_like(mask), np.zeros_like(mask)
     for torn, share, near, far in (

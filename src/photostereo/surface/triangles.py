@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.surface.arrays import Bool
+from photostereo.core.conventions import BoolArray
 from photostereo.surface.integrated import Surface
 
 #: Indices of pixels or vertices: no picture has 2³¹ of them.
@@ -34,7 +34,7 @@ class Squares:
         """Number of triangles of all squares."""
         return 2 * int(np.count_nonzero(self.whole)) + int(np.count_nonzero(self.partial))
 
-    def near_partial(self) -> Bool:
+    def near_partial(self) -> BoolArray:
         """Return the pixels (H, W) where triangles may touch only in a point: the corners of squares that are not whole."""
         near = np.zeros_like(self.right)
         for rows in (np.s_[:-1], np.s_[1:]):
@@ -43,7 +43,7 @@ class Squares:
         return near
 
 
-def triangles_of_squares(squares: Squares, chosen: Bool) -> Faces:
+def triangles_of_squares(squares: Squares, chosen: BoolArray) -> Faces:
     """Return triangles (F, 3) of the chosen squares as pixel numbers (row · W + col), counter-clockwise from the camera.
 
     Between four neighboring pixels there are four right-angled triangles; each has two links as legs and is possible
@@ -73,7 +73,7 @@ def triangles_of_squares(squares: Squares, chosen: Bool) -> Faces:
     return np.concatenate([stacked(these, *corners) for these, *corners in found])
 
 
-def stacked(chosen: Bool, *corners: NDArray[np.integer]) -> Faces:
+def stacked(chosen: BoolArray, *corners: NDArray[np.integer]) -> Faces:
     """Return the chosen triangles, one row each."""
     return np.stack([corner[chosen] for corner in corners], axis=1, dtype=np.int32)
 
@@ -93,7 +93,7 @@ def triangulate(squares: Squares) -> tuple[Faces, NDArray[np.int64]]:
     return packed(faces, squares.depth.size)
 
 
-def split_pinched(faces: Faces, suspect: Bool) -> tuple[Faces, NDArray[np.int64]]:
+def split_pinched(faces: Faces, suspect: BoolArray) -> tuple[Faces, NDArray[np.int64]]:
     """Give every fan of triangles around a vertex its own vertex; return the faces, and the old vertex of each new one.
 
     If two fans touch only in one vertex, the surface is not a manifold there, and its boundary, which the walls of a

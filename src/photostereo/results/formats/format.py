@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
+from photostereo.core.conventions import BoolArray
 from photostereo.core.units import PixelSize
 from photostereo.io.atomic import writing
 from photostereo.io.names import folder_name
@@ -39,7 +40,7 @@ class Job:
     folder: Path  #: Existing output folder.
     #: normals, mask, albedo: maps of the result; unit normals, zero if unknown.
     normals: NDArray[np.float32]
-    mask: NDArray[np.bool_]
+    mask: BoolArray
     albedo: NDArray[Any] | None
     size: PixelSize
     name: str = "surface"  #: Name of the object.
