@@ -18,7 +18,7 @@ from photostereo.capture.lighting import Lighting, complete_lights
 from photostereo.capture.opening import Found, Opened
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import BoolArray
+from photostereo.core.conventions import BoolArray, Float32
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.lights.ambient import RoomLight, estimate_room_light
@@ -206,7 +206,7 @@ def _room_light(opened: Opened, lights: Lights, options: ReadOptions, mask: Bool
     return estimate_room_light(part, lights.directions, np.asarray(inside), strengths)
 
 
-def _ambient_picture(photographs: PhotographFiles, share: float, control: Control) -> NDArray[np.float32]:
+def _ambient_picture(photographs: PhotographFiles, share: float, control: Control) -> Float32:
     """Return this share of the mean photograph, limited at each pixel to its darkest value."""
     total = darkest = None
     control.stage("photographs", len(photographs.files))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
+from photostereo.core.conventions import BoolArray, Float32, FloatArray, gray_from_rgb
 from photostereo.core.display import Displayed
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
@@ -190,13 +190,13 @@ class Capture(Displayed):
         return 4 * math.prod(self.photographs.shape)
 
     @cached_property
-    def images(self) -> NDArray[np.float32]:
+    def images(self) -> Float32:
         """The whole stack, (d, H, W) or (d, H, W, 3); photographs on disk are decoded on first access and kept."""
         images = self.photographs.all()
         images.flags.writeable = False
         return images
 
-    def loaded(self, control: Control = SILENT, images: NDArray[np.float32] | None = None) -> Capture:
+    def loaded(self, control: Control = SILENT, images: Float32 | None = None) -> Capture:
         """Return the capture with its photographs in memory; findings from decoding are added to the notes.
 
         ``images`` are the photographs, if they are already decoded.
@@ -252,7 +252,7 @@ class Capture(Displayed):
         """Return a capture with other photographs of the same object under the same lights."""
         return replace(self, photographs=as_source(images, self.name))
 
-    def pixels(self, scale: float = 1.0) -> NDArray[np.float32]:
+    def pixels(self, scale: float = 1.0) -> Float32:
         """Gray intensities of the mask pixels divided by ``scale``: an (N, d) array with pixels in row-major
         order."""
         result = np.empty((self.pixel_count, len(self)), dtype=np.float32)
@@ -266,7 +266,7 @@ class Capture(Displayed):
             result[first : first + block] = gray.T / np.float32(scale)
         return result
 
-    def colors(self, scale: float = 1.0) -> NDArray[np.float32]:
+    def colors(self, scale: float = 1.0) -> Float32:
         """Intensities of the mask pixels in color, divided by ``scale``: an (N, d, 3) array.
 
         A gray capture has three equal channels, which are not copied.
@@ -366,7 +366,7 @@ def _part(value: Any, dtype: Any, shapes: Sequence[tuple[int, ...]], words: str,
     return array
 
 
-def gray_of(photograph: NDArray[Any], index: NDArray[Any]) -> NDArray[np.float32]:
+def gray_of(photograph: NDArray[Any], index: NDArray[Any]) -> Float32:
     """Gray values of the pixels of one photograph at these flat indices."""
     if photograph.ndim == 3:
         return np.asarray(gray_from_rgb(photograph.reshape(-1, 3)[index]), np.float32)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from photostereo.capture.layouts.folder import (
     find_ball_series,
@@ -23,7 +22,7 @@ from photostereo.capture.layouts.folder import (
 from photostereo.capture.opening import Found, Opened
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
+from photostereo.core.conventions import BoolArray, Float32, FloatArray, gray_from_rgb
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.core.texts import text_of
@@ -201,7 +200,7 @@ def calibrate_photographs(opened: Opened, options: ReadOptions, control: Control
 
 def complete_lights(
     lighting: Lighting,
-    photographs: Iterable[NDArray[np.float32]],
+    photographs: Iterable[Float32],
     mask: BoolArray,
     found: Found,
     options: ReadOptions,

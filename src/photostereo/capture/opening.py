@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from photostereo.capture.capture import require_count
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import BoolArray
+from photostereo.core.conventions import BoolArray, Float32
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.io.camera import Heads, exposure_of, focal_in_pixels
@@ -123,7 +123,7 @@ class Opened:
     found: Found  #: the files, without those left out (see ``found.faults``)
     photographs: PhotographFiles  #: whole, with the movement of the camera undone
     alignment: Alignment  #: how far the camera moved
-    small: NDArray[np.float32]  #: (d, h, w) the photographs in gray, linear and at a low resolution
+    small: Float32  #: (d, h, w) the photographs in gray, linear and at a low resolution
 
     def balls(self, beside: BoolArray | None, control: Control = SILENT) -> list[FoundBall]:
         """Balls in the small photographs, outside a mask of the object; searched once for each mask."""

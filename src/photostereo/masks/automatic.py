@@ -23,12 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
+from photostereo.core.conventions import BoolArray, Float32, FloatArray, gray_from_rgb
 from photostereo.lights.ball.search import find_balls
 from photostereo.masks.ground import Clues, clues, shrunk
 from photostereo.masks.relaxed_cut import cheapest_outline
-
-Float32 = NDArray[np.float32]
 
 #: A pixel farther than this many times the ground's spread from the ground's median is certainly not ground.
 CERTAIN = 3.0

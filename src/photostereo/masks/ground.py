@@ -18,10 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import GRAY_WEIGHTS, BoolArray, FloatArray
+from photostereo.core.conventions import GRAY_WEIGHTS, BoolArray, Float32, FloatArray
 from photostereo.runtime.loops import njit
-
-Float32 = NDArray[np.float32]
 
 #: Photographs are reduced to at most this many pixels, and at most this many are used.
 MOST_PIXELS, MOST_FRAMES = 250_000, 32

@@ -17,12 +17,9 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from photostereo.core.conventions import BoolArray
+from photostereo.core.conventions import BoolArray, Float32
 from photostereo.runtime.loops import njit
-
-Float32 = NDArray[np.float32]
 
 #: Step of the descent: its square times 8, the bound of the gradient's norm, is below 1.
 STEP = 0.35

@@ -19,9 +19,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.conventions import Float32
 from photostereo.io.camera import Shot, exposure_of
-
-Float32 = NDArray[np.float32]
 
 #: Exposures of one light differ by at least this factor; those of different lights agree to within the second.
 APART, ALIKE = 1.3, 1.05

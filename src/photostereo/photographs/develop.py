@@ -18,11 +18,11 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.core.conventions import GRAY_WEIGHTS, FloatArray, linear_from_srgb
+from photostereo.core.conventions import GRAY_WEIGHTS, Float32, FloatArray, linear_from_srgb
 
 
 def develop_into(
-    target: NDArray[np.float32],
+    target: Float32,
     stored: NDArray[Any],
     strength: NDArray[Any],
     srgb: bool,
@@ -68,12 +68,12 @@ def full_scale(stored: NDArray[Any]) -> float:
     return 1.0 if stored.dtype.kind == "f" else float(np.iinfo(stored.dtype).max)
 
 
-def linear_part(stored: NDArray[Any], *, srgb: bool) -> NDArray[np.float32]:
+def linear_part(stored: NDArray[Any], *, srgb: bool) -> Float32:
     """Stored values with full scale 1, the sRGB curve undone if they carry it."""
     return decoded_srgb(stored) if srgb else stored.astype(np.float32) / np.float32(full_scale(stored))
 
 
-def decoded_srgb(stored: NDArray[Any]) -> NDArray[np.float32]:
+def decoded_srgb(stored: NDArray[Any]) -> Float32:
     """Stored values that carry the sRGB curve, without it; full scale 1."""
     if stored.dtype in (np.uint8, np.uint16):
         return np.asarray(np.take(_srgb_table(stored.dtype.str), stored))
@@ -81,7 +81,7 @@ def decoded_srgb(stored: NDArray[Any]) -> NDArray[np.float32]:
 
 
 @lru_cache(maxsize=2)
-def _srgb_table(dtype: str) -> NDArray[np.float32]:
+def _srgb_table(dtype: str) -> Float32:
     top = np.iinfo(np.dtype(dtype)).max
     return np.asarray(linear_from_srgb(np.arange(top + 1) / top), dtype=np.float32)
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import gray_from_rgb
+from photostereo.core.conventions import Float32, gray_from_rgb
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.core.texts import text_of
@@ -24,8 +24,6 @@ from photostereo.photographs.alignment.tiles import cut_tiles, tile_means
 from photostereo.photographs.framing import coarse, resized
 from photostereo.photographs.source import Photographs
 from photostereo.runtime.threads import in_turn, processors
-
-Pictures = NDArray[np.float32]
 
 #: At least this many photographs are kept: if a fault would leave fewer, the photograph is used anyway.
 FEWEST_LEFT = 6
@@ -87,7 +85,7 @@ class Fault:
         return {"file": self.file, "reason": self.reason, "why": self.why}
 
 
-def survey(source: Photographs, control: Control = SILENT) -> tuple[Pictures, float, dict[int, CaptureError]]:
+def survey(source: Photographs, control: Control = SILENT) -> tuple[Float32, float, dict[int, CaptureError]]:
     """Reduced pictures of those photographs that can be read, their scale, and the errors of the others by number."""
     scale = min(1.0, LONGEST / max(source.shape[1:3]))
     control.stage("photographs", source.shape[0])
@@ -101,7 +99,7 @@ def survey(source: Photographs, control: Control = SILENT) -> tuple[Pictures, fl
     return np.stack(pictures) if pictures else np.empty((0, 1, 1), np.float32), scale, errors
 
 
-def reduced(frame: Pictures, scale: float) -> Pictures:
+def reduced(frame: Float32, scale: float) -> Float32:
     """The square root of a photograph in gray, so that bright parts do not dominate, at a lower resolution."""
     gray = gray_from_rgb(frame) if frame.ndim == 3 else frame
     return np.sqrt(np.maximum(resized(gray, scale), 0))
@@ -115,7 +113,7 @@ def find_duplicates(files: Sequence[Path], digests: Mapping[Path, str]) -> dict[
     return {k: original for k in known if (original := first[digests[files[k]]]) != k}
 
 
-def find_dark(pictures: Pictures) -> dict[int, str]:
+def find_dark(pictures: Float32) -> dict[int, str]:
     """Photographs (d, H, W), as roots of intensities, that are ``"dark"`` or were taken with the ``"light-off"``.
 
     Room light is in every photograph, and the light only adds to it. So with the light off, no pixel is brighter than
@@ -138,7 +136,7 @@ def find_dark(pictures: Pictures) -> dict[int, str]:
     return found
 
 
-def find_blurred(pictures: Pictures) -> list[int]:
+def find_blurred(pictures: Float32) -> list[int]:
     """Photographs (d, H, W) with much less fine detail than the others predict.
 
     In a small tile each photograph is nearly a combination of a few others. The one that fits its coarse structure predicts
@@ -149,7 +147,7 @@ def find_blurred(pictures: Pictures) -> list[int]:
     if side < 4 or len(pictures) < FEWEST_LEFT:
         return []
 
-    def bands(number: int) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
+    def bands(number: int) -> tuple[Float32, Float32, float]:
         """Fine detail and coarse structure of a picture, and the energy of the detail relative to the picture's."""
         picture = pictures[number]
         first, second, coarsest = (cv2.GaussianBlur(picture, (0, 0), blur) for blur in BLURS)

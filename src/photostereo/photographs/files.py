@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.conventions import FloatArray, gray_from_rgb
+from photostereo.core.conventions import Float32, FloatArray, gray_from_rgb
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.io.camera import Heads, changes, common_orientation, exposure_of, exposures
@@ -22,7 +22,7 @@ from photostereo.io.spool import Kept, open_spool
 from photostereo.photographs.brackets import merge_exposures
 from photostereo.photographs.develop import as_rgb, develop_into, include_exposure, linear_part, upright
 from photostereo.photographs.framing import Framing, moved_back
-from photostereo.photographs.source import Float32, Photographs, require_finite
+from photostereo.photographs.source import Photographs, require_finite
 
 #: Corners darker than this share of a flat field's mean are not amplified further.
 DARKEST_FLAT = 0.05

@@ -9,10 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.conventions import BoolArray, Float32, FloatArray
 from photostereo.core.errors import ParameterError
-
-Float32 = NDArray[np.float32]
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.conventions import BoolArray, Float32, FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.io.memory import require_memory
 from photostereo.runtime.threads import in_turn, processors
-
-Float32 = NDArray[np.float32]
-
 
 #: No intensity is larger: squares and sums of smaller values stay within the range of 32-bit floating point.
 LARGEST_INTENSITY = 1e15

@@ -7,9 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from photostereo.capture import Capture
 from photostereo.capture.assemble import put_together
 from photostereo.capture.capture import photographs_of_seed
@@ -19,7 +16,7 @@ from photostereo.capture.loading import find_capture, read_lazily
 from photostereo.capture.opening import Found, Opened, open_capture
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import Control
-from photostereo.core.conventions import BoolArray
+from photostereo.core.conventions import BoolArray, Float32
 from photostereo.core.errors import PhotostereoError
 from photostereo.io.memory import memory_limit
 from photostereo.lights.lights import Lights
@@ -120,7 +117,7 @@ class ReadingStages(Staged):
         return self.capture.mask
 
     @stage(uses=("_photographs_key",))
-    def stack(self) -> NDArray[np.float32]:
+    def stack(self) -> Float32:
         """All photographs in memory; they do not depend on the mask."""
         source = self.capture.photographs
         if isinstance(source, PhotographFiles) and source.is_color and not source.color:

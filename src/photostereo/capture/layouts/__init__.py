@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture.options import ReadOptions
+from photostereo.core.conventions import Float32
 from photostereo.io.safe import exists
 from photostereo.lights.files.reading import read_lights
 from photostereo.lights.files.table import LightTable
@@ -30,7 +31,7 @@ def in_folder(folder: Path, name: Path) -> Path:
     return name if exists(name) or not exists(folder / name) else folder / name
 
 
-def finite_or_zero(truth: NDArray[Any]) -> NDArray[np.float32]:
+def finite_or_zero(truth: NDArray[Any]) -> Float32:
     """Convert truth to float32; NaN and infinite values become zero (unknown)."""
     with np.errstate(over="ignore"):
         return np.nan_to_num(np.asarray(truth, dtype=np.float32), nan=0.0, posinf=0.0, neginf=0.0)

@@ -21,6 +21,7 @@ from photostereo.capture.assemble import build, choose_mask, framed_truths
 from photostereo.capture.capture import Capture, Origin, require_count
 from photostereo.capture.layouts import finite_or_zero, in_folder
 from photostereo.capture.options import ReadOptions
+from photostereo.core.conventions import Float32
 from photostereo.core.errors import CaptureError
 from photostereo.io.atomic import replacing_file
 from photostereo.io.safe import read_npz
@@ -137,7 +138,7 @@ class ArchivePhotographs(Photographs):
     def take(self, chosen: Sequence[int]) -> ArchivePhotographs:
         return replace(self, stored=self.stored.take(chosen, axis=0), strengths=self.strengths[chosen])
 
-    def develop(self, number: int, target: NDArray[np.float32], rows: slice = slice(None)) -> None:
+    def develop(self, number: int, target: Float32, rows: slice = slice(None)) -> None:
         framing = self.options.framing
         stored = self.stored[number, slice(None) if framing.changes else rows]
         whole = np.empty((*stored.shape[:2], *target.shape[2:]), np.float32) if framing.changes else target

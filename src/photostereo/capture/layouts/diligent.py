@@ -36,6 +36,7 @@ from photostereo.capture.layouts import finite_or_zero, read_table
 from photostereo.capture.layouts.folder import photographs_and_mask
 from photostereo.capture.opening import Found
 from photostereo.capture.options import ReadOptions
+from photostereo.core.conventions import Float32
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.io.atomic import replacing_directory, replacing_file, write_json, write_text
@@ -142,7 +143,7 @@ def _read_sidecar(path: Path) -> dict[str, Any]:
     return content
 
 
-def _read_mat(path: Path, key: str) -> NDArray[np.float32]:
+def _read_mat(path: Path, key: str) -> Float32:
     remedy = f"Save the truth as {key} in a MATLAB file of version 5 to 7 (not 7.3), or remove the file."
     arrays = read_mat(path, "truth", remedy=remedy)
     if key not in arrays:

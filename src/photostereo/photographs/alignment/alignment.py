@@ -11,11 +11,11 @@ import cv2
 import numpy as np
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.conventions import BoolArray, Float32, FloatArray
 from photostereo.core.findings import Finding, listed
 from photostereo.photographs.alignment.edges import TURNED, compare_edges
 from photostereo.photographs.alignment.tiles import SIDE, TileShifts, tile_shifts
-from photostereo.photographs.framing import Float32, coarse, moved_back, resized
+from photostereo.photographs.framing import coarse, moved_back, resized
 from photostereo.runtime.threads import in_turn, processors
 
 #: Pixels along the longer side of the pictures that :func:`find_alignment` is given at most: the last of its levels.

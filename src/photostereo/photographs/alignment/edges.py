@@ -13,9 +13,9 @@ import cv2
 import numpy as np
 
 from photostereo.core.control import Control
-from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.conventions import BoolArray, Float32, FloatArray
 from photostereo.photographs.alignment.tiles import derivatives
-from photostereo.photographs.framing import Float32, coarse, moved_back
+from photostereo.photographs.framing import coarse, moved_back
 
 #: Pixels along the longer side of the pictures that are compared, and their blur.
 SIZE, BLUR = 80, 0.8

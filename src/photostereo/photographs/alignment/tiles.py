@@ -20,8 +20,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.conventions import FloatArray
-from photostereo.photographs.framing import Float32
+from photostereo.core.conventions import Float32, FloatArray
 from photostereo.runtime.order import MAD_TO_SIGMA, row_medians
 from photostereo.runtime.threads import in_turn, processors
 
