@@ -73,12 +73,12 @@ class PhotographFiles(Photographs):
         return tuple(self._is_curved(file, merged=False) for file in self.files)
 
     @property
-    def bit_depth(self) -> int:
+    def bit_depth(self) -> int:  # type: ignore[override]
         """Bits per channel of the photographs that have been decoded; the largest if they differ."""
         return max(kind.itemsize * 8 for kind in self.kinds.values())
 
     @property
-    def notes(self) -> tuple[Finding, ...]:
+    def notes(self) -> tuple[Finding, ...]:  # type: ignore[override]
         """Notes on bit depth, color and tone curve, and on what the camera recorded."""
         notes, curved = [], self.curved
         known = {self.kinds[file]: file.name for file in reversed(self.files) if file in self.kinds}
@@ -140,23 +140,17 @@ class PhotographFiles(Photographs):
 
     def develop(self, number: int, target: Float32, rows: slice = slice(None)) -> None:
         framing, move = self.framing, self.moves[number]
-        if move.any():
-            still = replace(self, moves=np.zeros_like(self.moves), framing=Framing())
-            whole = np.empty((*self.full_frame, *target.shape[2:]), dtype=np.float32)
-            still.develop(number, whole)
-            target[:] = framing.picture(moved_back(whole, move))[rows]
-            return
-        lines, columns = framing.box(self.full_frame)
-        if framing.scale == 1.0:
-            first, last, _ = rows.indices(lines.stop - lines.start)
-            lines = slice(lines.start + first, lines.start + last)
-        part = self._stored(number, lines)[:, columns]
-        if framing.scale == 1.0:
-            self._develop_part(target, part, number, (lines, columns))
+        lines, columns, large = slice(None), slice(None), target
+        if framing.scale == 1.0 and not move.any():
+            box, columns = framing.box(self.full_frame)
+            first, last, _ = rows.indices(box.stop - box.start)
+            lines = slice(box.start + first, box.start + last)
         else:
-            large = np.empty((*part.shape[:2], *target.shape[2:]), dtype=np.float32)
-            self._develop_part(large, part, number, (lines, columns))
-            target[:] = framing.shrink(large, self.full_frame)[rows]
+            large = np.empty((*self.full_frame, *target.shape[2:]), dtype=np.float32)
+        part = self._stored(number, lines)[:, columns]
+        self._develop_part(large, part, number, (lines, columns))
+        if large is not target:
+            target[:] = framing.picture(moved_back(large, move))[rows]
         if part.dtype.kind == "f":
             require_finite(target, self.files[number])
 

@@ -36,16 +36,8 @@ class Photographs(ABC):
 
     place: Path | None = None  #: the folder or the file that holds them
     workers: int | None = None  #: threads; None for one per processor
-
-    @property
-    def bit_depth(self) -> int:
-        """Bits per channel on disk, as far as decoded; 0 if not applicable."""
-        return 0
-
-    @property
-    def notes(self) -> tuple[Finding, ...]:
-        """What decoding revealed."""
-        return ()
+    bit_depth: int = 0  #: bits per channel on disk, as far as decoded; 0 if not applicable
+    notes: tuple[Finding, ...] = ()  #: what decoding revealed
 
     @property
     @abstractmethod

@@ -1,7 +1,4 @@
-"""Read and write a capture in one NumPy archive (``.npz``).
-
-    images (d, H, W) or (d, H, W, 3), lights (d, 3); optional: mask (H, W), intensities (d,) or (d, 3), name,
-    and truth (H, W, 3), truth_depth (H, W), truth_albedo (H, W) or (H, W, 3)
+"""Read and write a capture in one NumPy archive (``.npz``); ``docs/photographs.md`` names its arrays.
 
 Integers are divided by their full scale; floating-point intensities are used unchanged.
 """

@@ -1,13 +1,5 @@
 """A plain folder: photographs and a light file, such as anyone with a camera and a light can make; or photographs alone,
-with a ball in the frame or in a folder nearby.
-
-======================================  ======================================================================
-``*.png``, ``*.tif``, ``*.jpg``, ...    the photographs, in natural order of their names
-``lights.csv | .txt | .json``           a direction for each, optionally a strength (:mod:`photostereo.lights.files.reading`)
-``intensities.txt | .csv``              strengths in a separate file (optional)
-``ambient.*``, ``flat.*``               photographs with the lights off; of an even surface (optional)
-``mask.png``                            white on the object (optional; by default the full frame)
-======================================  ======================================================================
+with a ball in the frame or in a folder nearby. ``docs/photographs.md`` describes the files.
 """
 
 from __future__ import annotations

@@ -20,11 +20,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from photostereo.capture.layouts import read_table
+from photostereo.capture.layouts.folder import photographs_and_mask
 from photostereo.capture.opening import Found
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
-from photostereo.io.images import list_images
 
 LAYOUT = "Harvard"
 EXPECTS = "Harvard: a folder with Objects/ and refined_light.txt or light_directions.txt"
@@ -39,7 +39,7 @@ def recognizes(path: Path) -> bool:
 
 def find(path: Path, options: ReadOptions) -> Found:
     """List the contents of the folder without decoding any photograph."""
-    files = [file for file in list_images(path / "Objects") if file.stem.casefold() != "mask"]
+    files, mask = photographs_and_mask(path / "Objects")
     known = {"refined": path / _REFINED, "directions": path / _DIRECTIONS}
     choice = str(options.lights or ("refined" if known["refined"].is_file() else "directions"))
     if choice in known:
@@ -53,14 +53,13 @@ def find(path: Path, options: ReadOptions) -> Found:
         table = replace(table, intensities=table.lengths)
     else:
         notes += table.length_note()
-    masks = (file for file in (path / "mask.png", path / "Objects" / "mask.png") if file.is_file())
     return Found(
         path=path,
         layout=LAYOUT,
         name=path.name,
         files=files,
         lights=table,
-        mask_file=next(masks, None),
+        mask_file=path / "mask.png" if (path / "mask.png").is_file() else mask,
         mask_default="auto",
         notes=tuple(notes),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -215,7 +215,8 @@ def _estimate(
     guess = _first_guess(np.stack([coarse(picture, GUESS_SIZE) for picture in stack]))
     moved[:, :2] = guess / min(1.0, GUESS_SIZE / longest)
     reach = 0.5 * longest
-    levels = list(_levels(longest))
+    smaller = sum(size < longest for size, _ in LEVELS)
+    levels = [(min(1.0, size / longest), rounds) for size, rounds in LEVELS[: smaller + 1]]
     control.stage("alignment", len(levels))
     for factor, rounds in levels:
         small = [cv2.GaussianBlur(resized(picture, factor), (0, 0), BLUR) for picture in stack]
@@ -315,14 +316,6 @@ def _gain(pictures: Sequence[Float32], moved: FloatArray) -> FloatArray:
 def _side(picture: Float32) -> int:
     """Pixels along a tile."""
     return int(min(SIDE, max(picture.shape) // ACROSS, *picture.shape))
-
-
-def _levels(longest: int) -> Iterator[tuple[float, int]]:
-    """Factor and rounds of every size up to that of the pictures themselves."""
-    for size, rounds in LEVELS:
-        yield min(1.0, size / longest), rounds
-        if size >= longest:
-            return
 
 
 def _consensus(
