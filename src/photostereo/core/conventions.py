@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.floating[Any]]
-Float32 = NDArray[np.float32]
 BoolArray = NDArray[np.bool_]
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
