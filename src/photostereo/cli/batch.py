@@ -44,14 +44,7 @@ def batch(
         idle_seconds=idle,
         control=terminal,
     )
-    words = [f"{end.done} done"]
-    if end.failed > end.failed_earlier:
-        words.append(f"{end.failed - end.failed_earlier} failed")
-    if end.failed_earlier:
-        words.append(f"{end.failed_earlier} failed earlier; use --retry-failed")
-    terminal.say(", ".join(words))
-    terminal.say(terminal.summary())
     overview = out / "index.html"
-    terminal.say(f"Overview: {overview}")
+    terminal.report("batch", end=end, time=terminal.summary(), overview=overview)
     counts = {"done": end.done, "failed": end.failed, "failed_earlier": end.failed_earlier}
     return {"out": str(out.absolute()), "overview": str(overview.absolute()), "total": end.total, **counts}

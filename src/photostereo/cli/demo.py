@@ -31,10 +31,5 @@ def demo(terminal: Terminal, out: Path = Path("photostereo-demo"), force: bool =
     table = comparison_table(rows)
     terminal.table(None, table.header, table.rows)
     best = out / METHODS[-1]
-    terminal.say(terminal.summary())
-    terminal.say(f"Results:  {out}")
-    terminal.say(f"Report:   {best / 'report.html'}")
-    terminal.say(f"Picture:  {best / 'normals.png'}")
-    terminal.say(f"Mesh:     {best / 'mesh.glb'}")
-    terminal.say(f"Next:     photostereo view {best}    or    photostereo solve YOUR_FOLDER")
+    terminal.report("demo", time=terminal.summary(), out=out, best=best)
     return {"out": str(out.absolute()), "methods": rows}

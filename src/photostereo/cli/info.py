@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,34 +34,13 @@ def info(terminal: Terminal, reading: Reading, capture: Path) -> dict[str, Any]:
     facts = describe(found)
     if getattr(pipeline.capture.photographs, "is_color", False):
         facts["channels"] = "RGB"
-    low, high = facts["lights_tilt_degrees"]
-    _say_photographs(terminal, facts)
-    terminal.say(f"Lights: {low:.0f}° to {high:.0f}° from the camera's axis")
-    terminal.say(f"Object: {facts['mask_share']:.0%} of the frame, {facts['mask_pixels']} pixels")
-    origin = found.origin
+    still, origin = False, found.origin
     if origin is not None and origin.alignment is not None and origin.alignment.farthest.any():
         facts["alignment"] = moves = origin.alignment.as_dict(origin.files)
-        if origin.alignment.is_still and not moves["uncertain"]:
-            terminal.say(f"Camera: still, to about {max(moves['largest_pixels'], 0.01):.2g} pixels")
-    if found.truth is not None:
-        unknown = facts["truth_unknown_pixels"]
-        terminal.say(f"True normals: known{f', except at {unknown} pixels' if unknown else ''}")
-    for note in facts["notes"]:
-        terminal.say(f"• {note}")
-    for finding in diagnosis.findings:
-        terminal.say(
-            f"{'Warning: ' if finding.severity == 'problem' else '• '}{finding.rendered('terminal')}"
-        )
-    if not diagnosis.findings:
-        terminal.say("No problems were found.")
+        still = origin.alignment.is_still and not moves["uncertain"]
+    terminal.report("info", **facts, still=still, findings=diagnosis.findings)
     findings = [finding.as_dict("terminal") for finding in diagnosis.findings]
     return {**facts, "advice": list(diagnosis.advice), "findings": findings}
-
-
-def _say_photographs(terminal: Terminal, facts: Mapping[str, Any]) -> None:
-    bits = f", {facts['bit_depth']} bits" if facts["bit_depth"] else ""
-    terminal.say(f"{facts['name']} ({facts['layout']})")
-    terminal.say(f"Photographs: {facts['photographs']}, {facts['size']}, {facts['channels']}{bits}")
 
 
 def _what_there_is(
@@ -77,10 +55,7 @@ def _what_there_is(
     except ps.PhotostereoError:
         raise problem from None
     facts = photograph_facts(found)
-    _say_photographs(terminal, facts)
-    for note in facts["notes"]:
-        terminal.say(f"• {note}")
-    terminal.say(f"Warning: {problem.rendered('terminal')}")
+    terminal.report("info", **facts, findings=[problem])
     return {**facts, "problem": problem.as_dict("terminal")}
 
 
@@ -132,23 +107,11 @@ def report_state(terminal: Terminal, pipeline: ps.Pipeline) -> None:
     in_color = getattr(pipeline.capture.photographs, "is_color", False)
     terminal.say(capture_line(pipeline.at_hand, in_color=in_color))
     origin = pipeline.at_hand.origin
-    if origin is not None:
-        notes = origin.notes
-        if origin.calibration is not None:
-            lights = origin.calibration.lights
-            sources = ", ".join(dict.fromkeys(lights.source))
-            terminal.say(f"lights found from: {sources}; strengths: {lights.strengths_source}")
-            for warning in origin.calibration.warnings:
-                terminal.say(f"Warning: {warning}.")
-            said = {*origin.calibration.warnings, *(n for n in notes if as_finding(n).code in _SAID_HERE)}
-            notes = tuple(note for note in notes if note not in said)
-        for note in notes:
-            terminal.say(f"• {note}")
+    calibration = None if origin is None else origin.calibration
+    warnings = () if calibration is None else calibration.warnings
+    notes = () if origin is None else origin.notes
+    if calibration is not None:
+        notes = tuple(n for n in notes if n not in warnings and as_finding(n).code not in _SAID_HERE)
+    lights = None if calibration is None else calibration.lights
     findings = pipeline.diagnosis.findings
-    for finding in findings:
-        if finding.severity == "problem":
-            terminal.say(f"Warning: {finding.rendered('terminal')}")
-    notices = sum(finding.severity == "notice" for finding in findings)
-    if notices:
-        count, them = ("1 minor note", "it") if notices == 1 else (f"{notices} minor notes", "them")
-        terminal.say(f"{count}; run `photostereo info` to see {them}.")
+    terminal.report("state", lights=lights, warnings=warnings, notes=notes, findings=findings)

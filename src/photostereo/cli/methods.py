@@ -25,14 +25,7 @@ def methods(
     known = [ps.find_method(each) for each in ps.method_names()]
     rows = [[method.name, method.title, method.assumes] for method in known]
     terminal.table(None, ["name", "method", "use it for"], rows)
-    terminal.say(
-        f"By default, photostereo solve uses {BEST}, or {FAST} if the capture is too large or has too few or too many "
-        f"photographs for {BEST}. --method best always uses {BEST}, --method fast always uses {FAST}."
-    )
-    terminal.say(
-        "Add the dictionary prior to a method without a prior: photostereo solve X --method cbr --prior dictionary"
-    )
-    terminal.say("Parameters, defaults and citation of one method: photostereo methods NAME")
+    terminal.report("methods", best=BEST, fast=FAST)
     return {"methods": [method.as_dict() for method in known]}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 import time
 from collections.abc import Sequence
+from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +61,11 @@ class Terminal(RunControl):
     def say(self, text: Any = "") -> None:
         """Print a line or a table unless quiet is set."""
         self._print(self.out, text)
+
+    def report(self, template: str, **facts: Any) -> None:
+        """Print a text from ``templates/``."""
+        if not self.quiet and (text := _templates().get_template(f"{template}.txt").render(facts)):
+            self.say(text.removesuffix("\n"))
 
     def table(self, title: str | None, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         self.say(text_table(header, rows, title))
@@ -150,6 +156,14 @@ class Terminal(RunControl):
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+
+
+@cache
+def _templates() -> Any:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("photostereo.cli")
+    return Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
 def wrapped(text: str, console: Console) -> str:
