@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
-from photostereo.diagnosis import blocks
+from photostereo.diagnosis import noise as noise_module
 from photostereo.diagnosis.noise import VALUES_PER_LEVEL, Noise, step_of_levels
 from photostereo.diagnosis.noise_fields import more_noise, noise_fields
 from photostereo.solver.sample import choose_sample
@@ -69,7 +69,7 @@ def test_blocks_are_seen_in_a_sample_whose_crops_lie_one_below_the_other() -> No
     noisy = add_gaussian(render_scene("coin", size=320, lights=dome_lights(8)), 0.002, rng=0)
     sample = choose_sample(noisy.mask, crops=60)
     found = [
-        blocks.has_blocks(images.reshape(8, -1)[:, sample.index].T, noisy.lights.matrix, sample.mask)
+        noise_module.has_blocks(images.reshape(8, -1)[:, sample.index].T, noisy.lights.matrix, sample.mask)
         for images in (noisy.images, as_jpeg(noisy.images))
     ]
     assert found == [False, True]
@@ -93,11 +93,11 @@ def test_blocks_under_noise_are_told_by_many_photographs(monkeypatch) -> None:
         rng = np.random.default_rng(seed)
         noise = rng.normal(0.0, 0.01, (64, 64, 48))
         steps = np.kron(rng.normal(0.0, 0.004, (8, 8, 48)), np.ones((8, 8, 1)))
-        seen.append(blocks.has_blocks((noise + steps).reshape(-1, 48), lights, mask))
-        white.append(blocks.has_blocks(noise.reshape(-1, 48), lights, mask))
+        seen.append(noise_module.has_blocks((noise + steps).reshape(-1, 48), lights, mask))
+        white.append(noise_module.has_blocks(noise.reshape(-1, 48), lights, mask))
         with monkeypatch.context() as patch:
-            patch.setattr(blocks, "LOOKED_VALUES", 0)
-            by_twelve.append(blocks.has_blocks((noise + steps).reshape(-1, 48), lights, mask))
+            patch.setattr(noise_module, "LOOKED_VALUES", 0)
+            by_twelve.append(noise_module.has_blocks((noise + steps).reshape(-1, 48), lights, mask))
     assert sum(seen) >= 3 and not any(white) and sum(by_twelve) < sum(seen)
 
 
@@ -136,7 +136,10 @@ def test_blocks_are_told_from_fine_noise() -> None:
     rng = np.random.default_rng(0)
     fine, mask = rng.normal(0, 0.01, (64, 64, 5)), np.ones((64, 64), bool)
     jumps = fine + np.kron(rng.normal(0, 0.01, (8, 8, 5)), np.ones((8, 8, 1)))
-    assert [blocks.has_blocks(noise.reshape(-1, 5), CROSS, mask) for noise in (fine, jumps)] == [False, True]
+    assert [noise_module.has_blocks(noise.reshape(-1, 5), CROSS, mask) for noise in (fine, jumps)] == [
+        False,
+        True,
+    ]
 
 
 def test_fields_of_noise_have_the_correlation_and_the_power_of_the_noise() -> None:

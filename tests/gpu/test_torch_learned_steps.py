@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from photostereo.core.control import Control
-from photostereo.diagnosis.blocks import has_blocks
-from photostereo.diagnosis.noise import Noise, step_of_levels
+from photostereo.diagnosis.noise import Noise, has_blocks, step_of_levels
 from photostereo.lights.exposure import estimate_strengths
 from photostereo.reflectance.learned.matte import fit_both, misfits_around
 from photostereo.reflectance.learned.neighbors import average_neighbors

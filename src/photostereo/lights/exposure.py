@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.conventions import FloatArray
 from photostereo.core.findings import Finding
 from photostereo.lights.strengths import fit_strengths
 from photostereo.runtime.arrays import Array, to_numpy
@@ -67,7 +66,9 @@ def estimate_strengths(pixels: Any, lights: NDArray[Any], noise: Array) -> Stren
     strength, ratios, misfit = fit_strengths(seen, lights, noise)
     if int((ratios == ratios).sum(axis=0).min()) < FEWEST_PIXELS // 10:
         return as_stated
-    parts = np.log([_medians(part) for part in np.array_split(ratios, PARTS)])
+    split = np.array_split(ratios, PARTS)
+    enough = [(part == part).sum(axis=0) >= FEWEST_PIXELS // 50 for part in split]
+    parts = np.log(np.where(enough, [known_medians(part) for part in split], 1.0))
     center, deviation = _closest_half(np.log(strength))
     apart = np.log(strength) - center
     alike = ((parts - center) * np.sign(apart)).min(axis=0) > IN_EACH * np.abs(apart)
@@ -92,12 +93,6 @@ def describe_correction(factors: NDArray[Any] | None) -> Finding | None:
         return None
     span = 1.0 - min(float(np.min(factors)), 1.0) / max(float(np.max(factors)), 1.0)
     return Finding("exposure-corrected", span=span, count=number, photographs=len(factors))
-
-
-def _medians(ratios: FloatArray) -> FloatArray:
-    """Return the median of each column's known values; 1 if there are too few."""
-    enough = (ratios == ratios).sum(axis=0) >= FEWEST_PIXELS // 50
-    return np.where(enough, known_medians(ratios), 1.0)
 
 
 def _closest_half(values: NDArray[np.float64]) -> tuple[float, float]:

@@ -107,12 +107,11 @@ class LightTable:
         return (Finding("light-lengths-unused", file=self.path.name, least=float(low), most=float(high)),)
 
     def in_order_of(self, photographs: Sequence[Path]) -> LightTable:
-        """Return the lights in the order of the photographs, if the file names them; unchanged otherwise."""
-        table = self.naming(photographs)
-        if table.files is None:
-            return table
-        place = {name.casefold(): index for index, name in enumerate(table.files)}
-        return table.take([place[photograph.name.casefold()] for photograph in photographs])
+        """Return the lights in the order of the photographs, if the file names them (see :meth:`naming`)."""
+        if self.files is None:
+            return self
+        place = {name.casefold(): index for index, name in enumerate(self.files)}
+        return self.take([place[photograph.name.casefold()] for photograph in photographs])
 
     def naming(self, photographs: Sequence[Path]) -> LightTable:
         """Return this table with open lights added for photographs that it does not name; the names must be unique.

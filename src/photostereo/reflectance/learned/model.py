@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import GRAY_WEIGHTS
-from photostereo.diagnosis.blocks import JPEG_SIDE
-from photostereo.diagnosis.noise import Noise, NoiseByBrightness, NoiseTable, PixelNoise
+from photostereo.diagnosis.noise import JPEG_SIDE, Noise, NoiseByBrightness, NoiseTable, PixelNoise
 from photostereo.reflectance.learned.context.correct import Correction, Field, Square, find_field
 from photostereo.reflectance.learned.evidence import Evidence, Photographs, ask_network, gather_evidence
 from photostereo.reflectance.learned.matte import Witness, fit_both, matte_witness
