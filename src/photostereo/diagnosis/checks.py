@@ -20,10 +20,10 @@ from photostereo.diagnosis.light_axes import (
     CoarseSurface,
     Order,
     compare_axes,
+    judge_axes,
     mistake,
     wrong_axes,
 )
-from photostereo.lights.axes import judge_axes
 from photostereo.lights.strengths import unexplained_by_equal, unexplained_light
 from photostereo.lights.thumbnail import bright_enough, matte_fit, shrink
 
@@ -152,7 +152,9 @@ def order_evidence(values: FloatArray, lights: FloatArray) -> OrderEvidence:
     tried = [
         (unexplained_by_equal(gram, lights[places]), words) for words, places in usual_orders(len(lights))
     ]
-    best, words = min(tried, key=lambda order: order[0])
+    best, words = min(
+        tried, key=lambda order: round(order[0], 9)
+    )  # on a ring, several are equal: the likeliest
     return OrderEvidence(
         given=unexplained_by_equal(gram, lights),
         least=max(0.0, 1 - float(np.linalg.eigvalsh(gram)[-3:].sum()) / float(np.trace(gram))),

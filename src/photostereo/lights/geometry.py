@@ -52,9 +52,7 @@ class LightGeometry:
     #: the largest empty sector, in degrees, of the lights seen as a compass around the viewing axis
     widest_gap: float
     gap_azimuth: float  #: the middle of that sector, degrees counter-clockwise from the right
-    #: lowest, highest: elevation of the lowest and highest light above the image plane, degrees
-    lowest: float
-    highest: float
+    lowest: float  #: elevation of the lowest light above the image plane, degrees
 
 
 def light_geometry(lights: FloatArray) -> LightGeometry:
@@ -77,7 +75,6 @@ def light_geometry(lights: FloatArray) -> LightGeometry:
         widest_gap=widest_gap,
         gap_azimuth=gap_azimuth,
         lowest=float(elevation.min()),
-        highest=float(elevation.max()),
     )
 
 

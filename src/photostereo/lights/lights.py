@@ -299,12 +299,7 @@ class Lights:
             return self
         spread = np.linalg.svd(self.directions, compute_uv=False)
         if spread[-1] < COPLANAR_RATIO * spread[0]:
-            raise CaptureError(
-                code="lights-coplanar",
-                ratio=float(spread[-1] / spread[0]),
-                name=name,
-                share=spread[-1] / spread[0],
-            )
+            raise CaptureError(code="lights-coplanar", name=name, share=float(spread[-1] / spread[0]))
         return self
 
     def describe(self) -> str:
