@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from photostereo.capture.ball_check import check_lights
 from photostereo.capture.capture import Capture, Origin
-from photostereo.capture.edits import EDITS_FILE, used_edits
+from photostereo.capture.edits import EDITS_FILE
 from photostereo.capture.lighting import Lighting, complete_lights
 from photostereo.capture.opening import Found, Opened
 from photostereo.capture.options import ReadOptions
@@ -241,9 +241,9 @@ def build(path: Path, **parts: Any) -> Capture:
 
 
 def _corrections(found: Found, options: ReadOptions) -> Iterator[Finding]:
-    if edits := used_edits(found.path, options):
-        yield Finding("edited-by-hand", file=EDITS_FILE, edits=edits.describe())
-    if (ambient := options.path_of("ambient") or found.ambient) is not None:
-        yield Finding("ambient-subtracted", file=ambient.name)
-    if (flat := options.path_of("flat") or found.flat) is not None:
-        yield Finding("divided-by-flat", file=flat.name)
+    if isinstance(options.edits, str) and options.edits:
+        yield Finding("edited-by-hand", file=EDITS_FILE, edits=options.edits)
+    if found.ambient is not None:
+        yield Finding("ambient-subtracted", file=found.ambient.name)
+    if found.flat is not None:
+        yield Finding("divided-by-flat", file=found.flat.name)

@@ -110,24 +110,15 @@ class Edits:
 
     def fill_in(self, options: ReadOptions, folder: Path) -> ReadOptions:
         """Return the options with these corrections; options set by the user take precedence."""
-        filled: dict[str, Any] = {
-            name: tuple(dict.fromkeys((*getattr(options, name), *getattr(self, name))))
-            for name in ("leave_out", "keep")
-        }
-        files = {
-            name: word if word in _WORDS else str(folder / word)
-            for name in ("mask", "lights")
-            if (word := getattr(self, name)) is not None
-        }
-        if options.mask is None:
-            filled["mask"] = files.get("mask")
-        if options.lights is None and options.ball is None and options.circle is None:
-            filled |= {
-                "circle": self.circle,
-                "moved_lights": self.moved_lights,
-                "lights": files.get("lights"),
-            }
-        return replace(options, **filled)
+        used = self if options.mask is None else replace(self, mask=None)
+        if any(given is not None for given in (options.lights, options.ball, options.circle)):
+            used = replace(used, lights=None, circle=None, moved_lights={})
+        filled: dict[str, Any] = {name: value for name, value in vars(used).items() if value}
+        for name in {"mask", "lights"} & filled.keys():
+            filled[name] = filled[name] if filled[name] in _WORDS else str(folder / filled[name])
+        for name in ("leave_out", "keep"):
+            filled[name] = tuple(dict.fromkeys((*getattr(options, name), *getattr(self, name))))
+        return replace(options, **filled, edits=used.describe())
 
 
 def read_edits(path: str | os.PathLike[str]) -> Edits:
@@ -149,18 +140,6 @@ def write_edits(path: str | os.PathLike[str], edits: Edits) -> None:
 
 
 def with_edits(path: str | os.PathLike[str], options: ReadOptions) -> ReadOptions:
-    """Fill in the options from the corrections of the capture, unless ``options.edits`` is False."""
-    edits = read_edits(path) if options.edits else Edits()
+    """Fill in the options from the corrections of the capture, unless ``options.edits`` is False or they are filled in."""
+    edits = read_edits(path) if options.edits is True else Edits()
     return edits.fill_in(options, Path(path).expanduser()) if edits else options
-
-
-def used_edits(path: Path, options: ReadOptions) -> Edits:
-    """Return the corrections that the filled-in options use; the user may have overridden others."""
-    edits = read_edits(path) if options.edits else Edits()
-    alone = edits.fill_in(ReadOptions(), path)
-    unused = {
-        name: getattr(Edits(), name)
-        for name in ("mask", "lights", "circle", "moved_lights")
-        if repr(getattr(alone, name)) != repr(getattr(options, name))  # a mask may be an array
-    }
-    return replace(edits, **unused)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +21,6 @@ from photostereo.capture.opening import Found, open_capture
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError, ParameterError
-from photostereo.core.findings import as_finding
 from photostereo.core.plugins import announced
 from photostereo.io.images import list_images
 from photostereo.io.safe import exists
@@ -44,8 +43,6 @@ class Layout(Protocol):
         """Whether the path looks like this layout (cheap; decodes nothing)."""
 
 
-#: Notes of layouts that do not apply if the light file is not used, and if its strengths are not.
-ABOUT_LIGHTS, ABOUT_STRENGTHS = ("light-file", "light-lengths-unused"), ("no-light-strengths",)
 #: Modules of :mod:`photostereo.capture.layouts` in the order in which they are tried, most specific first. To add a
 #: layout, write a module and list it here.
 OWN = ("archive", "diligent", "harvard", "rti", "folder")
@@ -103,16 +100,10 @@ def load(
     return capture if lazy else capture.loaded(control)
 
 
-def _with_options(plain: inspect.Signature) -> inspect.Signature:
-    """Replace ``**options`` in the signature by the fields of the options, for ``help`` and completion."""
-    kind = inspect.Parameter.KEYWORD_ONLY
-    further = [
-        inspect.Parameter(f.name, kind, default=f.default, annotation=f.type) for f in fields(ReadOptions)
-    ]
-    return plain.replace(parameters=[*list(plain.parameters.values())[:-1], *further])
-
-
-setattr(load, "__signature__", _with_options(inspect.signature(load)))  # noqa: B010
+# The fields of the options instead of ``**options``, for ``help`` and completion.
+_own, _options = (list(inspect.signature(kind).parameters.values()) for kind in (load, ReadOptions))
+_all = [*_own[:-1], *(option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in _options)]
+load.__signature__ = inspect.Signature(_all, return_annotation="Capture")  # type: ignore[attr-defined]
 
 
 def calibrate(path: str | os.PathLike[str], *, control: Control = SILENT, **options: Any) -> Calibration:
@@ -204,17 +195,14 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
         names = result.origin.files if result.origin else ()
         kept = [number for number, name in enumerate(names) if name not in options.leave_out]
         return result if len(kept) == len(names) else result.take(kept)
-    unused: tuple[str, ...] = ()
     if estimated:
-        result, unused = replace(result, lights=None), ABOUT_LIGHTS
+        result = replace(result, lights=None)
     elif options.lights_strengths == "unknown" and result.lights is not None:
         unknown = np.ones(len(result.lights.vectors), dtype=bool)
-        table = replace(result.lights, intensities=None, open_strengths=unknown)
-        result, unused = replace(result, lights=table), ABOUT_STRENGTHS
-    notes = tuple(note for note in result.notes if as_finding(note).code not in unused)
+        result = replace(result, lights=replace(result.lights, intensities=None, open_strengths=unknown))
     files = enumerate(result.files)
     excluded = {number: "excluded" for number, file in files if file.name in options.leave_out}
-    return replace(result, notes=notes).without(excluded)
+    return result.without(excluded)
 
 
 def _lights_of_another(options: ReadOptions) -> ReadOptions:

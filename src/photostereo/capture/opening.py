@@ -97,8 +97,8 @@ def open_photographs(found: Found, options: ReadOptions) -> PhotographFiles:
         intensities=None if table is None else table.intensities,
         srgb=options.srgb,
         gray_limit=found.gray_limit,
-        ambient=options.path_of("ambient") or found.ambient,
-        flat=options.path_of("flat") or found.flat,
+        ambient=found.ambient,
+        flat=found.flat,
         brackets=found.brackets,
         heads=found.heads,
         workers=options.workers,
@@ -139,7 +139,9 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
 
     Raise an error if a photograph is unusable and fewer than :data:`FEWEST_LEFT` would be left, or with ``options.strict``.
     """
-    found = _of_one_size(_lit(_with_brackets(found), options, control), options)
+    ambient, flat = options.path_of("ambient") or found.ambient, options.path_of("flat") or found.flat
+    found = _with_brackets(replace(found, ambient=ambient, flat=flat))
+    found = _of_one_size(_lit(found, options, control), options)
     while True:
         try:
             photographs = open_photographs(found, options)
@@ -160,8 +162,7 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
     copies = find_duplicates(found.files, photographs.digests)
     dark = find_dark(pictures) if judged else {}
     off = [k for k, why in dark.items() if why == "light-off" and found.files[k].name not in options.keep]
-    has_ambient = found.ambient is not None or options.ambient is not None
-    if off and not has_ambient and len(found.files) - len(off) >= FEWEST_LEFT:
+    if off and found.ambient is None and len(found.files) - len(off) >= FEWEST_LEFT:
         photographs = photographs.less_ambient(off[0])
         found = replace(found, ambient=found.files[off[0]])
     found, kept = _judge(found, {**dark, **dict.fromkeys(copies, "duplicate")}, options, copies)

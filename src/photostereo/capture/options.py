@@ -89,7 +89,8 @@ class ReadOptions:
     moved_lights : mapping of str to sequence of 3 float
         Directions of single lights by photograph name; they replace the detected ones.
     edits : bool
-        Apply the corrections that the app stored beside the photographs; see :mod:`photostereo.capture.edits`.
+        Apply the corrections that the app stored beside the photographs; see :mod:`photostereo.capture.edits`. Replaced
+        by a summary of them when they are applied.
     workers : int, optional
         Decoding threads; by default one per processor.
 
@@ -120,7 +121,7 @@ class ReadOptions:
     leave_out: Sequence[str] = ()
     keep: Sequence[str] = ()
     moved_lights: Mapping[str, Sequence[float]] | Sequence[tuple[str, Sequence[float]]] = ()
-    edits: bool = True
+    edits: bool | str = True
     workers: int | None = None
 
     def __post_init__(self) -> None:

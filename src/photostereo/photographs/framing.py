@@ -50,17 +50,13 @@ class Framing:
             return sides
         return max(1, round(sides[0] * self.scale)), max(1, round(sides[1] * self.scale))
 
-    def shrink(self, part: NDArray[Any], full: tuple[int, int]) -> NDArray[Any]:
-        """Reduce a part at full resolution to the lower resolution."""
-        height, width = self.frame(full)
-        if part.shape[:2] == (height, width):
-            return part
-        return np.asarray(cv2.resize(part, (width, height), interpolation=cv2.INTER_AREA))
-
     def picture(self, values: NDArray[Any]) -> NDArray[Any]:
         """Crop and scale a whole picture."""
         full = (int(values.shape[0]), int(values.shape[1]))
-        return self.shrink(values[self.box(full)], full)
+        part, (height, width) = values[self.box(full)], self.frame(full)
+        if part.shape[:2] == (height, width):
+            return part
+        return np.asarray(cv2.resize(part, (width, height), interpolation=cv2.INTER_AREA))
 
     def mask(self, mask: BoolArray) -> BoolArray:
         """Crop and scale a mask: it keeps pixels of which at least half lies inside."""

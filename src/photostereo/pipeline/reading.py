@@ -28,7 +28,7 @@ from photostereo.pipeline.stage import Staged, comparable, stage
 from photostereo.solver.methods import Method, find_method, method_for
 
 #: Options that do not matter until the capture is put together.
-_LATER: dict[str, Any] = {"mask": None, "color": False, "moved_lights": ()}
+_LATER: dict[str, Any] = {"mask": None, "color": False, "moved_lights": (), "edits": False}
 
 
 class ReadingStages(Staged):
@@ -184,7 +184,8 @@ class ReadingStages(Staged):
     @property
     def _photographs_key(self) -> Any:
         """Everything that determines the capture except the mask."""
-        return replace(self._scaled, mask=None), self.settings.images, self.settings.seed, self._color
+        settings, reading = self.settings, replace(self._scaled, mask=None, edits=False)
+        return reading, settings.images, settings.seed, self._color
 
     def _method_for(self, capture: Capture) -> tuple[Method, str]:
         return method_for(capture, self.settings.method, self.settings.prior)

@@ -64,12 +64,12 @@ def _listed(path: Path) -> dict[str, Any]:
 def find(path: Path, options: ReadOptions) -> Found:
     """List the contents of the folder without decoding any photograph."""
     listed = _listed(path)
-    notes: list[Finding] = []
     present = [path / name for name in LIGHT_FILES if (path / name).is_file()]
     table = read_table(path, options, listed["files"], present[0] if present else path)
     if table.files is not None:  # its order applies
         by_name = {file.name.casefold(): file for file in listed["files"]}
         listed["files"] = [by_name[name.casefold()] for name in table.files]
+    notes = list(table.notes)
     if table.positions is None and options.pixel_size is None:
         notes += table.length_note()
     if options.lights is None and len(present) > 1:
@@ -80,15 +80,15 @@ def find(path: Path, options: ReadOptions) -> Found:
     if intensities is None and strengths is not None:
         intensities = read_intensities(strengths, len(table.vectors))
     if intensities is None:
-        notes.append(Finding("no-light-strengths"))
+        notes += [Finding("no-light-strengths")] if options.lights_strengths == "given" else []
     elif not 0.1 < (mean := float(np.mean(intensities))) < 10:
         # Only ratios between lights matter; a scale such as watts would make the albedo unreadable.
         intensities = intensities / mean
         notes.append(Finding("light-strengths-scaled", mean=mean))
     # Balls from another capture's light file are elsewhere.
     balls = table.balls if table.path.resolve().parent == path.resolve() else ()
-    table = replace(table, intensities=intensities, balls=balls)
-    return Found(path, LAYOUT, path.name, lights=table, notes=tuple(notes), **listed)
+    table = replace(table, intensities=intensities, balls=balls, notes=tuple(notes))
+    return Found(path, LAYOUT, path.name, lights=table, **listed)
 
 
 def find_alone(path: Path, options: ReadOptions) -> Found:

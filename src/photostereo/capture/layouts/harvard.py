@@ -48,11 +48,11 @@ def find(path: Path, options: ReadOptions) -> Found:
             raise CaptureError(code="no-light-file", file=known[choice], path=path, known=name, choice=choice)
         options = replace(options, lights=None)
     table = read_table(path, options, files, known.get(choice, path)).in_order_of(files)
-    notes = [Finding("light-file", file=table.path.name)]
+    notes = (*table.notes, Finding("light-file", file=table.path.name))
     if table.path.name == _REFINED:
-        table = replace(table, intensities=table.lengths)
+        table = replace(table, intensities=table.lengths, notes=notes)
     else:
-        notes += table.length_note()
+        table = replace(table, notes=(*notes, *table.length_note()))
     return Found(
         path=path,
         layout=LAYOUT,
@@ -61,5 +61,4 @@ def find(path: Path, options: ReadOptions) -> Found:
         lights=table,
         mask_file=path / "mask.png" if (path / "mask.png").is_file() else mask,
         mask_default="auto",
-        notes=tuple(notes),
     )
