@@ -72,15 +72,21 @@ def export_result(
     wanted = check_formats(formats)
     if not wanted:
         raise ParameterError(code="no-format", known=list(FORMATS), formats=", ".join(FORMATS))
-    size = PixelSize.of(pixel_size)
+    choice = SurfaceChoice(
+        method=surface_method,
+        formats=tuple(kind for kind in wanted if kind in MESHES),
+        pixel_size=PixelSize.of(pixel_size),
+        decimate=decimate,
+        exr="exr" in wanted,
+    )
     job = Job(
         Path(out_dir),
         result.normals,
         result.mask,
         result.albedo,
-        size,
         name=name or result.capture,
         capture=capture,
+        choice=choice,
         tileable=tileable,
         stretch=stretch,
         texels=texels,
@@ -99,13 +105,7 @@ def export_result(
             result.normals,
             result.mask,
             result.albedo,
-            SurfaceChoice(
-                method=surface_method,
-                formats=tuple(kind for kind in wanted if kind in MESHES),
-                pixel_size=size,
-                decimate=decimate,
-                exr="exr" in wanted,
-            ),
+            choice,
             normal_map=False,
             flip_y=flip_y,
             name=job.name,

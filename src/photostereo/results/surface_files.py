@@ -90,7 +90,6 @@ def write_surface(
         normals=_unit_or_zero(np.asarray(normals), surface),
         mask=surface.mask,
         albedo=None if albedo is None else np.asarray(albedo),
-        size=size,
         name=name,
         surface=surface,
         choice=choice,
@@ -113,7 +112,7 @@ def write_surface(
     give_back_memory()
     lap("depth")
     facts: dict[str, Any] = {"vertices": 0, "triangles": 0, "watertight": False, "textured": None}
-    light = [kind for kind in kinds if FORMATS[kind].textured and not watertight]
+    light = [kind for kind in kinds if MESHES[kind].encode_textured and not watertight]
     plain = [kind for kind in kinds if kind not in light]
     if light:  # before the full mesh takes its memory
         said |= _write_meshes(job, light)
@@ -172,9 +171,7 @@ def write_mesh(mesh: Mesh, path: str | Path, *, unit: str = "mm") -> Path:
     """
     target = Path(path)
     (kind,) = check_formats([target.suffix or target.name], MESHES)
-    encode = FORMATS[kind].encode
-    assert encode is not None
-    write_content(target, encode(mesh, unit, target.stem))
+    write_content(target, MESHES[kind].encode(mesh, unit, target.stem))
     return target
 
 

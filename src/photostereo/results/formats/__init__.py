@@ -6,25 +6,27 @@ their help and the files that ``mesh`` replaces follow from that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import import_module
 
 from photostereo.core.errors import require_known
 from photostereo.results.choice import FORMAT_NAMES
 from photostereo.results.formats.format import Format as Format
 from photostereo.results.formats.format import Job as Job
+from photostereo.results.formats.format import MeshFormat as MeshFormat
 
-FORMATS: dict[str, Format] = {name: import_module(f"{__name__}.{name}").FORMAT for name in FORMAT_NAMES}
-MESHES = tuple(name for name, one in FORMATS.items() if one.encode is not None)
+FORMATS: dict[str, Format | MeshFormat] = {
+    name: import_module(f"{__name__}.{name}").FORMAT for name in FORMAT_NAMES
+}
+MESHES = {name: one for name, one in FORMATS.items() if isinstance(one, MeshFormat)}
 #: Files that ``mesh`` replaces in a result folder; everything else there stays.
 SURFACE_FILES = frozenset(
     ["tears.npy", "depth.npy", "depth.png", *(file for one in FORMATS.values() for file in one.files)]
 )
 
 
-def check_formats(names: Sequence[str], known: Sequence[str] | None = None) -> list[str]:
+def check_formats(names: Sequence[str], known: Collection[str] = FORMATS) -> list[str]:
     """Return the names in lower case, without dots or duplicates; an error for an unknown one lists the known."""
-    known = tuple(FORMATS) if known is None else known
     plain = list(dict.fromkeys(name.strip().lower().lstrip(".") for name in names if name.strip()))
     for name in plain:
         require_known(name, known, "format")

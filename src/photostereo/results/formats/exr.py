@@ -23,6 +23,4 @@ def _write(job: Job) -> dict[str, str]:
     return said
 
 
-FORMAT = Format(
-    "exr", "heights and normals as 32-bit EXR", _write, of_surface=True, files=("normals.exr", "depth.exr")
-)
+FORMAT = Format(_write, of_surface=True, files=("normals.exr", "depth.exr"))

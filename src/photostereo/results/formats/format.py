@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import cv2
 import numpy as np
@@ -42,11 +41,10 @@ class Job:
     normals: NDArray[np.float32]
     mask: BoolArray
     albedo: NDArray[Any] | None
-    size: PixelSize
     name: str = "surface"  #: Name of the object.
     surface: Surface | None = None  #: For formats that need one.
     capture: Capture | None = None
-    choice: SurfaceChoice = USUAL  #: Options for meshes.
+    choice: SurfaceChoice = USUAL  #: Pixel size, and options for meshes.
     flip_y: bool = False
     linear: bool = False
     tileable: bool = False
@@ -54,6 +52,11 @@ class Job:
     texels: int | None = None
     control: Control = SILENT
     files: list[str] = field(default_factory=list)  #: Files written, relative to the folder.
+
+    @property
+    def size(self) -> PixelSize:
+        """Width of a pixel."""
+        return self.choice.pixel_size
 
     @property
     def stem(self) -> str:
@@ -90,46 +93,40 @@ class Job:
 
 @dataclass(frozen=True)
 class Format:
-    """An export format."""
+    """An export format; ``write`` writes the files of a job and returns their meanings by name."""
 
-    name: str  #: Name in commands.
-    purpose: str  #: Short description for help texts.
-    #: Writes the files of a :class:`Job`; returns their meanings by name.
     write: Callable[[Job], Mapping[str, str]]
     of_surface: bool = False  #: Whether it needs a surface.
     files: tuple[str, ...] = ()  #: Files that it writes into a result folder.
-    #: Whether it uses the light mesh with textures (unless the mesh must be watertight).
-    textured: bool = False
-    #: Mesh formats only: encodes a mesh with colors, given mesh, unit and name.
-    encode: Callable[[Mesh, str, str], Content] | None = None
 
 
-def mesh_format(
-    name: str,
-    purpose: str,
-    encode: Callable[[Mesh, str, str], Content],
-    encode_textured: Callable[[TexturedMesh, PixelSize, str], Mapping[str, Content]] | None = None,
-    beside: Mapping[str, str] = MappingProxyType({}),
-    unit: str = "millimeters",
-) -> Format:
-    """Define a mesh format: the full mesh with a color per vertex or, if supported, the light mesh with textures.
+@dataclass(frozen=True)
+class MeshFormat:
+    """A format of the full mesh with a color per vertex or, if supported, of the light mesh with textures."""
 
-    ``encode_textured`` returns the content of ``mesh.NAME`` and of the files in ``beside`` (name → meaning).
-    """
-    file = f"mesh.{name}"
+    name: str
+    encode: Callable[[Mesh, str, str], Content]  #: Encodes a mesh with colors, given mesh, unit and name.
+    #: Returns the content of ``mesh.NAME`` and of the files in ``beside`` (name → meaning).
+    encode_textured: Callable[[TexturedMesh, PixelSize, str], Mapping[str, Content]] | None = None
+    beside: Mapping[str, str] = field(default_factory=dict)
+    unit: str = "millimeters"
+    of_surface: ClassVar = True
 
-    def write(job: Job) -> Mapping[str, str]:
-        means = {file: describe_mesh(job.size, unit)}
-        if encode_textured is None or job.choice.watertight:
-            job.write(file, encode(job.mesh, job.size.unit, job.name))
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Files that it writes into a result folder."""
+        return f"mesh.{self.name}", *self.beside
+
+    def write(self, job: Job) -> Mapping[str, str]:
+        """Write the files of a job and return their meanings by name."""
+        means = {self.files[0]: describe_mesh(job.size, self.unit)}
+        if self.encode_textured is None or job.choice.watertight:
+            job.write(self.files[0], self.encode(job.mesh, job.size.unit, job.name))
             return means
-        made = job.control.aside(partial(encode_textured, job.textured, job.size, job.name))
+        made = job.control.aside(partial(self.encode_textured, job.textured, job.size, job.name))
         for each, content in made.items():
             job.write(each, content)
-        return {**means, **beside}
-
-    textured = encode_textured is not None
-    return Format(name, purpose, write, True, (file, *beside), textured=textured, encode=encode)
+        return {**means, **self.beside}
 
 
 def write_content(path: Path, content: Content) -> None:

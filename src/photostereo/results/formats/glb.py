@@ -20,7 +20,7 @@ from photostereo.core.conventions import linear_from_srgb
 from photostereo.core.units import PixelSize
 from photostereo.io.json_text import json_text
 from photostereo.io.png import encode_png
-from photostereo.results.formats.format import AXES, mesh_format
+from photostereo.results.formats.format import AXES, MeshFormat
 from photostereo.results.textured import TexturedMesh
 from photostereo.surface.mesh import Mesh
 
@@ -148,9 +148,8 @@ class _Binary:
         return b"".join([head, chunks[0], text, chunks[1], binary])
 
 
-FORMAT = mesh_format(
+FORMAT = MeshFormat(
     "glb",
-    "a light mesh with textures, in meters (Blender, web viewers, game engines)",
     encode_colored_glb,
     lambda mesh, size, name: {"mesh.glb": encode_glb(mesh, size, name)},
     unit="meters",

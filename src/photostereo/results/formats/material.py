@@ -42,6 +42,4 @@ def write_material(job: Job) -> dict[str, str]:
     return {f"material/{name}": words for name, words in said.items()}
 
 
-FORMAT = Format(
-    "material", "base color, normals, height, roughness, ambient occlusion of a flat sample", write_material
-)
+FORMAT = Format(write_material)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from photostereo.core.units import PixelSize
 from photostereo.io.names import folder_name
 from photostereo.io.png import encode_png
-from photostereo.results.formats.format import mesh_format, note_of
+from photostereo.results.formats.format import MeshFormat, note_of
 from photostereo.results.textured import TexturedMesh
 from photostereo.surface.mesh import Mesh
 
@@ -72,10 +72,4 @@ def _faces(text: io.StringIO, faces: NDArray[Any], corner: str, times: int) -> N
     np.savetxt(text, np.repeat(faces + 1, times, axis=1), fmt=f"f {corner} {corner} {corner}")
 
 
-FORMAT = mesh_format(
-    "obj",
-    "the light mesh as OBJ with its material and pictures beside it, in millimeters",
-    encode_colored_obj,
-    encode_obj,
-    beside=TEXTURES,
-)
+FORMAT = MeshFormat("obj", encode_colored_obj, encode_obj, beside=TEXTURES)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.results.formats.format import mesh_format, note_of
+from photostereo.results.formats.format import MeshFormat, note_of
 from photostereo.surface.mesh import Mesh
 
 #: Vertices or triangles encoded at a time.
@@ -43,4 +43,4 @@ def ply_pieces(mesh: Mesh, unit: str, name: str = "") -> Iterator[bytes]:
         yield triangles.tobytes()
 
 
-FORMAT = mesh_format("ply", "the full mesh with normals and colors (MeshLab, CloudCompare)", ply_pieces)
+FORMAT = MeshFormat("ply", ply_pieces)

@@ -44,4 +44,4 @@ def _write(job: Job) -> dict[str, str]:
     return {f"{job.stem}.ptm": f"PTM 1.2, LRGB, fitted to the relit result; {encoding_in_words(job.linear)}."}
 
 
-FORMAT = Format("ptm", "a polynomial texture map (RTIViewer, archives)", _write)
+FORMAT = Format(_write)

@@ -69,4 +69,4 @@ def _write(job: Job) -> dict[str, str]:
     return {"relight": f"relight, HSH, RGB, fitted to the relit result; {encoding_in_words(job.linear)}."}
 
 
-FORMAT = Format("relight", "relight's web format (OpenLIME)", _write)
+FORMAT = Format(_write)

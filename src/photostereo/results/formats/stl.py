@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from photostereo.results.formats.format import mesh_format, note_of
+from photostereo.results.formats.format import MeshFormat, note_of
 from photostereo.surface.mesh import Mesh
 
 #: Bytes of the free text at the head of a binary STL.
@@ -21,4 +21,4 @@ def encode_stl(mesh: Mesh, unit: str, name: str = "") -> bytes:
     return head + np.uint32(len(corners)).tobytes() + triangles.tobytes()
 
 
-FORMAT = mesh_format("stl", "the full mesh for slicers", encode_stl)
+FORMAT = MeshFormat("stl", encode_stl)

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from photostereo.results.formats.format import Format
 
-FORMAT = Format("tiff", "heights as 32-bit TIFF", lambda job: {}, of_surface=True, files=("depth.tiff",))
+FORMAT = Format(lambda job: {}, of_surface=True, files=("depth.tiff",))
