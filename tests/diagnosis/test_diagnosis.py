@@ -186,7 +186,7 @@ def test_verdicts_are_the_methods_own_or_the_difference_from_matte(capture, resu
         return find_verdicts(given, capture, chosen, list(photographs), frame)
 
     own = verdicts(result)
-    assert own.title == "Weight of each pixel"
+    assert own.kind == "inliers"
     inside = sphere.mask
     assert np.abs(own.maps[3][inside] - result.maps["inliers"][..., 3][inside]).max() < 1e-6
     errors = np.random.default_rng(0).random((height, width, len(capture)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from photostereo.report import wording
-from photostereo.report.about import about_lines
 from photostereo.report.colors import color_table, paint
 from photostereo.report.document import json_for_script, safe_links
 from photostereo.report.photographs import light_words
@@ -54,4 +53,3 @@ def test_words():
     assert light_words(np.array([0.0, 0.0, 1.0])) == "Light from the front, 90° above the image plane."
     assert [wording.duration(seconds) for seconds in (0.0123, 8.26, 154)] == ["12 ms", "8.3 s", "2 min 34 s"]
     assert (wording.decibels(23.4), wording.decibels(float("inf"))) == ("23 dB", "none")
-    assert about_lines({"title": "Coin", "license": "CC BY 4.0"}) == [("License:", "CC BY 4.0")]

@@ -330,6 +330,7 @@ def test_what_is_known_about_the_object_is_said(tmp_path, result, capture):
     write_report(tmp_path / "report.html", result, capture, about=about)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<h1>Vase</h1>" in page and "A museum" in page and "License: &lt;b&gt;CC0" in page
+    assert "Weight of each pixel" in page and "1: trusted" in page
 
 
 @pytest.mark.parametrize("text", ["[1]", '{"title": 5}', "{"])

@@ -12,8 +12,7 @@ from photostereo.core.errors import CaptureError, require_known
 from photostereo.io.safe import exists, read_json
 from photostereo.io.schema import check_facts
 
-#: The facts and their labels on a page.
-FACTS = {"title": "", "inventory": "Inventory no.", "credit": "", "license": "License:"}
+FACTS = ("title", "inventory", "credit", "license")
 #: The file beside the photographs; its other entries are ignored here.
 FILE = "photostereo.json"
 
@@ -40,8 +39,3 @@ def check_about(given: Mapping[str, str]) -> dict[str, str]:
     for name in given:
         require_known(name, FACTS, "fact about an object", "unknown-fact")
     return {name: str(value) for name, value in given.items()}
-
-
-def about_lines(about: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the labels and facts shown below the title of a page."""
-    return [(words, about[name]) for name, words in FACTS.items() if name != "title" and about.get(name)]

@@ -17,7 +17,6 @@ from photostereo.core.units import PixelSize
 from photostereo.diagnosis.exposure import typical_residual
 from photostereo.diagnosis.metrics import angular_error
 from photostereo.report import pictures, wording
-from photostereo.report.about import about_lines
 from photostereo.report.document import render_page, safe_links
 from photostereo.report.page import identity_of
 from photostereo.report.pictures import MAX_PIXELS, Frame, frame_around
@@ -86,8 +85,7 @@ def write_comparison(
     if grids:
         data["surface"] = {"grids": grids, "first": best if best in grids else next(iter(grids))}
     context = {
-        "title": (about or {}).get("title") or (results[0].capture if capture is None else capture.name),
-        "about": about_lines(about or {}),
+        "about": about or {},
         "labeled": labels is not None,
         "color_bar": color_bar,
         "truth": truth,

@@ -18,7 +18,6 @@ from photostereo.diagnosis.expected_error import ExpectedError, expected_error
 from photostereo.diagnosis.metrics import angular_error, summarize_error
 from photostereo.lights.exposure import describe_correction
 from photostereo.report import pictures, wording
-from photostereo.report.about import about_lines
 from photostereo.report.document import Page, files_part, render_page
 from photostereo.report.learning import atom_pictures, convergence_charts
 from photostereo.report.photographs import contact_sheet
@@ -124,8 +123,7 @@ def prepare_report(
     if surface_data is not None:
         data["surface"] = surface_data
     context: dict[str, Any] = {
-        "title": (about or {}).get("title") or result.capture,
-        "about": about_lines(about or {}),
+        "about": about or {},
         "result": result,
         "capture": capture,
         "expected": expected or expected_error(result),

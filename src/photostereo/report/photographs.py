@@ -27,19 +27,15 @@ LARGEST, SMALLEST, QUALITY = 900, 110, 82
 VERDICT_SIDE = 294
 #: Maximum number of photographs shown; from more, an even selection is taken.
 MAX_PHOTOGRAPHS = 144
-#: Maps per photograph that methods return: title, labels of the two ends, low and high.
-OWN_MAPS = {
-    "inliers": ("Weight of each pixel", ("0: an outlier", "1: trusted"), 0.0, 1.0),
-    "errors": ("What the method took away", ("a shadow", "a highlight"), -0.5, 0.5),
-}
+#: Maps per photograph that methods return, with their ranges.
+OWN_MAPS = {"inliers": (0.0, 1.0), "errors": (-0.5, 0.5)}
 
 
 @dataclass(frozen=True)
 class Verdicts:
     """Maps of the photographs, all on one scale."""
 
-    title: str  #: title of the maps
-    ends: tuple[str, str]  #: labels of the two ends of the scale
+    kind: str  #: of the maps; the template has its title and the labels of the two ends of the scale
     #: low, high: range of the scale
     low: float
     high: float
@@ -55,18 +51,16 @@ def find_verdicts(
     control: Control = SILENT,
 ) -> Verdicts:
     """Return the method's own weights or errors or, if it has none, differences from a matte surface with its normals."""
-    for name, facts in OWN_MAPS.items():
+    for name, ends in OWN_MAPS.items():
         own = result.maps.get(name)
         if own is not None and own.shape[-1] == len(capture):
             maps = [pictures.shrink_map(own[..., j], capture.mask, frame) for j in chosen]
-            return Verdicts(*facts, maps)
+            return Verdicts(name, *ends, maps)
     small = [pictures.resize(photograph, frame.height, frame.width) for photograph in photographs]
     gray = np.stack([gray_from_rgb(one) if one.ndim == 3 else one for one in small])
     control.check()
     maps = matte_differences(gray, result, capture.lights.take(list(chosen)), frame, control)
-    return Verdicts(
-        "Difference from the model", ("darker than a matte surface", "brighter"), -0.75, 0.75, maps
-    )
+    return Verdicts("model", -0.75, 0.75, maps)
 
 
 def matte_differences(

@@ -20,15 +20,8 @@ from photostereo.core.findings import Finding
 from photostereo.core.units import PixelSize
 from photostereo.io.json_text import json_bytes
 from photostereo.io.png import encode_png
+from photostereo.results import tiling
 from photostereo.results.occlusion import ambient_occlusion
-from photostereo.results.tiling import (
-    integrate_periodic,
-    largest_rectangle,
-    make_tileable,
-    middle_square,
-    resample_square,
-    seam_ratio,
-)
 from photostereo.surface.integration import integrate
 
 #: Roughness without photographs: a matte surface.
@@ -92,7 +85,7 @@ def make_material(
     >>> bool(np.allclose(material.normals, [0.0, 0.0, 1.0]))
     True
     """
-    box = largest_rectangle(mask)
+    box = tiling.largest_rectangle(mask)
     n = np.nan_to_num(np.asarray(normals, dtype=np.float64)[box])
     n = np.where(np.linalg.norm(n, axis=-1, keepdims=True) > 1e-6, n, [0.0, 0.0, 1.0])
     n_z = np.maximum(n[..., 2], LEAST_N_Z)
@@ -113,19 +106,19 @@ def make_material(
     rough = np.asarray(roughness)[box] if measured else np.full(n.shape[:2], ASSUMED_ROUGHNESS)
     maps = np.concatenate([slopes, color, rough[..., None]], axis=-1)
     if size is not None:
-        maps = middle_square(maps)
+        maps = tiling.middle_square(maps)
     if tileable:
-        maps = make_tileable(maps, (0, 1))
+        maps = tiling.make_tileable(maps, (0, 1))
     side, texel = len(maps), 1.0
     if size is not None:
-        maps = resample_square(maps, size, wrap=tileable)
+        maps = tiling.resample_square(maps, size, wrap=tileable)
         texel = side / size
     if tileable:
         maps[..., :2] -= maps[..., :2].mean(axis=(0, 1))
     slope_col, slope_row = maps[..., 0], maps[..., 1]
     made = np.stack([-slope_col, slope_row, np.ones_like(slope_col)], axis=-1)
     made /= np.linalg.norm(made, axis=-1, keepdims=True)
-    wrapped = integrate_periodic(slope_col, slope_row) if tileable else None
+    wrapped = tiling.integrate_periodic(slope_col, slope_row) if tileable else None
     height = integrate(made, method="simchony").depth if wrapped is None else wrapped
     return Material(
         albedo=np.clip(maps[..., 2:5], 0.0, None),
@@ -178,7 +171,9 @@ def encode_material(material: Material, size: PixelSize, name: str = "material")
         "height_range": [low, high],
         "tileable": material.tileable,
         # Ratio of the mean step across the seam to that between neighbors: right to left, bottom to top.
-        "seam": {kind: [round(seam_ratio(m, axis), 3) for axis in (1, 0)] for kind, (m, _) in maps.items()},
+        "seam": {
+            kind: [round(tiling.seam_ratio(m, axis), 3) for axis in (1, 0)] for kind, (m, _) in maps.items()
+        },
         "roughness": "measured from the photographs" if material.roughness_measured else "assumed",
         "maps": {f"{name}_{kind}.png": words for kind, (_, words) in maps.items()},
     }

@@ -18,28 +18,14 @@ from __future__ import annotations
 import numpy as np
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import BoolArray, Float32, Float64
+from photostereo.core.conventions import BoolArray, Float64
 from photostereo.surface.integrated import Heights, Pulls
-from photostereo.surface.lattice import Ends, Lattice, strips
+from photostereo.surface.lattice import Lattice, strips
 from photostereo.surface.multigrid import conjugate_gradients
-from photostereo.surface.slopes import SlopeField, SlopeSource
+from photostereo.surface.slopes import SlopeSource
 
 #: Ten usually suffice.
 MOST_ITERATIONS = 200
-
-
-def mean_equations(field: SlopeField, axis: int, ends: Ends) -> tuple[Float32, Float64]:
-    """Return the weights of the links along an axis (0: columns, 1: rows), and weight times target, from the mean normal of
-    the two ends weighted by their confidence."""
-    tilt = (field.tilt_col, field.tilt_row)[axis]
-    near, far = ends
-    a, b = field.confidence[near].astype(np.float64), field.confidence[far].astype(np.float64)
-    linked = (a > 0) & (b > 0)
-    total = np.where(linked, a + b, 1.0)
-    facing = np.where(linked, a * field.facing[near] + b * field.facing[far], 1.0)
-    goal = (a * tilt[near] + b * tilt[far]) / facing
-    weight = np.where(linked, 0.5 * facing**2 / total, 0.0).astype(np.float32)
-    return weight, weight * goal
 
 
 def assemble(
@@ -48,7 +34,10 @@ def assemble(
     pulls: Pulls | None = None,
     control: Control = SILENT,
 ) -> tuple[Lattice, Float64, Float64]:
-    """Assemble the lattice of the pixels of ``inside``, its right-hand side, and a start: the plane of the mean slopes."""
+    """Assemble the lattice of the pixels of ``inside``, its right-hand side, and a start: the plane of the mean slopes.
+
+    A link has the mean normal of its two ends, weighted by their confidence.
+    """
     control.check()
     height, width = inside.shape
     lattice = Lattice.empty(inside.shape, None if pulls is None else pulls[0])
@@ -57,8 +46,14 @@ def assemble(
     for rows, both in strips(height):
         control.check()
         field = source.equations(rows, inside[rows])
+        trust = field.confidence.astype(np.float64)
         for axis, (near, far) in enumerate(both):
-            weight, push = mean_equations(field, axis, (near, far))
+            tilt = (field.tilt_col, field.tilt_row)[axis]
+            a, b = trust[near], trust[far]
+            linked = (a > 0) & (b > 0)
+            facing = np.where(linked, a * field.facing[near] + b * field.facing[far], 1.0)
+            weight = np.where(linked, 0.5 * facing**2 / np.where(linked, a + b, 1.0), 0.0).astype(np.float32)
+            push = weight * ((a * tilt[near] + b * tilt[far]) / facing)
             lattice.links(axis)[rows][near] = weight
             side[rows][far] += push
             side[rows][near] -= push

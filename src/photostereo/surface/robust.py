@@ -35,18 +35,12 @@ import numpy as np
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import Float64
+from photostereo.surface import softmin
 from photostereo.surface.integrated import Heights, Pulls
 from photostereo.surface.lattice import combine_blocks, enlarge
 from photostereo.surface.multigrid import conjugate_gradients
 from photostereo.surface.slopes import FACING_FLOOR, SlopeField
-from photostereo.surface.softmin import (
-    Shares,
-    shift_tears,
-    soft_choice,
-    soft_energy,
-    torn_links,
-    weighted_problem,
-)
+from photostereo.surface.softmin import Shares
 
 #: Maximum conjugate-gradient steps per digit.
 STEPS_PER_DIGIT = 12
@@ -83,11 +77,11 @@ class RobustProblem:
 
     def shares(self, values: Float64) -> Shares:
         """Return the best shares for these heights."""
-        return soft_choice(self.field, values, self.sharpness)[0]
+        return softmin.soft_choice(self.field, values, self.sharpness)[0]
 
     def energy(self, values: Float64) -> float:
         """Return the energy of these heights at their best shares."""
-        total = soft_energy(self.field, values, self.sharpness)
+        total = softmin.soft_energy(self.field, values, self.sharpness)
         if self.pulls is not None:
             pull, target = self.pulls
             total += float((pull * (values - target) ** 2).sum())
@@ -103,7 +97,7 @@ def lower_weighted(
     problem: RobustProblem, values: Float64, shares: Shares, rtol: float, control: Control
 ) -> Heights:
     """Reduce the least-squares cost of these shares, from ``values``, until its gradient falls to ``rtol`` of its start."""
-    lattice, residual = weighted_problem(problem.field, shares, values, control)
+    lattice, residual = softmin.weighted_problem(problem.field, shares, values, control)
     del shares
     if problem.pulls is not None:
         pull, target = problem.pulls
@@ -154,14 +148,14 @@ def descend(problem: RobustProblem, start: Float64, control: Control = SILENT) -
         del following, further  # free their memory before the next solve
         # No progress once: shift tears. Twice: the solve may be too loose. Three times: done.
         if calm == 1 or iteration in SHIFT_AT:
-            shifted = state(shift_tears(problem.field, now, problem.sharpness, control))
+            shifted = state(softmin.shift_tears(problem.field, now, problem.sharpness, control))
             energy, now = lower((energy, now), shifted)
         energies.append(energy)
         control.advance()
         calm = calm + 1 if before - energy <= problem.tol * max(before, 1e-12 * size) else 0
         if calm == 3:
             break
-    torn = torn_links(problem.field.mask, problem.shares(now))
+    torn = softmin.torn_links(problem.field.mask, problem.shares(now))
     return Heights(now, len(energies) - 1, residual, calm == 3, torn, tuple(energies))
 
 
