@@ -107,12 +107,14 @@ def test_a_method_with_a_prior_finds_the_depth_with_its_model(method: str) -> No
     assert found.near and found.angular_error.mean < 0.5
 
 
-def test_bands_see_near_lights() -> None:
-    near = render_near(2.0 * dome_lights(8, max_angle=45), size=96)
+@pytest.mark.parametrize("method", ["ls", "pls"])
+def test_bands_see_near_lights(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("photostereo.solver.bands.SUMMED_AT_A_TIME", 96 * 20)
+    near = render_near(2.0 * dome_lights(8, max_angle=45), size=96, noise=0.01)
     near = replace(near, lights=near.lights.changed(depth=near.truth_depth))
     np.testing.assert_allclose(
-        ps.solve(near, "ls", crops=4, strengths="given").normals,
-        ps.solve(near, "ls", strengths="given").normals,
+        ps.solve(near, method, crops=4, strengths="given").normals,
+        ps.solve(near, method, strengths="given").normals,
         atol=1e-6,
     )
 

@@ -80,7 +80,7 @@ class ModelEntry:
     @property
     def joins(self) -> bool:
         """Whether models of parts of the pixels can be joined: see :meth:`.Model.join`."""
-        return bool(getattr(self.kind, "joins", False)) and not self.sees
+        return bool(getattr(self.kind, "joins", False)) and set(self.sees) <= {"fall_off"}
 
 
 @cache
