@@ -157,11 +157,11 @@ def test_every_folder_counts_and_names_are_unique(one, tmp_path):
     (tmp_path / "notes.txt").write_text("no capture", encoding="utf-8")
     found = find_captures([tmp_path], out=tmp_path / "out")
     assert [path.name for path in found] == ["a", "b", "c.npz"]
-    items = name_captures([tmp_path / "a" / "x", tmp_path / "b" / "x"], {})
-    assert [item.name for item in items] == ["x", "x-2"]
+    taken: dict[str, str] = {}
+    named = name_captures([tmp_path / "a" / "x", tmp_path / "b" / "x"], taken)
+    assert list(named) == ["x", "x-2"]
     # A capture keeps the name that it was given.
-    taken = {item.path_text: item.name for item in items}
-    assert name_captures([tmp_path / "b" / "x"], taken)[0].name == "x-2"
+    assert list(name_captures([tmp_path / "b" / "x"], taken)) == ["x-2"]
     with pytest.raises(CaptureError) as caught:
         find_captures([tmp_path / "gone"], out=tmp_path)
     assert caught.value.code == "missing-capture"

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from photostereo.batch.find import Item
 from photostereo.batch.ledger import Ledger, Outcome
 from photostereo.batch.page import order_rows, robust_distances, write_overview
 
@@ -20,10 +19,10 @@ def a_ledger(folder: Path) -> Ledger:
         tilt = 75.0 if number == 7 else 30 + rng.normal()
         figures = {"tilt": tilt, "residual": 0.02 + 0.001 * rng.random()}
         ledger.write(
-            Item(f"coin-{number}", Path(f"/in/{number}")), "k", Outcome("done", seconds=1.0, figures=figures)
+            f"coin-{number}", Path(f"/in/{number}"), "k", Outcome("done", seconds=1.0, figures=figures)
         )
     ledger.write(
-        Item("<b>bad</b>", Path("/in/<i>")), "k", Outcome("failed", "<script>alert(1)</script>", "capture")
+        "<b>bad</b>", Path("/in/<i>"), "k", Outcome("failed", "<script>alert(1)</script>", "capture")
     )
     return ledger
 
@@ -58,6 +57,6 @@ def test_names_are_text(tmp_path):
 def test_a_capture_with_a_problem_is_not_called_good(tmp_path, flawed, grade):
     ledger = Ledger(tmp_path)
     figures = {"expected": 2.0, "flawed": flawed}
-    ledger.write(Item("coin", Path("/in/coin")), "k", Outcome("done", seconds=1.0, figures=figures))
+    ledger.write("coin", Path("/in/coin"), "k", Outcome("done", seconds=1.0, figures=figures))
     page = write_overview(ledger, tmp_path / "index.html").read_text(encoding="utf-8")
     assert (f">{grade}<" in page) and (">good<" in page) is (grade == "good")

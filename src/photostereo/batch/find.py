@@ -19,17 +19,9 @@ FEWEST_PHOTOGRAPHS = 3
 State = tuple[tuple[str, int, int], ...]
 
 
-@dataclass(frozen=True)
-class Item:
-    """A capture of a batch: the name of its folder of results, and its path as seen by every worker."""
-
-    name: str
-    path: Path
-
-    @property
-    def path_text(self) -> str:
-        """The path as text; bytes that are not text are escaped."""
-        return str(self.path).encode("utf-8", "backslashreplace").decode()
+def as_text(path: Path) -> str:
+    """The path as text; bytes that are not text are escaped."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
 
 
 def find_captures(places: Iterable[Path], *, out: Path) -> list[Path]:
@@ -78,18 +70,18 @@ def _balls_of(entries: Sequence[Path]) -> set[Path]:
     return found
 
 
-def name_captures(paths: Sequence[Path], known: dict[str, str]) -> list[Item]:
-    """Return a unique folder name for each capture; ``known`` maps paths to names, and is extended."""
-    items = []
+def name_captures(paths: Sequence[Path], known: dict[str, str]) -> dict[str, Path]:
+    """Return captures by a unique name for their folder of results; ``known`` maps paths to names, and is extended."""
+    named = {}
     for path in paths:
-        text = Item("", path).path_text
+        text = as_text(path)
         if text not in known:
             plain = folder_name(path.stem if path.is_file() else path.name)
             known[text], number = plain, 2
             while list(known.values()).count(known[text]) > 1:
                 known[text], number = f"{plain}-{number}", number + 1
-        items.append(Item(known[text], path))
-    return items
+        named[known[text]] = path
+    return named
 
 
 @dataclass

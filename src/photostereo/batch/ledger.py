@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from photostereo.batch.find import Item
+from photostereo.batch.find import as_text
 from photostereo.core.errors import OutputError
 from photostereo.io.schema import NUMBER, check_facts
 
@@ -72,10 +72,10 @@ class Ledger:
         except (OSError, sqlite3.Error, ValueError, TypeError, LookupError, RecursionError) as problem:
             raise OutputError(code="database", file=self.path, problem=str(problem)) from None
 
-    def write(self, item: Item, key: str, outcome: Outcome) -> None:
+    def write(self, name: str, path: Path, key: str, outcome: Outcome) -> None:
         """Write a row, replacing an older one of that capture, and append a line."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        values = {"name": item.name, "path": item.path_text, "key": key, **asdict(outcome), "finished": now}
+        values = {"name": name, "path": as_text(path), "key": key, **asdict(outcome), "finished": now}
         line = json.dumps(values, allow_nan=False, ensure_ascii=False) + "\n"
         stored = values | {name: json.dumps(values[name]) for name in _AS_JSON}
         with self._open() as database:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.batch.deal import Coordinator, Job
-from photostereo.batch.find import Item, Watch, find_captures, name_captures
+from photostereo.batch.find import Watch, find_captures, name_captures
 from photostereo.batch.ledger import Ledger, Outcome, failure
 from photostereo.batch.options import HERE, SILENT_RUN, Progress, RunControl, RunOptions, worker_count
 from photostereo.batch.page import write_overview
@@ -105,23 +105,23 @@ class _Batch:
         rows, jobs = self.ledger.rows(), []
         share = (self.options.workers or worker_count()) if self.options.scheduler is None else 1
         self.names |= {row["path"]: row["name"] for row in rows.values()}
-        for item in name_captures(paths, self.names):
+        for name, path in name_captures(paths, self.names).items():
             try:
-                key = key_of(self.settings, f"{item.name} {fingerprint(item.path)}")
+                key = key_of(self.settings, f"{name} {fingerprint(path)}")
             except PhotostereoError as problem:
-                self.ledger.write(item, "", failure(str(problem), error_code(problem)))
+                self.ledger.write(name, path, "", failure(str(problem), error_code(problem)))
                 self.tally.total += 1
                 self.tally.count("failed")
                 continue
-            row = rows.get(item.name)
+            row = rows.get(name)
             if row is not None and row["key"] == key and self.is_settled(row):
                 self.tally.total += 1
                 self.tally.count(row["status"])
                 self.tally.failed_earlier += row["status"] != "done"
             else:
-                out = self.ledger.folder / item.name
-                call = partial(run_capture, item.path, out, key, self.settings, self.command, share)
-                jobs.append(Job((item, key), call, item.name))
+                out = self.ledger.folder / name
+                call = partial(run_capture, path, out, key, self.settings, self.command, share)
+                jobs.append(Job((name, path, key), call, name))
         return jobs
 
     def is_settled(self, row: dict[str, Any]) -> bool:
@@ -129,7 +129,7 @@ class _Batch:
             return (self.ledger.folder / str(row["name"]) / "summary.json").is_file()
         return not self.options.retry_failed
 
-    def write(self, job: tuple[Item, str], outcome: Outcome) -> None:
+    def write(self, job: tuple[str, Path, str], outcome: Outcome) -> None:
         self.ledger.write(*job, outcome)
         if outcome.status != "done":
-            self.control.say(f"{job[0].name} failed: {outcome.error}")
+            self.control.say(f"{job[0]} failed: {outcome.error}")

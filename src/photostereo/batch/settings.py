@@ -42,10 +42,14 @@ def read_plan(file: Path) -> tuple[list[Path], Settings]:
     if not captures:
         raise _bad_plan(file, "captures is empty")
     beside = file.absolute().parent
-    for label in NAMED_FILES:
-        if label in document and (beside / document[label]).exists():
-            document[label] = str(beside / document[label])
-    return [beside / Path(path).expanduser() for path in captures], Settings().changed(**document)
+    settings = Settings().changed(**seen_from_anywhere(document, beside))
+    return [beside / Path(path).expanduser() for path in captures], settings
+
+
+def seen_from_anywhere(given: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return settings with absolute paths instead of those relative to a folder; words such as "full" stay."""
+    files = {name: folder / given[name] for name in NAMED_FILES if name in given}
+    return given | {name: str(file) for name, file in files.items() if file.exists()}
 
 
 def _plan_spec() -> dict[str, Any]:

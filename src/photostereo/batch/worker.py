@@ -97,7 +97,7 @@ def run_capture(
 
 
 def _finished(out: Path, key: str) -> Outcome | None:
-    """Return the outcome of existing results whose worker died before it could report them."""
+    """Return the outcome that complete results contain; their worker may have died before it could report it."""
     try:
         facts = read_json(out / "summary.json", "summary", remedy="")["batch"]
         if facts.pop("key") != key:
@@ -108,9 +108,9 @@ def _finished(out: Path, key: str) -> Outcome | None:
 
 
 def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[str], share: int) -> Outcome:
-    if (outcome := _finished(out, key)) is not None:
+    if (known := _finished(out, key)) is not None:
         clear_leftovers(out)  # left by the worker that died
-        return outcome
+        return known
     began = time.perf_counter()
     settings = settings.changed(workers=1)  # for decoding: the other workers use the other cores
     if settings.memory is None:
@@ -118,21 +118,16 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
     pipeline = Pipeline(path, settings, deal=partial(share_bands, path, settings))
 
     def facts() -> dict[str, Any]:
-        nonlocal outcome
-        origin = pipeline.at_hand.origin
-        outcome = Outcome(
-            "done",
-            seconds=round(time.perf_counter() - began, 3),
-            figures=figures_of(pipeline),
-            warnings=(*pipeline.warnings, *(() if origin is None else origin.notes)),
-        )
-        own = {"key": key, "seconds": outcome.seconds, "figures": outcome.figures}
-        return {"batch": {**own, "warnings": outcome.warnings}}
+        origin, figures = pipeline.at_hand.origin, figures_of(pipeline)
+        notes = (*pipeline.warnings, *(() if origin is None else origin.notes))
+        seconds = round(time.perf_counter() - began, 3)
+        return {"batch": {"key": key, "seconds": seconds, "figures": figures, "warnings": notes}}
 
     # Forced: results of other settings or older photographs are replaced, at the very end.
     with warnings.catch_warnings(), pipeline.writing(out, force=True) as (folder, _):
         warnings.simplefilter("ignore")
         pipeline.fill(folder, command=command, further=facts)
+    outcome = _finished(out, key)
     assert outcome is not None
     return outcome
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.batch.options import RunOptions
-from photostereo.cli.options import Making, Reading, seen_from_anywhere
+from photostereo.cli.options import Making, Reading
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import ParameterError
 
@@ -24,7 +24,7 @@ def batch(
 ) -> dict[str, Any]:
     """Solve many captures with the same settings, with a folder of results each and an overview page."""
     from photostereo.batch.run import batch as run
-    from photostereo.batch.settings import read_plan
+    from photostereo.batch.settings import read_plan, seen_from_anywhere
     from photostereo.pipeline.settings import Settings
 
     settings = Settings()
@@ -37,7 +37,7 @@ def batch(
     end = run(
         places,
         out,
-        settings.changed(**seen_from_anywhere(reading.options()), **given),
+        settings.changed(**seen_from_anywhere(reading.options().given(), Path.cwd()), **given),
         options=options,
         watch=watch,
         quiet_seconds=settle,

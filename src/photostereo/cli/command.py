@@ -28,14 +28,7 @@ Facts = Mapping[str, Any]
 #: The default of a required option or argument.
 REQUIRED = ...
 #: The panels of a command's help, in order.
-PANELS = INPUT, LIGHTS, METHOD, OUTPUT, RESOURCES, ADVANCED = (
-    "Input",
-    "Lights",
-    "Method",
-    "Output",
-    "Resources",
-    "Advanced",
-)
+PANELS = ("Input", "Lights", "Method", "Output", "Resources", "Advanced")
 #: The exit code of a command that finished but had failed jobs; 2 is an error that stopped the command.
 SOME_FAILED = 1
 

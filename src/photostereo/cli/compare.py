@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import photostereo as ps
-from photostereo.cli.command import METHOD, option
+from photostereo.cli.command import option
 from photostereo.cli.options import Reading, complete_method, names, parse_parameters
 from photostereo.cli.terminal import Terminal
 from photostereo.io.tables import Table
@@ -30,7 +30,7 @@ def compare(
     reading: Reading,
     sources: list[Path],
     methods: str | None = option(
-        "Comma-separated names (default: all methods).", METHOD, autocompletion=complete_methods
+        "Comma-separated names (default: all methods).", "Method", autocompletion=complete_methods
     ),
     parameters: list[str] | None = None,
     images: int | None = None,

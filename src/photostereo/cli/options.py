@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from photostereo.capture.options import NAMED_FILES, ReadOptions
-from photostereo.cli.command import METHOD, option
+from photostereo.capture.options import ReadOptions
+from photostereo.cli.command import option
 from photostereo.core.errors import ParameterError
 
 
@@ -71,7 +71,7 @@ class Making:
 
     method: str = option(
         "A name from `photostereo methods`, or best, or fast (default: the best that finishes in minutes).",
-        METHOD,
+        "Method",
         flags="--method -m",
         autocompletion=complete_method,
         show_default=False,
@@ -104,15 +104,6 @@ class Making:
         if values.pop("tileable", False) or "material" in values:
             values["material"] = "tileable" if self.tileable else "plain" if self.material else None
         return values
-
-
-def seen_from_anywhere(reading: ReadOptions) -> dict[str, Any]:
-    """Return the given options with absolute paths, as workers may run in another folder (words such as "full" stay)."""
-    given = reading.given()
-    for name in NAMED_FILES:
-        if name in given and Path(given[name]).exists():
-            given[name] = str(Path(given[name]).absolute())
-    return given
 
 
 def parse_parameters(settings: list[str] | None, example: str = "--set mu=0.05") -> dict[str, str]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
+from photostereo.core.texts import catalog
 from photostereo.io import headers
 from photostereo.io.exr_and_raw import HEIC_SUFFIXES, RAW_SUFFIXES
 from photostereo.io.safe import opened
@@ -183,25 +184,13 @@ def changes(shots: Sequence[Shot]) -> tuple[Finding, ...]:
     return tuple(notes)
 
 
-#: How viewers display a photograph of each EXIF orientation.
-_TURNS = {
-    2: "mirrored",
-    3: "turned by 180°",
-    4: "mirrored and turned by 180°",
-    5: "mirrored and turned by 90° counterclockwise",
-    6: "turned by 90° clockwise",
-    7: "mirrored and turned by 90° clockwise",
-    8: "turned by 90° counterclockwise",
-}
-
-
 def common_orientation(shots: Sequence[Shot]) -> int:
     """The EXIF orientation of all photographs (1 to 8); 1 if they differ.
 
     A phone that points straight down may record any orientation although nothing was turned.
     """
     first, *others = {int(shot.orientation or 1) for shot in shots} or {1}
-    return first if not others and first in _TURNS else 1
+    return first if not others and str(first) in catalog()["turns"] else 1
 
 
 def orientation_notes(shots: Sequence[Shot]) -> tuple[Finding, ...]:
@@ -209,7 +198,8 @@ def orientation_notes(shots: Sequence[Shot]) -> tuple[Finding, ...]:
     if len({int(shot.orientation or 1) for shot in shots}) > 1:
         return (Finding("orientation-differs"),)
     turn = common_orientation(shots)
-    return (Finding("orientation-undone", turned=_TURNS[turn], orientation=turn),) if turn in _TURNS else ()
+    turned = catalog()["turns"].get(str(turn))
+    return (Finding("orientation-undone", turned=turned, orientation=turn),) if turned else ()
 
 
 def _png_is_srgb(chunks: dict[bytes, bytes]) -> bool:

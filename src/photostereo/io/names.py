@@ -21,18 +21,13 @@ WINDOWS_DEVICES = {
     *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10)),
 }
 #: Control characters of text, and format characters that names use: the joiners of Arabic, Indic scripts and emoji.
-_HARMLESS = "\n\t\u200c\u200d"
+_HARMLESS = frozenset("\n\t\u200c\u200d")
 
 
 def printable(text: str) -> str:
     r"""Text that is safe to print in a terminal: control and direction characters and lone surrogates are escaped."""
-    return "".join(_escaped(letter) for letter in text)
-
-
-def _escaped(letter: str) -> str:
-    if letter in _HARMLESS or unicodedata.category(letter) not in ("Cc", "Cf", "Cs", "Zl", "Zp"):
-        return letter
-    return letter.encode("unicode_escape").decode("ascii")
+    harmful = {c for c in set(text) - _HARMLESS if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
+    return text.translate({ord(c): c.encode("unicode_escape").decode("ascii") for c in harmful})
 
 
 def folder_name(name: str) -> str:

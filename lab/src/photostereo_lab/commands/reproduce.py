@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.batch.options import RunOptions
-from photostereo.cli.command import OUTPUT, argument, option
+from photostereo.cli.command import argument, option
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import ParameterError
 from photostereo_lab.commands.sweep import GROWING, ONLY_FIGURES
@@ -19,7 +19,7 @@ def reproduce(
     data: Path | None = option(
         "Folder with diligent/pmsData and harvard.", metavar="DIR", envvar="PHOTOSTEREO_DATA"
     ),
-    out: Path = option(GROWING, OUTPUT, "OUT", flags="--out -o", default=Path("reproduction")),
+    out: Path = option(GROWING, "Output", "OUT", flags="--out -o", default=Path("reproduction")),
     everything: bool = option("Run all experiments.", flags="--all", default=False),
     listing: bool = option("List the runs and what the paper reports.", flags="--list", default=False),
     quick: bool = option("Use small grids and few trials (takes minutes).", default=False),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.batch.options import RunOptions
-from photostereo.cli.command import OUTPUT, REQUIRED, argument, option
+from photostereo.cli.command import REQUIRED, argument, option
 from photostereo.cli.terminal import Terminal
 
 #: For commands that continue earlier runs.
@@ -18,7 +18,7 @@ def sweep(
     terminal: Terminal,
     options: RunOptions,
     plan: Path = argument("A plan (TOML); see docs/lab/sweeps.md.", "PLAN"),
-    out: Path = option(GROWING, OUTPUT, "OUT", flags="--out -o", default=REQUIRED),
+    out: Path = option(GROWING, "Output", "OUT", flags="--out -o", default=REQUIRED),
     data: Path | None = option("Folder of the captures in the plan.", metavar="DIR"),
     only_figures: bool = ONLY_FIGURES,
     device: str = "cpu",
