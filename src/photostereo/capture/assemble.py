@@ -11,10 +11,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.capture.ball_check import check_lights
 from photostereo.capture.capture import Capture, Origin
 from photostereo.capture.edits import EDITS_FILE
-from photostereo.capture.lighting import Lighting, complete_lights
+from photostereo.capture.lighting import Lighting, check_lights, complete_lights
 from photostereo.capture.opening import Found, Opened
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control

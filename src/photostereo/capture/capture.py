@@ -33,7 +33,7 @@ from photostereo.runtime.illumination import PixelLights
 from photostereo.runtime.threads import in_turn, processors
 
 if TYPE_CHECKING:
-    from photostereo.capture.ball_check import BallCheck
+    from photostereo.capture.lighting import BallCheck
     from photostereo.lights.ball.calibration import Calibration
     from photostereo.photographs.alignment.alignment import Alignment
     from photostereo.photographs.faults import Fault

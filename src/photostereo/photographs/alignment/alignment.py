@@ -128,18 +128,9 @@ class Alignment:
         names, doubtful = np.array(files)[moved].tolist(), np.array(files)[self.uncertain].tolist()
         if names:
             turn = float(np.degrees(np.abs(self.corrected[:, 2]).max()))
-            notes.append(
-                Finding(
-                    "camera-moved",
-                    count=len(names),
-                    photographs=len(files),
-                    were="was" if len(names) == 1 else "were",
-                    pixels=float(self.farthest[moved].max()),
-                    degrees=turn,
-                    turned=f" and {turn:.2f}°" if turn >= 0.005 else "",
-                    names=listed(names, NAMED),
-                )
-            )
+            pixels, named = float(self.farthest[moved].max()), listed(names, NAMED)
+            facts: dict[str, Any] = {"count": len(names), "photographs": len(files), "names": named}
+            notes.append(Finding("camera-moved", pixels=pixels, degrees=turn, **facts))
         if doubtful:
             notes.append(Finding("not-aligned", names=listed(doubtful, NAMED)))
         return tuple(notes)
