@@ -177,14 +177,7 @@ def _object_mask(
         mask, doubt = result.mask, result.doubt
         code = "mask-found" if not doubt else "mask-doubtful" if certain else "mask-not-found"
     if bright or (doubt and not certain):
-        brightest = None
-        for frame in photographs.frames():
-            control.check()
-            brightest = np.array(frame) if brightest is None else np.maximum(brightest, frame, out=brightest)
-        assert brightest is not None
-        if balls is not None:
-            brightest[balls] = 0
-        mask = mask_from_brightness(brightest[None])
+        mask = mask_from_brightness(photographs.frames(control), without=balls)
     return mask, Finding(code, share=float(mask.mean()), doubt=doubt)
 
 

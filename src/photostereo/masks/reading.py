@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +58,7 @@ def mask_from_values(
     return np.asarray(values > 0.5 * top), (note,) if soft else ()
 
 
-def mask_from_brightness(images: NDArray[Any]) -> BoolArray:
+def mask_from_brightness(images: Iterable[NDArray[Any]], without: BoolArray | None = None) -> BoolArray:
     """Find a bright object in front of a dark background: Otsu's threshold on each pixel's largest value.
 
     The threshold is found on the square root of the maximum over the photographs, so that dim parts of the object
@@ -65,9 +67,9 @@ def mask_from_brightness(images: NDArray[Any]) -> BoolArray:
 
     N. Otsu, "A threshold selection method from gray-level histograms", 1979. doi:10.1109/TSMC.1979.4310076
     """
-    brightest = images.max(axis=0)
-    if brightest.ndim == 3:
-        brightest = brightest.max(axis=2)
+    brightest = reduce(np.maximum, images)
+    brightest = brightest.max(axis=2) if brightest.ndim == 3 else brightest
+    brightest = brightest if without is None else np.where(without, 0, brightest)
     # Keep a few glints from squeezing the rest of the histogram into its first bins.
     top = float(np.percentile(brightest, 99))
     if top <= 0:

@@ -143,13 +143,7 @@ class Pipeline(ReadingStages):
         return self
 
     def check(self) -> None:
-        """Check the settings before anything is read.
-
-        Raises
-        ------
-        ParameterError
-            For an unknown method, parameter or unit, or a checkpoint file that cannot be used.
-        """
+        """Raise a :class:`ParameterError` for an unknown method, parameter or unit, or a checkpoint that cannot be used."""
         settings = self.settings
         find_method(settings.method, settings.prior).resolve(settings.parameters)
         budget.budget_of(settings.memory)

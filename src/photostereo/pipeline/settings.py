@@ -62,12 +62,8 @@ class Settings:
         """Return a copy with some settings changed, by name.
 
         Names are the fields of this class and of :class:`ReadOptions` (``mask``, ``method``, ``report``, ...), and
-        ``surface_method``; ``pixel_size`` also applies to the surface. ``surface`` may be True or False.
-
-        Raises
-        ------
-        ParameterError
-            If there is no setting of that name.
+        ``surface_method``; ``pixel_size`` also applies to the surface. ``surface`` may be True or False. An unknown
+        name raises a :class:`ParameterError`.
         """
         for name in changes:
             require_known(name, FLAT, "setting")

@@ -89,11 +89,8 @@ def tile_shifts(
     def of_chosen(those: Sequence[Float32]) -> tuple[Float32, Float32]:
         """Values (T, d, n) and their derivatives by columns and rows (T, d, 2, n)."""
 
-        size = len(chosen), len(those)
-        values, slopes = (
-            np.empty((*size, side * side), np.float32),
-            np.empty((*size, 2, side * side), np.float32),
-        )
+        values = np.empty((len(chosen), len(those), side * side), np.float32)
+        slopes = np.empty((len(chosen), len(those), 2, side * side), np.float32)
 
         def cut(number: int) -> None:
             values[:, number] = cut_tiles(those[number], side, chosen)
