@@ -17,9 +17,9 @@ def main() -> None:
         try:
             run()
         except SystemExit as end:
-            if ended_by() is not None:
-                leave(end.code)
-            raise
+            if ended_by() is None and not isinstance(end.code, int):
+                raise
+            leave(end.code)
 
 
 if __name__ == "__main__":

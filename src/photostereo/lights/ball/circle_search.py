@@ -190,10 +190,18 @@ def _peaks(
     highest = cv2.dilate(votes, np.ones((size, size), np.uint8))
     length = 2 * np.pi * radius
     y, x = np.nonzero((votes >= highest) & (votes > 0.25 * 0.3 * length))
-    circles = [Circle(float(col - pad), float(row - pad), radius) for row, col in zip(y, x, strict=True)]
-    shares = votes[y, x] / length / [max(visible_share(circle, frame), 0.3) for circle in circles]
+    centers, last = np.stack([x, y], 1) - float(pad), np.array(frame[::-1]) - 2
+    visible = np.ones(len(centers))
+    cut = ((centers < 1 + radius) | (centers > last - radius)).any(1)
+    outlines = centers[cut, None] + Circle(0.0, 0.0, radius).outline(360)
+    visible[cut] = ((outlines >= 1) & (outlines <= last)).all(2).mean(1)
+    shares = votes[y, x] / length / np.maximum(visible, 0.3)
     best = np.argsort(-shares)[:12]
-    return [(float(shares[i]), circles[i]) for i in best if shares[i] > 0.25]
+    return [
+        (float(shares[i]), Circle(float(centers[i, 0]), float(centers[i, 1]), radius))
+        for i in best
+        if shares[i] > 0.25
+    ]
 
 
 #: Range of radii, in pixels, searched on one level of the pyramid. Levels overlap: an outline is hidden by the pattern of
