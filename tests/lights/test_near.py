@@ -11,8 +11,8 @@ import photostereo as ps
 from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.exposure import typical_residual
 from photostereo.lights.lights import Lights
-from photostereo.report.photographs import matte_differences
-from photostereo.report.pictures import frame_around, resize
+from photostereo.report.photographs import find_verdicts
+from photostereo.report.pictures import frame_around
 from photostereo.results.roughness import estimate_roughness
 from photostereo.solver.near import depth_of, every_nth
 from photostereo_lab.scenes import dome_lights
@@ -127,8 +127,8 @@ def test_diagnosis_page_and_roughness_see_near_lights(focal: float | None) -> No
     assert typical_residual(near.truth, near) < 0.01
     assert np.nanmedian(diagnose(near).residual) < 0.01
     frame = frame_around(near.mask, max_pixels=1200)
-    gray = np.stack([resize(frame.cut(image), frame.height, frame.width) for image in near.images])
+    photographs = [frame.cut(image) for image in near.images]
     result = replace(ps.solve(near, "ls"), normals=near.truth)
-    shown = matte_differences(gray, result, near.lights, frame)
-    assert np.nanmedian(np.abs(shown)) < 0.01
+    shown = find_verdicts(result, near, range(len(near)), photographs, frame)
+    assert shown.kind == "model" and np.nanmedian(np.abs(shown.maps)) < 0.01
     assert np.median(estimate_roughness(near, near.truth)[near.mask]) > 0.95

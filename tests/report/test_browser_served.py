@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from photostereo.core.conventions import srgb_from_linear
-from photostereo.report import view_data, write_comparison, write_report
+from photostereo.report import pyramid, write_comparison, write_report
 from photostereo.report.serving import holds_finer, make_server, with_tiles
 
 from .unpacking import unpack_normals
@@ -38,7 +38,7 @@ def folder(tmp_path_factory, wide):
     wide.save(out)
     np.save(out / "depth.npy", np.linspace(0, 40, HEIGHT * WIDTH, dtype=np.float32).reshape(HEIGHT, WIDTH))
     patch = pytest.MonkeyPatch()
-    patch.setattr(view_data, "LEAST_ROOM", 0)
+    patch.setattr(pyramid, "LEAST_ROOM", 0)
     patch.setattr("photostereo.report.page.PAGE_BYTES", 0)
     write_report(out / "report.html", wide, depth=np.load(out / "depth.npy"))
     patch.undo()
@@ -145,7 +145,7 @@ def test_a_served_comparison_shows_single_pixels_of_both(visit, tmp_path, wide, 
         result.save(tmp_path / result.method)
     images = np.ones((3, HEIGHT, WIDTH), np.float32)
     capture = Capture(images=images, lights=np.eye(3) + np.array([0, 0, 1]), name="wide")
-    monkeypatch.setattr(view_data, "LEAST_ROOM", 0)
+    monkeypatch.setattr(pyramid, "LEAST_ROOM", 0)
     monkeypatch.setattr("photostereo.report.comparison.PAGE_BYTES", 0)
     write_comparison(tmp_path / "report.html", [wide, other], capture, folders=["ls", "pls"])
     with make_server(tmp_path / "report.html") as running:

@@ -10,8 +10,7 @@ import pytest
 
 from photostereo.report import pyramid
 from photostereo.report.pictures import Frame, frame_around
-from photostereo.report.pyramid import Layers, mean_curvature, shrink
-from photostereo.report.view_data import fill
+from photostereo.report.pyramid import Layers, fill, mean_curvature, shrink
 
 from .unpacking import unpack_normals
 

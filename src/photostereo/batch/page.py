@@ -9,14 +9,12 @@ from typing import Any
 from urllib.parse import quote
 
 import numpy as np
-from markupsafe import Markup
 
-from photostereo._version import __version__
 from photostereo.batch.ledger import Ledger
 from photostereo.core.errors import PhotostereoError
 from photostereo.diagnosis.expected_error import ExpectedError
 from photostereo.io.images import decode_image
-from photostereo.report.document import bundle, content_policy, templates, write_page
+from photostereo.report.document import templates, write_page
 from photostereo.report.pictures import jpeg, small_map
 
 #: Pixels along the longer side of a thumbnail, made from 16-bit normals.
@@ -41,16 +39,10 @@ FIGURES = {
 def write_overview(ledger: Ledger, path: Path) -> Path:
     """Write the page from the ledger and the pictures in the folder."""
     rows = order_rows(ledger.rows())
-    style = bundle("static", ("base.css",)) + bundle("templates", ("batch.css",))
-    script = bundle("templates", ("batch.js",))
     known = [name for name in FIGURES if any(name in row["figures"] for row in rows)]
     failed = sum(row["status"] != "done" for row in rows)
     facts = {
         "title": "Batch",
-        "style": Markup(style),
-        "script": Markup(script),
-        "policy": content_policy(style, script),
-        "version": __version__,
         "known": {name: FIGURES[name] for name in known},
         "rows": [row | _shown(row, ledger.folder.absolute()) for row in rows],
         "done": len(rows) - failed,

@@ -21,9 +21,8 @@ from photostereo.report.document import render_page, safe_links
 from photostereo.report.page import identity_of
 from photostereo.report.pictures import MAX_PIXELS, Frame, frame_around
 from photostereo.report.plots import Chart, Series, color_bar, legend, line_chart, style_of
-from photostereo.report.pyramid import Layers, albedo_share
+from photostereo.report.pyramid import PAGE_BYTES, UNKNOWN_SIZE, Layers, albedo_share, view_data
 from photostereo.report.surface_parts import pack_heights
-from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, view_data
 from photostereo.solver.choice import BEST
 from photostereo.solver.reconstruction import Reconstruction
 

@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -30,7 +30,6 @@ from photostereo.report import wording
 
 #: Filters that format numbers in templates.
 WORDS = (wording.begun, wording.decibels, wording.duration, wording.plain, wording.thousands)
-STYLE_FILES = ("base.css", "layout.css", "viewer.css", "evidence.css")
 
 #: Start of the page's data. No name from outside can forge it: templates escape "<".
 DATA_ELEMENT = '<script type="application/json" id="data">'
@@ -92,9 +91,6 @@ def parse_page(text: str) -> Page:
 
 def render_page(template: str, data: dict[str, Any], **context: Any) -> Page:
     """Render a page; ``data`` is not yet part of the text, so that it can grow."""
-    style, script = bundle("static", STYLE_FILES), wrapped_script()
-    context |= {"style": Markup(style), "script": Markup(script), "version": __version__}
-    context["policy"] = content_policy(style, script)
     return replace(parse_page(templates().get_template(template).render(context)), data=data)
 
 
@@ -123,38 +119,19 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"one": "{:.1f}".format, "two": "{:.2f}".format, "status": wording.status_words}
-    made.filters |= {filter.__name__: filter for filter in WORDS}
+    made.filters |= {filter.__name__: filter for filter in (*WORDS, source_hash)}
+    made.globals |= {"bundle": bundle, "version": __version__}
     return made
 
 
 @cache
-def bundle(folder: str, names: Sequence[str]) -> str:
+def bundle(folder: str, *names: str) -> Markup:
     """Concatenate source files."""
     root = files("photostereo.report") / folder
     text = "\n".join((root / name).read_text(encoding="utf-8") for name in names)
     # These would close the enclosing element.
     assert "</script" not in text.lower() and "</style" not in text.lower()
-    return text
-
-
-def wrapped_script() -> str:
-    """Return all scripts in one closed scope, in the order of ``scripts.txt``; nothing leaks into the page's globals."""
-    scripts = tuple(bundle("static", ("scripts.txt",)).split())
-    return f'(() => {{\n"use strict";\n{bundle("static", scripts)}\n}})();\n'
-
-
-def content_policy(style: str, script: str) -> str:
-    """Content-Security-Policy: embedded pictures, one script and one style sheet, nothing else."""
-    return "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src '{source_hash(script)}'",
-            f"style-src '{source_hash(style)}'",
-            "img-src data: blob:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
-    )
+    return Markup(text)
 
 
 def source_hash(text: str) -> str:

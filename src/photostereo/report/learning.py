@@ -81,10 +81,8 @@ def atom_sheet(atoms: NDArray[Any], patch: tuple[int, ...]) -> NDArray[np.uint8]
     top = np.abs(tiles).reshape(count, -1).max(axis=1)
     scaled = 0.5 + 0.5 * tiles / np.where(top > 0, top, 1.0)[:, None, None, None]
     colors = np.moveaxis(scaled if depth == 3 else np.repeat(scaled[:, :1], 3, axis=1), 1, -1)
-    sheet = np.zeros((down * (height + 1) - 1, across * (width + 1) - 1, 4), dtype=np.uint8)
-    for number, tile in enumerate(colors):
-        row, col = divmod(number, across)
-        y, x = row * (height + 1), col * (width + 1)
-        sheet[y : y + height, x : x + width, :3] = np.rint(255 * tile)
-        sheet[y : y + height, x : x + width, 3] = 255
-    return sheet
+    sheet = np.zeros((down * across, height + 1, width + 1, 4), dtype=np.uint8)
+    sheet[:count, :height, :width, :3] = np.rint(255 * colors)
+    sheet[:count, :height, :width, 3] = 255
+    rows = sheet.reshape(down, across, height + 1, width + 1, 4).swapaxes(1, 2)
+    return rows.reshape(down * (height + 1), across * (width + 1), 4)[:-1, :-1]

@@ -23,9 +23,8 @@ from photostereo.report.learning import atom_pictures, convergence_charts
 from photostereo.report.photographs import contact_sheet
 from photostereo.report.pictures import Frame
 from photostereo.report.plots import color_bar, histogram, light_compass
-from photostereo.report.pyramid import Layers
+from photostereo.report.pyramid import PAGE_BYTES, UNKNOWN_SIZE, Layers, view_data
 from photostereo.report.surface_parts import surface_parts
-from photostereo.report.view_data import PAGE_BYTES, UNKNOWN_SIZE, view_data
 from photostereo.solver.reconstruction import Reconstruction
 
 #: Characters reserved for the list of files; a usual one has 3,000.

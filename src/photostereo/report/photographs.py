@@ -13,7 +13,6 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray, gray_from_rgb
 from photostereo.diagnosis.exposure import matte_fit
 from photostereo.lights.geometry import FRONTAL_DEGREES, compass_word
-from photostereo.lights.lights import Lights
 from photostereo.report import pictures
 from photostereo.report.colors import paint
 from photostereo.report.pictures import Frame, Picture, small_map
@@ -50,7 +49,8 @@ def find_verdicts(
     frame: Frame,
     control: Control = SILENT,
 ) -> Verdicts:
-    """Return the method's own weights or errors or, if it has none, differences from a matte surface with its normals."""
+    """Return the method's own weights or errors or, if it has none, differences from the best-fitting matte surface with
+    its normals, relative to each pixel's brightness."""
     for name, ends in OWN_MAPS.items():
         own = result.maps.get(name)
         if own is not None and own.shape[-1] == len(capture):
@@ -59,30 +59,18 @@ def find_verdicts(
     small = [pictures.resize(photograph, frame.height, frame.width) for photograph in photographs]
     gray = np.stack([gray_from_rgb(one) if one.ndim == 3 else one for one in small])
     control.check()
-    maps = matte_differences(gray, result, capture.lights.take(list(chosen)), frame, control)
-    return Verdicts("model", -0.75, 0.75, maps)
-
-
-def matte_differences(
-    images: FloatArray,
-    result: Reconstruction,
-    lights: Lights,
-    frame: Frame,
-    control: Control = SILENT,
-) -> list[FloatArray]:
-    """Subtract the best-fitting matte surface from gray photographs (d, h, w), relative to each pixel's brightness."""
     normals, known = pictures.shrink_normals(result.normals, result.mask, frame)
     # Pixels that are partly background cannot be compared.
     known &= pictures.resize(frame.cut(result.mask).astype(np.float32), frame.height, frame.width) > 0.99
     control.check()
-    seen = lights.over(*frame.places(known), result.mask.shape)
-    values, normals = seen.even(images[:, known].T).T, normals[known]
+    seen = capture.lights.take(list(chosen)).over(*frame.places(known), result.mask.shape)
+    values, normals = seen.even(gray[:, known].T).T, normals[known]
     fit = matte_fit(values, normals, seen, np.ones(len(normals), bool))
     control.check()
     level = np.where(fit.brightness > 0, fit.brightness, 1.0)
-    maps = np.full(images.shape, np.nan, dtype=np.float32)
-    maps[:, known] = (values - fit.amplitude * np.maximum(seen.shading(normals).T, 0)) / level
-    return list(maps)
+    differences = np.full(gray.shape, np.nan, dtype=np.float32)
+    differences[:, known] = (values - fit.amplitude * np.maximum(seen.shading(normals).T, 0)) / level
+    return Verdicts("model", -0.75, 0.75, list(differences))
 
 
 def contact_sheet(

@@ -16,8 +16,7 @@ from photostereo.io.safe import read_text
 from photostereo.report.document import files_part, parse_page, render_part
 from photostereo.report.pictures import Frame, depth_picture, frame_around, resize, spread_beyond
 from photostereo.report.plots import color_bar
-from photostereo.report.pyramid import Layers
-from photostereo.report.view_data import UNKNOWN_SIZE, encode_level, pixel_data
+from photostereo.report.pyramid import UNKNOWN_SIZE, Layers, encode_level, pixel_data
 from photostereo.solver.reconstruction import Reconstruction
 
 #: Maximum number of vertices in a page: more are not worth their bytes, and the full mesh is linked.
