@@ -11,7 +11,7 @@ from photostereo.core.control import SILENT
 from photostereo.core.findings import by_code
 from photostereo.masks.automatic import FoundObject, find_object
 from photostereo.masks.ground import lit_as_ground
-from photostereo.masks.relaxed_cut import STEP, cheapest_outline, descend
+from photostereo.masks.relaxed_cut import cheapest_outline
 from photostereo_lab.scenes import dome_lights, render_scene
 from tests.ball_scenes.phone import phone_scene, photograph_table
 
@@ -167,30 +167,6 @@ def test_a_default_that_is_not_sure_takes_brightness(vase, monkeypatch):
     assert (notes[0].code, notes[0].values["doubt"]) == ("mask-not-found", "fog")
     _, notes = settled.choose_mask(*source, ReadOptions(mask="auto"), "full", "vase")
     assert (notes[0].code, notes[0].values["doubt"]) == ("mask-doubtful", "fog")
-
-
-def descend_readable(u, cost, length, iterations):
-    """The descent as it is written in the paper."""
-    right, down = np.zeros_like(u), np.zeros_like(u)
-    ahead = u
-    for _ in range(iterations):
-        right[:, :-1] += np.float32(STEP) * np.diff(ahead, axis=1)
-        down[:-1] += np.float32(STEP) * np.diff(ahead, axis=0)
-        excess = np.maximum(np.sqrt(right**2 + down**2) / length, 1)
-        right, down = right / excess, down / excess
-        divergence = right + down
-        divergence[:, 1:] -= right[:, :-1]
-        divergence[1:] -= down[:-1]
-        new = np.clip(u + np.float32(STEP) * (divergence - cost), 0, 1)
-        ahead, u = 2 * new - u, new
-    return np.asarray(u, dtype=np.float32)
-
-
-def test_the_compiled_descent_is_the_readable_one():
-    rng = np.random.default_rng(0)
-    u, cost = rng.random((17, 23), np.float32), rng.normal(0, 0.3, (17, 23)).astype(np.float32)
-    length = rng.uniform(0.05, 1, (17, 23)).astype(np.float32)
-    assert np.abs(descend(u, cost, length, 40) - descend_readable(u, cost, length, 40)).max() < 1e-4
 
 
 def test_the_cheapest_outline_is_the_best_of_all():

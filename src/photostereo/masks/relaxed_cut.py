@@ -19,7 +19,6 @@ import cv2
 import numpy as np
 
 from photostereo.core.conventions import BoolArray, Float32
-from photostereo.runtime.loops import njit
 
 #: Step of the descent: its square times 8, the bound of the gradient's norm, is below 1.
 STEP = 0.35
@@ -47,41 +46,25 @@ def cheapest_outline(cost: Float32, length: Float32) -> BoolArray:
         if u.shape != level_cost.shape:
             u = cv2.resize(u, level_cost.shape[::-1], interpolation=cv2.INTER_LINEAR)
         iterations = COARSE_ITERATIONS if number or len(levels) == 1 else FINE_ITERATIONS
-        u = descend(u, level_cost, level_length, iterations)
+        u = _descend(u, level_cost, level_length, iterations)
     return np.asarray(u > 0.5)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def descend(u: Float32, cost: Float32, length: Float32, iterations: int) -> Float32:
-    """``iterations`` steps of the primal–dual descent from u (0 to 1), with the dual variables at zero."""
-    height, width = u.shape
-    step = np.float32(STEP)
-    u = u.copy()
-    ahead = u.copy()
-    right = np.zeros_like(u)
-    down = np.zeros_like(u)
+def _descend(u: Float32, cost: Float32, length: Float32, iterations: int) -> Float32:
+    """Steps of the primal–dual descent from u (0 to 1), with the dual variables at zero."""
+    # Compiled, it would take four fifths of the time.
+    step, ahead = np.float32(STEP), u
+    right, down = np.zeros_like(u), np.zeros_like(u)
     for _ in range(iterations):
-        for i in range(height):
-            for j in range(width):
-                x, y = right[i, j], down[i, j]
-                if j + 1 < width:
-                    x += step * (ahead[i, j + 1] - ahead[i, j])
-                if i + 1 < height:
-                    y += step * (ahead[i + 1, j] - ahead[i, j])
-                norm = np.sqrt(x * x + y * y)
-                if norm > length[i, j]:
-                    x *= length[i, j] / norm
-                    y *= length[i, j] / norm
-                right[i, j], down[i, j] = x, y
-        for i in range(height):
-            for j in range(width):
-                divergence = right[i, j] + down[i, j]
-                if j > 0:
-                    divergence -= right[i, j - 1]
-                if i > 0:
-                    divergence -= down[i - 1, j]
-                new = u[i, j] + step * (divergence - cost[i, j])
-                new = min(max(new, np.float32(0)), np.float32(1))
-                ahead[i, j] = 2 * new - u[i, j]
-                u[i, j] = new
+        right[:, :-1] += step * np.diff(ahead, axis=1)
+        down[:-1] += step * np.diff(ahead, axis=0)
+        norm = np.sqrt(right * right + down * down)
+        shrink = np.divide(length, norm, out=np.ones_like(u), where=norm > length)
+        right *= shrink
+        down *= shrink
+        divergence = right + down
+        divergence[:, 1:] -= right[:, :-1]
+        divergence[1:] -= down[:-1]
+        new = np.clip(u + step * (divergence - cost), np.float32(0), np.float32(1))
+        ahead, u = 2 * new - u, new
     return u

@@ -37,9 +37,10 @@ class ReadingStages(Staged):
     def __init__(self, path: str | os.PathLike[str] | Capture, settings: Settings, control: Control) -> None:
         super().__init__()
         self.path: Path | None = None
-        self._given: Any = path  # a capture in memory
         if isinstance(path, (str, os.PathLike)):
-            self.path, self._given = Path(path).expanduser(), None
+            self.path = Path(path).expanduser()
+        else:
+            self._given = path  # in memory
         self.settings, self.control = settings, control
         self._reading: ReadOptions | None = None
 
@@ -53,8 +54,9 @@ class ReadingStages(Staged):
 
     @stage(uses=("_finding",))
     def found(self) -> Found | Capture:
-        """The files of the capture; the capture itself if its layout can only read everything at once."""
-        assert self.path is not None
+        """The files of the capture; the capture itself if it is in memory, or its layout reads everything at once."""
+        if self.path is None:
+            return self._given
         self.control.stage("photographs")
         with memory_limit(budget_of(self.settings.memory)):
             return find_capture(self.path, self._finding)
@@ -90,20 +92,17 @@ class ReadingStages(Staged):
         return capture
 
     def _read(self, *, color: bool) -> Capture:
-        images = self.settings.images
-        capture: Capture = self._given
-        if self.path is not None:
-            reading = replace(self._scaled, color=color)
-            try:
-                if isinstance(self.found, Found):
-                    capture = put_together(self.opened, self.lighting, reading, control=self.control)
-                elif comparable(self._finding) == comparable(reading):  # an archive is already complete
-                    capture = self.found
-                else:
-                    with memory_limit(budget_of(self.settings.memory)):
-                        capture = read_lazily(self.path, reading, self.control)
-            except PhotostereoError as problem:
-                raise problem.about(self.path) from problem
+        images, reading = self.settings.images, replace(self._scaled, color=color)
+        try:
+            if isinstance(self.found, Found):
+                capture = put_together(self.opened, self.lighting, reading, control=self.control)
+            elif self.path is None or comparable(self._finding) == comparable(reading):
+                capture = self.found  # complete, as an archive is
+            else:
+                with memory_limit(budget_of(self.settings.memory)):
+                    capture = read_lazily(self.path, reading, self.control)
+        except PhotostereoError as problem:
+            raise problem.about(self.path or "") from problem
         return capture if images is None else capture.take(images, photographs_of_seed(self.settings.seed))
 
     @property
