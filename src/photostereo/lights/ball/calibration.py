@@ -142,10 +142,6 @@ def calibrate_lights(
     if factor > _BELIEVABLE and strengths_from not in ("matte ball", "gray card"):
         doubts.append(Finding("strengths-implausible", source=strengths_from, factor=factor))
         strengths, strengths_from = np.ones(len(strengths)), "assumed to be equal"
-    if positions is not None:
-        distance = float(np.median(np.linalg.norm(positions, axis=1)))
-        bend = float(np.degrees(np.arctan2(0.5 * max(frame), distance)))
-        doubts += [Finding("near-lights", degrees=bend)] if bend > _BENT else []
     if not circles and float(np.median(residual)) > _VAGUE:
         doubts.append(Finding("faint-ball", degrees=float(np.median(residual))))
     if camera is None:
@@ -162,6 +158,8 @@ def calibrate_lights(
         source=found.sources,
         strengths_source=strengths_from,
     )
+    if (bend := lights.turn_over(frame)) > _BENT:
+        doubts.append(Finding("near-lights", degrees=bend))
     calibration = Calibration(names, lights, tuple(balls), frame, tuple(doubts))
     picture = calibration_picture(images, balls, lights, calibration.suspects)
     return replace(calibration, picture=picture)

@@ -144,17 +144,17 @@ def _fit(rim: _Rim, circle: Circle, control: Control) -> tuple[FloatArray, Float
     state = np.array([circle.x, circle.y, circle.radius, 0.0, 0.5])
     low = np.array([-np.inf, -np.inf, 4.0, np.log(_SHARPEST), 0.0])
     high = np.array([np.inf, np.inf, np.inf, np.log(_SOFTEST), 1.0])
+
+    def left(state: FloatArray, weight: FloatArray) -> FloatArray:
+        control.check()
+        pieces = zip(weight, rim.left_over(state), strict=True)
+        return np.concatenate([w * piece.ravel() for w, piece in pieces])
+
     for _ in range(_ROUNDS):
         misfit = np.array([float(np.mean(piece**2)) for piece in rim.left_over(state)])
         usual = max(2.0 * float(np.median(misfit)), 1e-15)
         weight = usual / (misfit + usual)
-
-        def left(state: FloatArray, weight: FloatArray = weight) -> FloatArray:
-            control.check()
-            pieces = zip(weight, rim.left_over(state), strict=True)
-            return np.concatenate([w * piece.ravel() for w, piece in pieces])
-
-        fit = least_squares(left, state, bounds=(low, high), max_nfev=_TURNS)
+        fit = least_squares(left, state, bounds=(low, high), max_nfev=_TURNS, args=(weight,))
         moved, state = float(np.abs(fit.x - state).max()), fit.x
         if moved < 2e-3:
             break

@@ -31,6 +31,8 @@ _LENS = 2.5
 #: Number of neighboring pixels that deviate alike from the model: paint that is not quite matte deviates smoothly. Factors
 #: of three either way move the circle by less than a tenth of a pixel.
 _ALIKE = 30.0
+#: Error of the outline that a matte ball's shading may correct, in pixels.
+_EDGE = 0.25
 #: A ball whose albedo varies by less than this is of one color.
 _ONE_COLOR = 0.1
 #: The room is lit if its light lowers the mean deviation to this share.
@@ -89,10 +91,8 @@ def fit_shading(images: FloatArray, circle: Circle, camera: Camera | None = None
     )
 
 
-def settle_circle(
-    images: FloatArray, circle: Circle, camera: Camera | None = None, *, edge: float = 0.25
-) -> Circle:
-    """Return the circle that agrees best with a matte ball's shading, and with its outline within ``edge`` pixels or so.
+def settle_circle(images: FloatArray, circle: Circle, camera: Camera | None = None) -> Circle:
+    """Return the circle that agrees best with a matte ball's shading, and with its outline within ``_EDGE`` or so.
 
     All pixels of the ball determine its middle, not only those of the outline. For a given circle the model is
     linear in the light of each photograph, which is eliminated; the outline enters as a prior.
@@ -101,6 +101,21 @@ def settle_circle(
 
     values, normals, places = _pixels(images, circle, camera, share=0.93)
     usable = _unclipped(values)
+
+    def left(
+        move: FloatArray, weight: FloatArray, lit: BoolArray, room: BoolArray | None, texture: FloatArray
+    ) -> FloatArray:
+        """Return the weighted values without the best light of each photograph, and the prior."""
+        normals = np.nan_to_num(ball_normals(circle.moved(*move), *places, camera)) * texture[:, None]
+        parts = [move / _EDGE]
+        for value, w, on in zip(values, weight, lit, strict=True):
+            columns = [normals * on[:, None]]
+            if room is not None:
+                columns += [normals * room[:, None], texture[:, None]]
+            design = np.hstack(columns) * w[:, None]
+            parts.append(w * value - design @ np.linalg.lstsq(design, w * value, rcond=1e-6)[0])
+        return np.concatenate(parts)
+
     moved = np.zeros(3)
     for _ in range(4):
         normals = ball_normals(circle.moved(*moved), *places, camera)
@@ -117,26 +132,8 @@ def settle_circle(
         weight = np.clip(1 - (miss / (4.685 * scale)) ** 2, 0, 1) * chosen / (scale * np.sqrt(_ALIKE))
         # A smaller ball in a brighter room looks much like a larger one in the dark, so the room must follow the circle.
         room = normals @ fit.room[:3] > 0 if fit.room.any() else None
-
-        def left(
-            move: FloatArray,
-            weight: FloatArray = weight,
-            lit: BoolArray = cosine > 0,
-            room: BoolArray | None = room,
-            texture: FloatArray = texture,
-        ) -> FloatArray:
-            """Return the weighted values without the best light of each photograph, and the prior."""
-            normals = np.nan_to_num(ball_normals(circle.moved(*move), *places, camera)) * texture[:, None]
-            parts = [move / edge]
-            for value, w, on in zip(values, weight, lit, strict=True):
-                columns = [normals * on[:, None]]
-                if room is not None:
-                    columns += [normals * room[:, None], texture[:, None]]
-                design = np.hstack(columns) * w[:, None]
-                parts.append(w * value - design @ np.linalg.lstsq(design, w * value, rcond=1e-6)[0])
-            return np.concatenate(parts)
-
-        before, moved = moved, least_squares(left, moved, x_scale=0.1, max_nfev=5).x
+        given = weight, cosine > 0, room, texture
+        before, moved = moved, least_squares(left, moved, x_scale=0.1, max_nfev=5, args=given).x
         if np.abs(moved - before).max() < 0.01:
             break
     return circle.moved(*moved) if np.abs(moved).max() < max(1.0, 0.03 * circle.radius) else circle
