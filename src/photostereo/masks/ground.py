@@ -102,11 +102,6 @@ def clues(stack: Float32, out: BoolArray) -> Clues | None:
     )
 
 
-def _quantile(stack: Float32) -> Float32:
-    place = round(LIT * (len(stack) - 1))
-    return np.asarray(np.partition(stack, place, axis=0)[place])
-
-
 def _color(lit: Float32) -> Float32:
     red, green, blue = (np.log(lit[..., channel] + np.float32(DARK_COLOR)) for channel in range(3))
     ratios = np.stack([red - green, blue - green], axis=-1)
@@ -118,7 +113,8 @@ def _edges(stack: Float32, color: Float32 | None) -> Float32:
         across, down = (cv2.Scharr(image, cv2.CV_32F, *axis) for axis in ((1, 0), (0, 1)))
         return np.asarray((across**2 + down**2) / 1024, np.float32)
 
-    squares = _quantile(np.stack([steepness(np.log(image + np.float32(DARK))) for image in stack]))
+    each = np.stack([steepness(np.log(image + np.float32(DARK))) for image in stack])
+    squares = np.quantile(each, LIT, axis=0, method="nearest")
     if color is not None:
         squares = squares + sum(steepness(np.ascontiguousarray(color[..., part])) for part in range(2))
     return np.asarray(np.sqrt(squares), np.float32)
@@ -127,7 +123,7 @@ def _edges(stack: Float32, color: Float32 | None) -> Float32:
 def _without_pattern(stack: Float32, border: BoolArray) -> Float32:
     """Logarithms of the brightness, divided by the ground's brightness under each light."""
     dark = np.float32(DARK_PATTERN)
-    lit = _quantile(stack)
+    lit = np.quantile(stack, LIT, axis=0, method="nearest")
     values = np.log(stack + dark)
     down, right = np.mgrid[-1 : 1 : stack.shape[1] * 1j, -1 : 1 : stack.shape[2] * 1j]
     # Lights fall off over the frame: the pattern of the ground is quadratic in position.
