@@ -22,7 +22,7 @@ from benchmarks.unseen import Unseen, unseen
 from photostereo.core.conventions import srgb_from_linear
 from photostereo.core.findings import Finding
 from photostereo.diagnosis.checks import find_mistakes
-from photostereo.lights.axes import axes_matrix
+from photostereo.lights.geometry import axes_matrix
 from photostereo_lab import scenes
 
 OBJECTS = ("ball", "bear", "cat", "cow", "pot2", "reading")

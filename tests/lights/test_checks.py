@@ -14,7 +14,7 @@ from photostereo.core.errors import ParameterError
 from photostereo.core.findings import by_code
 from photostereo.diagnosis.checks import find_mistakes, usual_orders
 from photostereo.diagnosis.light_axes import Opinion, compare_axes, judge_axes
-from photostereo.lights.axes import axes_matrix, axes_words, conventions
+from photostereo.lights.geometry import axes_matrix, axes_words, conventions
 from photostereo.lights.strengths import unexplained_by_equal
 from photostereo_lab.scenes import dome_lights, random_lights, render_scene, ring_lights
 

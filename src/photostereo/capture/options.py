@@ -158,7 +158,7 @@ class ReadOptions:
 
     def in_our_axes(self, vectors: NDArray[Any]) -> NDArray[Any]:
         """Convert directions or positions of a light file to our axes, as the user specified."""
-        from photostereo.lights.axes import axes_matrix
+        from photostereo.lights.geometry import axes_matrix
 
         if self.lights_axes is not None and vectors.shape[-1:] == (3,):  # other shapes are rejected later
             vectors = vectors @ axes_matrix(self.lights_axes)
@@ -172,7 +172,7 @@ class ReadOptions:
         """
         import numpy as np
 
-        from photostereo.lights.axes import axes_words
+        from photostereo.lights.geometry import axes_words
 
         return axes_words(self.in_our_axes(np.eye(3))) if self.axes_notes() else ""
 

@@ -18,10 +18,10 @@ from photostereo.core.findings import Finding
 from photostereo.diagnosis.light_axes import (
     CLEARLY_BETTER,
     CoarseSurface,
-    Order,
     compare_axes,
     judge_axes,
     mistake,
+    usual_orders,
     wrong_axes,
 )
 from photostereo.lights.strengths import unexplained_by_equal, unexplained_light
@@ -81,7 +81,7 @@ def find_mistakes(
         if curve is not None and not straight.is_wrong and straight.given < EXPLAINS * order.given:
             return (curve,)
         return (order.as_mistake(),)  # normals from it are meaningless
-    axes = wrong_axes(CoarseSurface(small, lights, mask), lights, usual_orders(len(lights)), axes_given)
+    axes = wrong_axes(CoarseSurface(small, lights, mask), lights, axes_given)
     found = (compare_axes(axes, judge_axes(images, lights, mask), axes_given), curve)
     return tuple(finding for finding in found if finding is not None)
 
@@ -125,20 +125,6 @@ class OrderEvidence:
             instead = f"a random order leaves {self.shuffled:.1%}, and the best possible {best:.1%}"
         why = f"they leave {self.given:.1%} of the photographs unexplained, {instead}"
         return mistake("light-order", "lights-in-order", why=why, given=self.given, best=best)
-
-
-def usual_orders(count: int) -> list[Order]:
-    """Return the usual ways in which lists get mixed up: shifted, reversed, sorted as text."""
-    places = np.arange(count)
-    found: list[Order] = []
-    for shift in sorted(range(1, count), key=lambda shift: min(shift, count - shift)):
-        by = shift if shift <= count // 2 else shift - count
-        found.append((f"shifted by {by}", np.roll(places, -shift)))
-    found.append(("in reverse order", places[::-1]))
-    for first in (0, 1) if count > 9 else ():
-        as_text = np.array(sorted(range(count), key=lambda place: str(place + first)))
-        found += [("sorted as text (1, 10, 11, 2)", order) for order in (as_text, np.argsort(as_text))]
-    return found
 
 
 def order_evidence(values: FloatArray, lights: FloatArray) -> OrderEvidence:

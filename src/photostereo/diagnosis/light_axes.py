@@ -14,7 +14,6 @@ by 180°: a hollow lit from one side looks like a bump lit from the other. So th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +24,7 @@ from numpy.typing import NDArray
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
-from photostereo.lights.axes import axes_matrix, axes_words, conventions
-from photostereo.lights.geometry import angles_between
+from photostereo.lights.geometry import angles_between, axes_matrix, axes_words, conventions
 from photostereo.lights.thumbnail import Thumbnail, bright_enough, matte_fit
 from photostereo.lights.unknown.crops import crop_photographs
 from photostereo.lights.unknown.estimate import LEAST_PHOTOGRAPHS, estimate_lights
@@ -68,9 +66,6 @@ LOOKS = {
     "-x,-y,z": ", turned by 180°",
     "y,x,z": ", with x and y exchanged",
 }
-
-#: A way in which lists get mixed up: a description, and the places (d,) of the lights.
-Order = tuple[str, NDArray[np.intp]]
 
 
 @dataclass(frozen=True)
@@ -145,9 +140,7 @@ def mistake(code: str, remedy: str, **values: Any) -> Finding:
     return Finding(code, "problem", remedy=remedy, effect=EFFECTS.get(code, 0.0), is_mistake=True, **values)
 
 
-def wrong_axes(
-    surface: CoarseSurface, lights: FloatArray, orders: Iterable[Order], axes_given: str
-) -> Finding | None:
+def wrong_axes(surface: CoarseSurface, lights: FloatArray, axes_given: str) -> Finding | None:
     """Report other axes, or another order of lights on a ring, that give a surface if those of the file do not."""
     given = surface.turned(np.eye(3))
     behind = given.away > AWAY or bool((lights[:, 2] < 0).mean() > AWAY)
@@ -159,7 +152,7 @@ def wrong_axes(
         return None
     least = min(seen.curl for _, seen in facing)
     if given.curved_share > CURVED:
-        ring = _turned_ring(surface, lights, orders, given.curl)
+        ring = _turned_ring(surface, lights, given.curl)
         if ring is not None and ring.values["best"] < CLEARLY_BETTER * least:
             return ring
     curls = (behind or given.curved_share > CURVED) and least < CLEARLY_BETTER * given.curl
@@ -173,12 +166,24 @@ def wrong_axes(
     return _explained(axes, given, seen, decided=decided, axes_given=axes_given)
 
 
-def _turned_ring(
-    surface: CoarseSurface, lights: FloatArray, orders: Iterable[Order], curl: float
-) -> Finding | None:
+def usual_orders(count: int) -> list[tuple[str, NDArray[np.intp]]]:
+    """Return the usual ways in which lists get mixed up (shifted, reversed, sorted as text), and the places (d,)."""
+    places = np.arange(count)
+    found: list[tuple[str, NDArray[np.intp]]] = []
+    for shift in sorted(range(1, count), key=lambda shift: min(shift, count - shift)):
+        by = shift if shift <= count // 2 else shift - count
+        found.append((f"shifted by {by}", np.roll(places, -shift)))
+    found.append(("in reverse order", places[::-1]))
+    for first in (0, 1) if count > 9 else ():
+        as_text = np.array(sorted(range(count), key=lambda place: str(place + first)))
+        found += [("sorted as text (1, 10, 11, 2)", order) for order in (as_text, np.argsort(as_text))]
+    return found
+
+
+def _turned_ring(surface: CoarseSurface, lights: FloatArray, curl: float) -> Finding | None:
     """Check for lights on a ring listed from a wrong start: all explain the photographs, only one gives a surface."""
     best, found = CLEARLY_BETTER * curl, ""
-    for words, places in orders:
+    for words, places in usual_orders(len(lights)):
         turn, *_ = np.linalg.lstsq(lights, lights[places], rcond=None)
         if np.abs(lights @ turn - lights[places]).max() > SAME_LIGHTS:
             continue  # not a rotation: the photographs would show it

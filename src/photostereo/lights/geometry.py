@@ -1,9 +1,10 @@
-"""Light directions as vectors: their lengths and angles, and how well a set of them determines a normal."""
+"""Light directions as vectors: lengths, angles, axis conventions, and how well a set of them determines a normal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations, product
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import FloatArray
-from photostereo.core.errors import CaptureError
+from photostereo.core.errors import CaptureError, ParameterError
 
 
 def require_directions(
@@ -116,3 +117,35 @@ def angles_between(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return the angles in degrees between unit vectors along the last axis."""
     cross = np.linalg.norm(np.cross(a, b), axis=-1)
     return np.asarray(np.degrees(np.arctan2(cross, (a * b).sum(axis=-1))))
+
+
+def axes_matrix(words: str) -> FloatArray:
+    """Return the matrix A of axes such as ``x,-y,z``, so that ``lights @ A`` is in the axes of this package."""
+    parts = [part.strip().lower() for part in words.split(",")]
+    names = [part.removeprefix("-").removeprefix("+") for part in parts]
+    if sorted(names) != ["x", "y", "z"]:
+        raise ParameterError(code="bad-axes", axes=words)
+    matrix = np.zeros((3, 3))
+    for column, (part, name) in enumerate(zip(parts, names, strict=True)):
+        matrix["xyz".index(name), column] = -1.0 if part.startswith("-") else 1.0
+    return matrix
+
+
+def axes_words(matrix: FloatArray) -> str:
+    """Return the axes of a matrix; the inverse of :func:`axes_matrix`."""
+    rows = np.abs(matrix).argmax(axis=0)
+    signs = ["-" if matrix[row, column] < 0 else "" for column, row in enumerate(rows)]
+    return ",".join(sign + "xyz"[row] for sign, row in zip(signs, rows, strict=True))
+
+
+def conventions(*, depth_too: bool) -> list[FloatArray]:
+    """Return the eight conventions of x and y, or all 48 of three axes; ours first, then the likelier mistakes."""
+    every = [
+        ",".join(sign + name for sign, name in zip(signs, order, strict=True))
+        for order in permutations("xyz")
+        for signs in product(("", "-"), repeat=3)
+    ]
+    # Pictures usually have y pointing down, and renderers usually have vectors pointing from the light.
+    usual = {"x,y,z": 0, "x,-y,z": 1, "-x,-y,-z": 2, "y,x,z": 3, "x,z,y": 4, "x,z,-y": 4, "x,-z,y": 4}
+    every.sort(key=lambda words: usual.get(words, 9))
+    return [axes_matrix(words) for words in every if depth_too or words.endswith(",z")]
