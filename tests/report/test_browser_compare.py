@@ -153,8 +153,7 @@ def test_stills_are_compared_without_webgl(visit, comparison_page):
 
 def test_difference_is_the_angle_between_the_two(seen, sphere, make_result):
     """Thirty degrees against eight, both tilted about one axis: the angle follows from the arrays."""
-    from photostereo.report.colors import color_table
-    from photostereo.report.pictures import frame_around
+    from photostereo.report.pictures import color_table, frame_around
 
     top = seen.page.evaluate("JSON.parse(document.getElementById('data').textContent).relight.difference_top")
     frame = frame_around(sphere.mask)
@@ -201,8 +200,7 @@ def test_heights_of_both_sides_are_measured_on_one_level(visit, make_result, cap
 
     from photostereo.core.units import PixelSize
     from photostereo.report import write_comparison
-    from photostereo.report.colors import color_table
-    from photostereo.report.pictures import frame_around
+    from photostereo.report.pictures import color_table, frame_around
 
     path = tmp_path / "report.html"
     depths = [sphere.depth, 0.5 * sphere.depth + 70]

@@ -11,8 +11,7 @@ import pytest
 
 from photostereo.core.conventions import linear_from_srgb, srgb_from_linear
 from photostereo.report import write_report
-from photostereo.report.colors import color_table
-from photostereo.report.pictures import frame_around
+from photostereo.report.pictures import color_table, frame_around
 
 pytestmark = pytest.mark.browser
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from photostereo.report import wording
-from photostereo.report.colors import color_table, paint
 from photostereo.report.document import json_for_script, safe_links
 from photostereo.report.photographs import light_words
-from photostereo.report.pictures import Frame, frame_around, scaled_size
+from photostereo.report.pictures import Frame, color_table, frame_around, paint, scaled_size
 from photostereo.report.plots import decade_ticks, round_ticks, short_number, style_of
 from photostereo.report.pyramid import Layers, pack_normals, shrink
 

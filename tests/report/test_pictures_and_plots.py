@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from photostereo.report import pictures
-from photostereo.report.colors import color_table, paint
 from photostereo.report.learning import atom_sheet
+from photostereo.report.pictures import color_table, paint
 from photostereo.report.plots import (
     Series,
     color_bar,

@@ -27,9 +27,9 @@ from photostereo.diagnosis.diagnose import Diagnosis
 from photostereo.diagnosis.expected_error import expected_error
 from photostereo.io.safe import read_text
 from photostereo.report import pictures, wording
-from photostereo.report.colors import paint
 from photostereo.report.document import templates
 from photostereo.report.page import prepare_report
+from photostereo.report.pictures import paint
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.solve import solve
 from photostereo.surface import Surface

@@ -14,8 +14,7 @@ from photostereo.core.conventions import FloatArray, gray_from_rgb
 from photostereo.diagnosis.exposure import matte_fit
 from photostereo.lights.geometry import FRONTAL_DEGREES, compass_word
 from photostereo.report import pictures
-from photostereo.report.colors import paint
-from photostereo.report.pictures import Frame, Picture, small_map
+from photostereo.report.pictures import Frame, Picture, paint, small_map
 from photostereo.solver.reconstruction import Reconstruction
 
 #: Approximate bytes of the page for all photographs, and for the method's maps of them.

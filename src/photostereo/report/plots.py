@@ -15,8 +15,8 @@ import numpy as np
 from markupsafe import Markup
 
 from photostereo.core.conventions import FloatArray
-from photostereo.report.colors import gradient_stops
 from photostereo.report.document import templates
+from photostereo.report.pictures import gradient_stops
 
 #: An empty plot.
 NOTHING = Markup("")

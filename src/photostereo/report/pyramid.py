@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.units import PixelSize
-from photostereo.report.colors import color_scales
-from photostereo.report.pictures import Frame, resize_masked, spread_beyond, to_srgb, webp
+from photostereo.report.pictures import Frame, color_scales, resize_masked, spread_beyond, to_srgb, webp
 from photostereo.runtime.threads import in_turn, processors
 
 #: Pixels along a side of a tile.

@@ -119,16 +119,13 @@ def renew_surface(
     renewed.data.pop("surface", None)
     if surface is not None:
         renewed.data["surface"] = surface
-    _renew_heights(renewed.data["relight"], result, depth)
-    renewed.data["relight"]["pixel"] = pixel_data(pixel_size)
-    renewed.write(path)
-    return True
-
-
-def _renew_heights(relight: dict[str, Any], result: Reconstruction, depth: FloatArray) -> None:
-    """Replace the tiles of the heights, at the levels that the page already holds."""
-    layers = Layers(frame_around(result.mask), result.mask, depth=depth)
-    levels, shown = range(int(relight["held"]), layers.levels), relight["sets"][result.method]
+    relight = renewed.data["relight"]
+    relight["pixel"] = pixel_data(pixel_size)
+    # The tiles of the heights, at the levels that the page already holds.
+    layers, shown = Layers(frame, result.mask, depth=depth), relight["sets"][result.method]
+    levels = range(int(relight["held"]), layers.levels)
     tiles = {str(level): encode_level([(layers, "depth")], level)[0] for level in levels}
     shown["channels"]["depth"] = tiles
     shown["low"], shown["high"] = layers.heights
+    renewed.write(path)
+    return True

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import cv2
 import numpy as np
@@ -117,7 +116,8 @@ def texture_mesh(
     del shown, known, length
     control.check()
     # The y component of the vertex tangents is zero.
-    frame = interpolate(texels, faces, np.concatenate([normal, tangent[:, ::2]], axis=1), size, np.float32)
+    frame = np.full((*size, 5), np.nan, dtype=np.float32)
+    interpolate(texels, faces, np.concatenate([normal, tangent[:, ::2]], axis=1), frame)
     control.check()
     return TexturedMesh(
         vertices=vertices,
@@ -223,7 +223,8 @@ def _normalize(planes: NDArray[np.float32]) -> None:
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def _fill(points: Float64, faces: NDArray[np.int64], values: Float64, result: Float64) -> Any:
+def interpolate(points: Float64, faces: NDArray[np.int64], values: Float64, result: NDArray[Any]) -> None:
+    """Write into (h, w, k) the vertex values (V, k), interpolated over triangles with corners (V, 2) in texels."""
     height, width, depth = result.shape
     for number in range(faces.shape[0]):
         one, two, three = faces[number, 0], faces[number, 1], faces[number, 2]
@@ -245,16 +246,3 @@ def _fill(points: Float64, faces: NDArray[np.int64], values: Float64, result: Fl
                 if a >= -1e-9 and b >= -1e-9 and c >= -1e-9:
                     for k in range(depth):
                         result[row, col, k] = a * values[one, k] + b * values[two, k] + c * values[three, k]
-
-
-def interpolate(
-    points: Float64,
-    faces: NDArray[np.int64],
-    values: Float64,
-    shape: tuple[int, int],
-    dtype: type[np.floating[Any]] = np.float64,
-) -> NDArray[Any]:
-    """Interpolate vertex values (V, k) over triangles with corners (V, 2) in texels: (h, w, k); NaN outside them."""
-    result = np.full((*shape, values.shape[1]), np.nan, dtype=dtype)
-    _fill(np.ascontiguousarray(points), np.ascontiguousarray(faces), np.ascontiguousarray(values), result)
-    return result

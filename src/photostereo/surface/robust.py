@@ -75,10 +75,6 @@ class RobustProblem:
         """Number of pixels."""
         return int(np.count_nonzero(self.field.confidence))
 
-    def shares(self, values: Float64) -> Shares:
-        """Return the best shares for these heights."""
-        return softmin.soft_choice(self.field, values, self.sharpness)[0]
-
     def energy(self, values: Float64) -> float:
         """Return the energy of these heights at their best shares."""
         total = softmin.soft_energy(self.field, values, self.sharpness)
@@ -132,7 +128,9 @@ def descend(problem: RobustProblem, start: Float64, control: Control = SILENT) -
     residual, reach, calm = 0.0, 1.0, 0
     control.stage("integrate (robust)", problem.max_iter)
     for iteration in range(1, problem.max_iter + 1):
-        solution = lower_weighted(problem, now, problem.shares(now), rtol, control)
+        solution = lower_weighted(
+            problem, now, softmin.soft_choice(problem.field, now, problem.sharpness)[0], rtol, control
+        )
         residual, following = solution.residual, state(solution.values)
         del solution
         # Reweighting takes short steps: extrapolate, and keep the result if its energy is lower.
@@ -155,7 +153,9 @@ def descend(problem: RobustProblem, start: Float64, control: Control = SILENT) -
         calm = calm + 1 if before - energy <= problem.tol * max(before, 1e-12 * size) else 0
         if calm == 3:
             break
-    torn = softmin.torn_links(problem.field.mask, problem.shares(now))
+    torn = softmin.torn_links(
+        problem.field.mask, softmin.soft_choice(problem.field, now, problem.sharpness)[0]
+    )
     return Heights(now, len(energies) - 1, residual, calm == 3, torn, tuple(energies))
 
 
