@@ -223,7 +223,7 @@ def _normalize(planes: NDArray[np.float32]) -> None:
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def interpolate(points: Float64, faces: NDArray[np.int64], values: Float64, result: NDArray[Any]) -> None:
+def interpolate(points: Float64, faces: NDArray[np.int64], values: Float64, result: FloatArray) -> None:
     """Write into (h, w, k) the vertex values (V, k), interpolated over triangles with corners (V, 2) in texels."""
     height, width, depth = result.shape
     for number in range(faces.shape[0]):
