@@ -41,6 +41,7 @@ from photostereo.solver.prepared import prepare  # noqa: E402
 from photostereo.solver.solve import solve_grid  # noqa: E402
 from photostereo_lab.corruptions import add_poisson  # noqa: E402
 from photostereo_lab.scenes import dome_lights, render_scene  # noqa: E402
+from tests.gpu.readable import plain_pass  # noqa: E402
 
 PATCHES, FRAME, PHOTOGRAPHS = 19304, (612, 512), 96
 GRID = [{"lam": lam, "mu": mu} for lam in np.geomspace(0.5, 50, 8) for mu in np.geomspace(0.05, 0.5, 8)]
@@ -94,7 +95,7 @@ def measure_pass(repetitions: int) -> dict[str, Any]:
     bounds = [torch.full((1,), value, device="cuda") for value in (MU, 1e3)]
     batch = [array[None] for array in on_gpu]
     figures["fused"] = on_device(lambda: torch_pass.fused_pass(*batch, *bounds, True), repetitions)
-    figures["plain_torch"] = on_device(lambda: torch_pass.plain_pass(*batch, *bounds, True), repetitions)
+    figures["plain_torch"] = on_device(lambda: plain_pass(*batch, *bounds, True), repetitions)
     figures["cpu"] = on_cpu(lambda: compiled.dictionary_pass(*single, mu=MU, q=1e3))
     return figures
 

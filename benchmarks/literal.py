@@ -15,6 +15,7 @@ import numpy as np
 
 from photostereo.priors.dictionary.atoms import initial_dictionary
 from photostereo.priors.dictionary.patches import PatchGrid
+from tests.priors.dictionary.readable import adjoint, extract
 from tests.reflectance.readable import pieces_matrix
 
 PROXIMAL_STEPS = 25
@@ -62,9 +63,9 @@ def literal_pdlnv(
     result = LiteralResult([], [])
     for _ in range(iterations):
         began = time.perf_counter()
-        R = grid.extract(n) - B.T @ D
+        R = extract(grid, n) - B.T @ D
         dense_pass(R, D, B, mu, q)
-        pull = grid.adjoint(B.T @ D)
+        pull = adjoint(grid, B.T @ D)
         y = np.einsum("ndp,np->nd", C, a)
         for _ in range(PROXIMAL_STEPS):
             gradient = 2.0 * ((n @ L - y) @ L.T)
@@ -74,6 +75,6 @@ def literal_pdlnv(
         result.seconds.append(time.perf_counter() - began)
         data = ((np.einsum("ndp,np->nd", C, a) - n @ L).astype(np.float64) ** 2).sum()
         data += gamma * ((a.astype(np.float64).sum(1) - p) ** 2).sum()
-        fit = ((grid.extract(n) - B.T @ D).astype(np.float64) ** 2).sum()
+        fit = ((extract(grid, n) - B.T @ D).astype(np.float64) ** 2).sum()
         result.costs.append(float(data + lam * (fit + mu**2 * np.count_nonzero(B))))
     return result

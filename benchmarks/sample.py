@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 import photostereo as ps
 from benchmarks.captures import diligent_folder
-from photostereo.solver.sample import CROPS, choose_sample
+from photostereo.solver.tiles import CROPS, choose_sample
 from photostereo_lab.corruptions import add_poisson
 from photostereo_lab.scenes import render_scene
 

@@ -58,10 +58,10 @@ def test_a_gpu_without_enough_memory_says_what_to_do() -> None:
         raise error
 
     with pytest.raises(ParameterError) as caught:
-        memory_in_words(fails)(OutOfMemoryError("CUDA out of memory"))
+        memory_in_words()(fails)(OutOfMemoryError("CUDA out of memory"))
     assert caught.value.code == "gpu-memory"
     with pytest.raises(RuntimeError, match="something else"):
-        memory_in_words(fails)(RuntimeError("something else"))
+        memory_in_words()(fails)(RuntimeError("something else"))
 
 
 def test_a_solve_on_the_cpu_does_not_import_torch() -> None:

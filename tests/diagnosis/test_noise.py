@@ -11,7 +11,7 @@ import pytest
 from photostereo.diagnosis import noise as noise_module
 from photostereo.diagnosis.noise import VALUES_PER_LEVEL, Noise, step_of_levels
 from photostereo.diagnosis.noise_fields import more_noise, noise_fields
-from photostereo.solver.sample import choose_sample
+from photostereo.solver.tiles import choose_sample
 from photostereo_lab.corruptions import add_gaussian
 from photostereo_lab.scenes import dome_lights, render_scene
 

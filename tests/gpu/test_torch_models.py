@@ -9,8 +9,7 @@ import torch
 from photostereo.core.control import SILENT
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.piecewise.model import Piecewise
-from photostereo.reflectance.projection import tensor_batches
-from photostereo.runtime.arrays import find_device, to_numpy
+from photostereo.runtime.arrays import find_device, tensor_batches, to_numpy
 
 
 @pytest.fixture(scope="module")

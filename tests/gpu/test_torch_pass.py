@@ -11,11 +11,11 @@ from photostereo.priors.dictionary.torch_pass import (
     dictionary_pass,
     follow_atoms,
     fused_pass,
-    plain_pass,
     plan_launch,
 )
 
 from ..priors.dictionary.readable import update_dictionary
+from .readable import plain_pass
 
 SIZES = [(700, 48, 60), (300, 108, 40), (40, 7, 12), (33, 3, 3)]
 

@@ -20,11 +20,9 @@ from photostereo_lab.scenes import dome_lights, render_scene
 def test_a_turned_object_has_turned_corrections() -> None:
     maps = np.random.default_rng(0).normal(size=(SIDE, SIDE, CHANNELS)).astype(np.float32)
     weights = context_network().arrays
-    turned = network.predict(weights, network._turned(maps, VECTORS, 1, False))
-    np.testing.assert_allclose(
-        turned, network._turned(network.predict(weights, maps), (0,), 1, False), atol=1e-3
-    )
-    back = network._turned_back(network._turned(maps, VECTORS, 3, True), VECTORS, 3, True)
+    turned = network.predict(weights, network._turned(maps, VECTORS, 1))
+    np.testing.assert_allclose(turned, network._turned(network.predict(weights, maps), (0,), 1), atol=1e-3)
+    back = network._turned(network._turned(maps, VECTORS, 3), VECTORS, 1)
     np.testing.assert_array_equal(back, maps)
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numba import njit
 
-from photostereo.runtime.algebra import quadratic_form, solve_shifted_3x3
-from photostereo.runtime.algebra_kernels import (
+from photostereo.runtime.algebra import (
     inverse_3x3,
     inverse_by_cofactors,
     invert_if_regular,
-    quadratic_3x3,
+    quadratic_form,
     solve_3x3,
+    solve_shifted_3x3,
     times_3x3,
 )
 from photostereo.runtime.symmetric import (
@@ -39,19 +39,19 @@ def compiled(h, b):
     inverse = inverse_3x3(xx, xy, xz, yy, yz, zz), inverse_by_cofactors(xx, xy, xz, yy, yz, zz)
     solved = solve_3x3(xx, xy, xz, yy, yz, zz, b[0], b[1], b[2])
     times = times_3x3(xx, xy, xz, yy, yz, zz, b[0], b[1], b[2])
-    return inverse, solved, times, quadratic_3x3(xx, xy, xz, yy, yz, zz, b[0], b[1], b[2])
+    return inverse, solved, times
 
 
 def test_compiled_algebra(systems):
     for matrix, b in zip(*systems, strict=True):
         h = matrix[ENTRIES]
-        inverse, solved, times, square = compiled(h, b)
+        inverse, solved, times = compiled(h, b)
         expected, worst = np.linalg.inv(matrix), np.linalg.cond(matrix) * 1e-14
         for found in inverse:
             np.testing.assert_allclose(found, expected[ENTRIES], atol=worst * np.abs(expected).max())
         np.testing.assert_allclose(solved, expected @ b, atol=worst * np.abs(expected @ b).max())
         np.testing.assert_allclose(times, matrix @ b, atol=1e-13 * np.abs(matrix).max())
-        assert square == pytest.approx(b @ matrix @ b, rel=1e-12)
+        assert quadratic_form(h, b) == pytest.approx(b @ matrix @ b, rel=1e-12)
         out = np.empty((3, 3))
         assert invert_if_regular(h, out)
         np.testing.assert_allclose(out, expected, atol=worst * np.abs(expected).max())
@@ -63,7 +63,8 @@ def test_whole_arrays_agree_with_the_compiled(systems):
     found = solve_shifted_3x3(entries, np.zeros(len(right)), right)
     pairs = [compiled(h, b) for h, b in zip(entries, right, strict=True)]
     np.testing.assert_allclose(found, [pair[1] for pair in pairs], rtol=1e-12)
-    np.testing.assert_allclose(quadratic_form(entries, right), [pair[3] for pair in pairs], rtol=1e-13)
+    alone = [quadratic_form(h, b) for h, b in zip(entries, right, strict=True)]
+    np.testing.assert_allclose(quadratic_form(entries, right), alone, rtol=1e-13)
 
 
 def test_a_singular_matrix_is_told():

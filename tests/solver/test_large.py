@@ -20,8 +20,7 @@ from photostereo.solver import tiles
 from photostereo.solver.methods import find_method
 from photostereo.solver.prepared import prepare
 from photostereo.solver.problem import Problem
-from photostereo.solver.sample import CROPS, choose_sample
-from photostereo.solver.tiles import bands_of, plan_bands
+from photostereo.solver.tiles import CROPS, bands_of, choose_sample, plan_bands
 from photostereo_lab.corruptions import add_poisson
 from photostereo_lab.scenes import render_scene
 

@@ -12,9 +12,8 @@ from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.solver.conditions import measure_conditions
 from photostereo.solver.methods import method_for
 from photostereo.solver.opinion import second_opinion
-from photostereo.solver.sample import choose_sample
 from photostereo.solver.share import Moved
-from photostereo.solver.tiles import bytes_of_row, plan_bands
+from photostereo.solver.tiles import bytes_of_row, choose_sample, plan_bands
 from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
 from photostereo_lab.scenes import render_scene
 

@@ -20,6 +20,8 @@ from photostereo.solver.within_noise import NoiseEvidence
 from photostereo_lab.corruptions import add_poisson
 from photostereo_lab.scenes import dome_lights, render_scene
 
+from ..priors.dictionary.readable import extract
+
 
 @pytest.fixture(scope="module")
 def noisy():
@@ -29,7 +31,7 @@ def noisy():
 
 def total_cost(model, prior, state, normals, unknowns):
     """The objective from its definition: patches, codes and atoms, nothing incremental."""
-    patches = prior.grid.extract(normals)
+    patches = extract(prior.grid, normals)
     fit = ((patches - state["codes"].T @ state["atoms"]) ** 2).sum()
     sparsity = prior.mu**2 * np.count_nonzero(state["codes"])
     return model.cost(normals, unknowns) + prior.lam * (fit + sparsity)
@@ -57,7 +59,7 @@ def test_every_half_step_lowers_the_cost(method: str, p: int) -> None:
         normals = updated
         costs.append(total_cost(model, prior, state, normals, unknowns))
         # The residual that is kept up to date is the one of the definition.
-        exact = prior.grid.extract(normals) - state["codes"].T @ state["atoms"]
+        exact = extract(prior.grid, normals) - state["codes"].T @ state["atoms"]
         assert np.abs(exact - state["residual"]).max() < 1e-10
     steps = np.diff(costs)
     assert steps.max() <= 1e-9 * costs[0], steps

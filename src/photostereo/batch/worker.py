@@ -28,7 +28,7 @@ from photostereo.solver.methods import find_method
 from photostereo.solver.tiles import Band
 
 if TYPE_CHECKING:
-    from photostereo.solver.bands import SolvedBand
+    from photostereo.solver.finish import Pictures
     from photostereo.solver.prepared import Learned
 
 O = TypeVar("O")  # noqa: E741
@@ -164,7 +164,7 @@ _opened: tuple[tuple[Path, Settings], Capture] | None = None
 
 def share_bands(
     path: Path, settings: Settings, capture: Capture, bands: Sequence[Band], learned: Learned
-) -> Iterator[tuple[Band, SolvedBand]]:
+) -> Iterator[tuple[Band, Pictures]]:
     """Solve the bands of a capture on the workers of this process's cluster, or here if there is no second one."""
     if len(bands) < 2 or _others() < 1:
         for band in bands:
@@ -182,7 +182,7 @@ def share_bands(
             yield waiting.pop(future), future.result()
 
 
-def _solve_there(path: Path, settings: Settings, band: Band, learned: Learned) -> SolvedBand:
+def _solve_there(path: Path, settings: Settings, band: Band, learned: Learned) -> Pictures:
     global _opened
     set_threads()
     if _opened is None or _opened[0] != (path, settings):
@@ -193,7 +193,7 @@ def _solve_there(path: Path, settings: Settings, band: Band, learned: Learned) -
     return _solve_band(_opened[1], settings, band, learned)
 
 
-def _solve_band(capture: Capture, settings: Settings, band: Band, learned: Learned) -> SolvedBand:
+def _solve_band(capture: Capture, settings: Settings, band: Band, learned: Learned) -> Pictures:
     from photostereo.solver.bands import solve_band
     from photostereo.solver.prepared import device_for
 

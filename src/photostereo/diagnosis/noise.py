@@ -54,7 +54,7 @@ JPEG_SIDE, BLOCK_EVIDENCE = 8, 20.0
 LOOKED_AT, LOOKED_VALUES, BAND, ACROSS = 12, 1 << 20, 96, 512
 #: Jumps beyond this quantile are shadow edges; they are clipped to it.
 EDGES = 0.9
-#: Rows per crop if the pixels are a sample (:mod:`photostereo.solver.sample`). Pairs of rows across the boundary of a
+#: Rows per crop if the pixels are a sample (:mod:`photostereo.solver.tiles`). Pairs of rows across the boundary of a
 #: crop are always skipped, sample or not.
 CROP = 32
 

@@ -79,7 +79,7 @@ class ModelEntry:
 
     @property
     def joins(self) -> bool:
-        """Whether models of parts of the pixels can be joined: see :meth:`.Model.join`."""
+        """Whether models of parts of the pixels can be joined: see :attr:`.Model.joins`."""
         return bool(getattr(self.kind, "joins", False)) and set(self.sees) <= {"fall_off"}
 
 

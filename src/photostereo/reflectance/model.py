@@ -16,7 +16,7 @@ one folder with a subclass of :class:`Model` and one registry line, and works wi
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -26,6 +26,8 @@ from numpy.typing import NDArray
 from photostereo.core.control import Control
 from photostereo.runtime.arrays import Array
 
+#: Pixels per batch of a compiled loop: a few milliseconds of work, so that progress can be reported.
+BATCH = 8192
 #: The model's own unknowns: arrays whose first axis is the pixel.
 Unknowns = dict[str, Array]
 
@@ -49,7 +51,8 @@ class Model(ABC):
     a model without unknowns of its own. The module docstring explains the symbols.
     """
 
-    #: Whether the model keeps only sums over each pixel's photographs: see :meth:`join`.
+    #: Whether the model keeps only sums over each pixel's photographs. If so, the class method ``join(parts)`` returns one
+    #: model of the pixels of several, in order.
     joins: ClassVar[bool] = False
     #: Whether its normals respond to noise in a way specific to the model, which must be measured: see
     #: :mod:`photostereo.solver.within_noise`.
@@ -60,11 +63,6 @@ class Model(ABC):
     scales_noise: ClassVar[bool] = False
     #: Whether its maps have a value for every photograph; bands skip such maps.
     maps_photographs: ClassVar[bool] = False
-
-    @classmethod
-    def join(cls, parts: Sequence[Any]) -> Model:
-        """Join the pixels of all parts, in order, in one model; for models that keep sums and no photographs."""
-        raise NotImplementedError(f"{cls.__name__} keeps its photographs.")
 
     @classmethod
     def see_whole(
@@ -145,3 +143,12 @@ class Model(ABC):
     def albedo(self, normals: Array, unknowns: Unknowns) -> Array | None:
         """Return the albedo (N,) if it is not the length of n, as for a model of unit normals; otherwise None."""
         return None
+
+
+def pixel_batches(count: int, control: Control, stage: str, *, size: int = BATCH) -> Iterator[slice]:
+    """Yield slices that cover ``range(count)``; report the stage and every finished batch to the control."""
+    control.stage(stage, count)
+    for first in range(0, count, size):
+        part = slice(first, min(first + size, count))
+        yield part
+        control.advance(part.stop - part.start)

@@ -32,6 +32,8 @@ OLDEST_CAPABILITY = 7
 LARGEST_STAGING = 1 << 30
 #: Maximum bytes of a copy to a GPU that goes through such memory.
 SMALL_UPLOAD = 1 << 20
+#: Values in one batch of tensors: at most a few hundred megabytes of temporaries for any capture.
+BATCH_VALUES = 1 << 23
 #: Devices that users can choose; ``torch-cpu`` runs the GPU code path without a GPU, for tests.
 DEVICES = ("cpu", "cuda", "torch-cpu")
 
@@ -88,6 +90,13 @@ def empty(shape: tuple[int, ...], reference: Array, dtype: str = "float64") -> A
     if is_tensor(reference):
         return reference.new_empty(shape, dtype=getattr(namespace(reference), dtype))
     return np.empty(shape, dtype=dtype)
+
+
+def tensor_batches(pixels: Array, *, copies: int = 1) -> Iterator[slice]:
+    """Yield slices over the pixels, so that ``copies`` arrays of their intensities stay small."""
+    step = max(BATCH_VALUES // (pixels.shape[1] * copies), 1)
+    for first in range(0, len(pixels), step):
+        yield slice(first, min(first + step, len(pixels)))
 
 
 @dataclass(frozen=True)
@@ -204,17 +213,14 @@ in_full_precision = matmul_precision("highest")
 
 
 @contextmanager
-def _memory_in_words() -> Iterator[None]:
+def memory_in_words() -> Iterator[None]:
+    """Raise an error with a remedy if the block, or a decorated function, runs out of GPU memory."""
     try:
         yield
     except RuntimeError as problem:
         if type(problem).__name__ != "OutOfMemoryError":  # torch's; it may not be installed
             raise
         raise ParameterError(code="gpu-memory") from None
-
-
-#: Decorates a function so that running out of GPU memory raises an error with a remedy.
-memory_in_words = _memory_in_words()
 
 
 def _upload(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import FloatArray
-from photostereo.runtime.arrays import Array, cast, contiguous, is_tensor, like
+from photostereo.runtime.arrays import Array, cast, contiguous, empty, is_tensor, like, tensor_batches
 
 
 def shading(normals: Array, lights: Array) -> Array:
@@ -29,6 +29,29 @@ def projected(values: Array, lights: Array) -> Array:
     if lights.ndim == 2:
         return values @ lights.T
     return (lights @ values[:, :, None])[:, :, 0]
+
+
+def project(pixels: Array, lights: Array) -> Array:
+    """Return ``L y`` of every pixel, (N, 3) in double precision. NumPy multiplies in the precision of the photographs, which
+    is fast; a GPU in double precision, which also avoids TF32."""
+    if not is_tensor(pixels):
+        return projected(pixels, lights.astype(pixels.dtype)).astype(np.float64)
+    directions = like(np.asarray(lights, dtype=np.float64), pixels)
+    out = empty((len(pixels), 3), pixels)
+    for part in tensor_batches(pixels):
+        out[part] = projected(cast(pixels[part], "float64"), some_lights(directions, part))
+    return out
+
+
+def squared_lengths(pixels: Array) -> Array:
+    """Return ``|y|²`` of every pixel, (N,) in double precision."""
+    if not is_tensor(pixels):
+        return np.einsum("ij,ij->i", pixels, pixels).astype(np.float64)
+    out = empty((len(pixels),), pixels)
+    for part in tensor_batches(pixels):
+        values = cast(pixels[part], "float64")
+        out[part] = (values * values).sum(1)
+    return out
 
 
 def gram_of(lights: NDArray[Any]) -> NDArray[Any]:

@@ -6,8 +6,7 @@ two fits, which work on both NumPy arrays and torch tensors.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +26,7 @@ LIT_RIDGE = 1e-6
 UNUSABLE = 1e6
 
 
-@dataclass(frozen=True)
-class MatteFit:
+class MatteFit(NamedTuple):
     """Least squares per pixel."""
 
     scaled: Array  #: (N, 3) albedo × normal
@@ -49,14 +47,10 @@ def fit_all(pixels: Array, lights: NDArray[Any]) -> MatteFit:
     scaled = shading(pixels, like(pseudo_inverse(lights).astype(np.float32), pixels))
     residual = pixels - shading(scaled, like(lights.astype(np.float32), pixels))
     d = pixels.shape[1]
-    gain = cast(like(gain_of(lights), pixels), "float32")
+    gain = np.trace(np.linalg.inv(gram_of(lights)), axis1=-2, axis2=-1) / 3.0
+    gain = cast(like(np.asarray(gain), pixels), "float32")
     none = 0.0 * scaled[:, 0]
     return MatteFit(scaled, (residual * residual).sum(-1) / max(d - 3, 1), none + d, none + gain)
-
-
-def gain_of(lights: NDArray[Any]) -> NDArray[Any]:
-    """trace((L Lᵀ)⁻¹) / 3: a number, or (N,)."""
-    return np.asarray(np.trace(np.linalg.inv(gram_of(lights)), axis1=-2, axis2=-1) / 3.0)
 
 
 def fit_lit(pixels: Array, lights: NDArray[Any], noise: Array) -> MatteFit:
@@ -78,5 +72,5 @@ def fit_lit(pixels: Array, lights: NDArray[Any], noise: Array) -> MatteFit:
     residual = lit * (pixels - shading(scaled, directions))
     count = lit.sum(-1)
     freedom = (count - 3.0) * (count > 4.0) + (count <= 4.0)
-    gain = cast((xx + yy + zz) / 3.0, "float32") + UNUSABLE * (count < FEWEST_LIT)
+    gain = cast((xx + yy + zz) / 3.0 + UNUSABLE * (count < FEWEST_LIT), "float32")
     return MatteFit(scaled, (residual * residual).sum(-1) / freedom, count, gain)

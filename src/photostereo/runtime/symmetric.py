@@ -1,6 +1,6 @@
 """Formulas for symmetric 3 × 3 matrices, given by their six entries xx, xy, xz, yy, yz, zz.
 
-Only arithmetic operators are used, so NumPy arrays and torch tensors of any shape work; :mod:`.algebra_kernels` compiles
+Only arithmetic operators are used, so NumPy arrays and torch tensors of any shape work; :mod:`.algebra` compiles
 the same functions for one pixel at a time.
 """
 
@@ -47,10 +47,3 @@ def inverse_symmetric_3x3(
     scale = 1.0 / (xx * cxx + xy * cxy + xz * cxz)
     cyy, cyz, czz = xx * zz - xz * xz, xy * xz - xx * yz, xx * yy - xy * xy
     return scale * cxx, scale * cxy, scale * cxz, scale * cyy, scale * cyz, scale * czz
-
-
-def quadratic_3x3(
-    xx: Array, xy: Array, xz: Array, yy: Array, yz: Array, zz: Array, x: Array, y: Array, z: Array
-) -> Array:
-    """Return vᵀH v."""
-    return xx * x * x + yy * y * y + zz * z * z + 2.0 * (xy * x * y + xz * x * z + yz * y * z)

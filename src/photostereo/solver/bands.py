@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,7 @@ from photostereo.runtime.threads import in_turn, processors
 from photostereo.solver.finish import Pictures, pictures_of
 from photostereo.solver.prepared import Learned, Measured
 from photostereo.solver.problem import Problem
-from photostereo.solver.sample import Part
-from photostereo.solver.tiles import READ_AT_A_TIME, SUMMED_AT_A_TIME, Band
+from photostereo.solver.tiles import READ_AT_A_TIME, SUMMED_AT_A_TIME, Band, Part
 from photostereo.solver.within_noise import WithinNoise
 
 #: Progress steps per band: its model, the model's own answer, the rest.
@@ -30,14 +29,6 @@ STEPS_OF_A_BAND = 3
 MAP_VALUES = 8
 #: Pixels transposed at a time, and the multiple of them that each thread processes.
 BLOCK, AT_ONCE = 2048, 1 << 17
-
-
-class SolvedBand(NamedTuple):
-    """Pictures of a band's own rows, the number of iterations, and the status."""
-
-    pictures: Pictures
-    iterations: int = 0
-    status: str = "closed form"
 
 
 def _some_at_a_time(count: int, together: int = READ_AT_A_TIME) -> Iterator[slice]:
@@ -123,21 +114,15 @@ def _model_of_band(capture: Capture, learned: Learned, band: Band, device: Devic
 
 def solve_band(
     capture: Capture, learned: Learned, band: Band, device: Device = CPU, control: Control = SILENT
-) -> SolvedBand:
-    """Solve a band on a device and return its own rows; advances ``control`` by :data:`STEPS_OF_A_BAND` steps."""
-    part, entry, inside = (
-        Part.rows(capture.mask, band.first, band.last),
-        learned.measured.method.prior,
-        control.unreported(),
-    )
-    if not part.index.size:
-        control.advance(STEPS_OF_A_BAND)
-        shape = (band.own_last - band.own_first, *capture.photographs.shape[2:])
-        return SolvedBand(Pictures(np.zeros((*shape[:2], 3), np.float32), np.zeros(shape, np.float32), {}))
+) -> Pictures:
+    """Solve a band, whose rows show the object, on a device; return its own rows. Advances ``control`` by
+    :data:`STEPS_OF_A_BAND` steps."""
+    part, inside = Part.rows(capture.mask, band.first, band.last), control.unreported()
+    entry = learned.measured.method.prior
     model = _model_of_band(capture, learned, band, device, inside)
     control.advance()
     if entry is None:
-        solution = Problem(model, device=device).solve(control=inside)
+        solution = Problem(model).solve(control=inside)
         control.advance()
     else:
         start = model.start(inside)
@@ -145,7 +130,7 @@ def solve_band(
         prior, _ = entry.build(learned.values, Setting(part.mask, device=device, lessons=learned.lessons))
         control.check()
         bounded = model if learned.bound is None else WithinNoise(model, start, *learned.bound)
-        problem = Problem(bounded, prior, start, share=learned.share, device=device)
+        problem = Problem(bounded, prior, start, share=learned.share)
         solution = problem.follow(learned.iterations, inside)
         del problem, bounded, prior, start
         give_back_memory()
@@ -167,6 +152,5 @@ def solve_band(
     )
     own = slice(band.own_first - band.first, band.own_last - band.first)
     maps = {name: picture[own] for name, picture in pictures.maps.items()}
-    kept = Pictures(pictures.normals[own], pictures.albedo[own], maps)
     control.advance()
-    return SolvedBand(kept, solution.iterations, solution.status)
+    return pictures._replace(normals=pictures.normals[own], albedo=pictures.albedo[own], maps=maps)

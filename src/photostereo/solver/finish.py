@@ -18,7 +18,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import GRAY_WEIGHTS
 from photostereo.core.errors import ParameterError
 from photostereo.reflectance.model import Model
-from photostereo.runtime.arrays import Array, cast, empty, is_tensor, like, namespace, to_numpy
+from photostereo.runtime.arrays import Array, cast, like, namespace, to_numpy, zeros
 from photostereo.runtime.illumination import PixelLights, pseudo_inverse, shading, some_lights
 from photostereo.solver.conditions import Conditions
 from photostereo.solver.problem import Solution
@@ -29,11 +29,13 @@ PIXELS_AT_A_TIME = 1_000_000
 
 
 class Pictures(NamedTuple):
-    """Unit normals, albedo and maps by name, zero outside the mask."""
+    """Unit normals, albedo and maps by name, zero outside the mask; and how the solve ended."""
 
     normals: NDArray[np.float32]
     albedo: NDArray[np.float32]
     maps: Mapping[str, NDArray[np.float32]]
+    status: str
+    iterations: int
 
 
 def with_colors(
@@ -93,21 +95,17 @@ def pictures_of(
         if math.prod(values.shape[1:]) <= map_values
     }
     control.check()
-    return Pictures(picture_of(lights.in_camera(unit), mask), picture_of(tinted, mask), maps)
+    normals, albedo = picture_of(lights.in_camera(unit), mask), picture_of(tinted, mask)
+    return Pictures(normals, albedo, maps, solution.status, solution.iterations)
 
 
 def picture_of(values: Array, mask: NDArray[np.bool_]) -> NDArray[np.float32]:
     """Return mask-pixel values as a picture, zero outside; assembled on their device, so a GPU transfers it once."""
     if mask.all():
         return to_numpy(cast(values, "float32")).reshape(*mask.shape, *values.shape[1:])
-    if not is_tensor(values):
-        picture = np.zeros((*mask.shape, *values.shape[1:]), dtype=np.float32)
-        picture[mask] = values
-        return picture
-    pasted = empty((mask.size, *values.shape[1:]), values, "float32")
-    pasted[:] = 0.0
-    pasted[like(np.flatnonzero(mask), values)] = cast(values, "float32")
-    return to_numpy(pasted).reshape(*mask.shape, *values.shape[1:])
+    picture = zeros((mask.size, *values.shape[1:]), values, "float32")
+    picture[like(np.flatnonzero(mask), values)] = cast(values, "float32")
+    return to_numpy(picture).reshape(*mask.shape, *values.shape[1:])
 
 
 def _along(unit: Array, colors: Array, lights: NDArray[Any]) -> Array:

@@ -41,12 +41,8 @@ class Method:
         return self._own(self.model.declared(with_prior=self.has_prior))
 
     @property
-    def prior_parameters(self) -> tuple[Parameter, ...]:
-        return self._own(self.prior.declared()) if self.prior else ()
-
-    @property
     def parameters(self) -> tuple[Parameter, ...]:
-        return self.model_parameters + self.prior_parameters
+        return self.model_parameters + (self._own(self.prior.declared()) if self.prior else ())
 
     def as_dict(self) -> dict[str, Any]:
         """Return a description for JSON: when to use it, its parameters with defaults and ranges, its citation."""

@@ -22,7 +22,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import gray_from_rgb
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import summarize_error
-from photostereo.diagnosis.noise import Noise, PixelNoise
+from photostereo.diagnosis.noise import Noise
 from photostereo.lights.unknown.crops import Crop
 from photostereo.photographs.source import digest_of, hash_of
 from photostereo.priors.entry import Setting
@@ -36,7 +36,7 @@ from photostereo.solver.finish import Pictures, pictures_of, versions
 from photostereo.solver.methods import Method, find_method, method_for, method_names
 from photostereo.solver.problem import Problem, Solution
 from photostereo.solver.reconstruction import Reconstruction
-from photostereo.solver.sample import Part
+from photostereo.solver.tiles import Part
 from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
 
 #: Pixels along a side of the small photographs for a model's view of the whole object: two for each cell of the context
@@ -55,37 +55,32 @@ class Measured:
     whole: Any = None  #: the model's information on the whole object, if it uses any
 
     def model_of(
-        self, part: Part, lights: PixelLights, pixels: Array, colors: Array | None, control: Control = SILENT
-    ) -> Model:
-        """Build the model of a part; correct its intensities in place (gray ones are already divided by the fall-off)."""
-        noise = self.conditions.noise if "noise" in self.method.model.sees else None
-        own = None if noise is None else noise.at(pixels, lights.amplified)
-        control.check()
-        self.conditions.correct(pixels)
-        if colors is not None:
-            self.conditions.correct(lights.even(colors))
-        return self.build(part, lights, pixels, colors, own, control)
-
-    def build(
         self,
         part: Part,
         lights: PixelLights,
         pixels: Array,
         colors: Array | None,
-        noise: PixelNoise | None = None,
         control: Control = SILENT,
+        *,
+        corrected: bool = False,
     ) -> Model:
-        """Build the model from corrected intensities and the other inputs it needs: see ``ModelEntry.sees``."""
-        whole = self.whole
-        around = None if whole is None else control.aside(lambda: whole.at(*part.places))
+        """Build the model of a part with all it needs (see ``ModelEntry.sees``). Unless they are already ``corrected``, its
+        intensities are corrected in place, and their noise is measured; gray ones are already divided by the fall-off."""
+        entry, whole, noise = self.method.model, self.whole, None
+        if not corrected:
+            if "noise" in entry.sees and self.conditions.noise is not None:
+                noise = self.conditions.noise.at(pixels, lights.amplified)
+            control.check()
+            self.conditions.correct(pixels)
+            if colors is not None:
+                self.conditions.correct(lights.even(colors))
         available = {
             "mask": part.mask,
             "colors": colors,
             "noise": noise,
-            "surroundings": around,
+            "surroundings": None if whole is None else control.aside(lambda: whole.at(*part.places)),
             "fall_off": lights.fall_off,
         }
-        entry = self.method.model
         seen = {name: available[name] for name in entry.sees if available[name] is not None}
         model: Model = entry.kind(pixels, lights.matrix, **self.values, **seen)
         return model
@@ -121,28 +116,18 @@ class Prepared:
     device: Device
     digest: str
     seconds: dict[str, float]  #: preparation time by stage
-    noise: list[Noise]  #: of the corrected intensities until the first solve, if the method has a prior
+    #: noise of the corrected intensities, if the method has a prior, until a strength is chosen from it
+    noise: list[Noise]
     colors: Array | None  #: (N, d, 3) of a sample, and on a GPU
 
     @cached_property
     def _evidence(self) -> NoiseEvidence:
-        """Noise of the scaled intensities; computed only if a strength is chosen from it."""
-        measured, lights = self.measured, self.lights
-        if self.noise:
-            noise = self.noise[0]
-        else:
-            pixels = lights.even(intensities(self.capture, self.device).pixels)
-            noise = Noise(
-                measured.conditions.correct(pixels), lights.matrix, self.part.mask, lights.amplified
-            )
+        """Noise of the scaled intensities, which are freed; computed only if a strength is chosen from it."""
 
         def again(other: Array) -> Model:
-            colors = self.colors
-            if colors is None and measured.method.sees_colors and self.capture.is_color:
-                colors = measured.conditions.correct(lights.even(self.capture.colors(measured.scale)))
-            return measured.build(self.part, lights, other, colors)
+            return self.measured.model_of(self.part, self.lights, other, self.colors, corrected=True)
 
-        return NoiseEvidence.of(self.model, noise, again)
+        return NoiseEvidence.of(self.model, self.noise.pop(), again)
 
     def require(self, capture: Capture, method: Method, values: Mapping[str, Any], device: Device) -> None:
         """Raise a :class:`ParameterError` if this was prepared for something else."""
@@ -206,22 +191,21 @@ class Prepared:
 
     def _problem(self, values: Mapping[str, Any], control: Control) -> tuple[Problem, Mapping[str, Any]]:
         """Return model and prior; unset strengths are chosen from the noise, and the answer then stays within it."""
-        model, entry, device = self.model, self.measured.method.prior, self.device
+        model, entry = self.model, self.measured.method.prior
         if entry is None:
-            return Problem(model, device=device), values
+            return Problem(model), values
         start = model.start(control)
         control.check()
         found = self._evidence if entry.is_open(values) else None
         control.check()
-        self.noise.clear()
         hessian = model.mean_hessian(start[1])
         sigma = 0.0 if found is None else found.sigma
-        setting = Setting(self.part.mask, self.part.side, sigma, hessian, device)
+        setting = Setting(self.part.mask, self.part.side, sigma, hessian, self.device)
         prior, chosen = entry.build(values, setting)
         control.check()
         if found is not None and sigma and entry.weight_is_open(values):
             model = WithinNoise(model, start, found, hessian)
-        return Problem(model, prior, start, device=device), chosen
+        return Problem(model, prior, start), chosen
 
     def _finish(self, solution: Solution, values: Mapping[str, Any], clock: Clock) -> Reconstruction:
         pictures = pictures_of(
@@ -233,13 +217,12 @@ class Prepared:
             self.measured.scale,
             colors=self.colors,
         )
-        facts = {"status": solution.status, "iterations": solution.iterations, "history": solution.history}
-        return self.result(pictures, values, clock, **facts, arrays=solution.arrays())
+        return self.result(pictures, values, clock, history=solution.history, arrays=solution.arrays())
 
     def result(
         self, pictures: Pictures, values: Mapping[str, Any], clock: Clock, **facts: Any
     ) -> Reconstruction:
-        """Return the result with these pictures of the whole capture; ``facts`` are its fields on how the solve ended."""
+        """Return the result with these pictures of the whole capture; ``facts`` are further fields of it."""
         capture, mask, truth = self.capture, np.asarray(self.capture.mask), self.capture.truth
         result = Reconstruction(
             **pictures._asdict(),

@@ -25,7 +25,7 @@ from photostereo.core.findings import Finding
 from photostereo.diagnosis.metrics import angle_between
 from photostereo.priors.protocol import Lesson, Prior, PriorState
 from photostereo.reflectance.model import Model, Unknowns
-from photostereo.runtime.arrays import CPU, Array, Device, is_tensor, like, namespace, to_numpy
+from photostereo.runtime.arrays import Array, is_tensor, like, namespace, to_numpy
 from photostereo.solver.share import best_share
 from photostereo.solver.state import SolveState, resumed
 from photostereo.solver.within_noise import WithinNoise
@@ -89,7 +89,6 @@ class Problem:
     problems: int = 0  #: if not 0, this many problems with different strengths descend together, on a GPU
     #: share of the prior's shift to keep if the model stays within the noise; by default the best by Stein's estimate
     share: float | None = None
-    device: Device = CPU  #: where the arrays live
 
     def solve(
         self,
@@ -115,7 +114,7 @@ class Problem:
         state = self._first(control)
         start = state.normals, state.unknowns
         if resume is not None:
-            state = resumed(resume, state, self.device)
+            state = resumed(resume, state)
         still = STILL if isinstance(self.model, WithinNoise) and not self.problems else 0.0
         control.stage("iterations", max_iter)
         control.advance(len(state.history))

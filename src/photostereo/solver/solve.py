@@ -15,22 +15,21 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ParameterError
 from photostereo.io.memory import give_back_memory
 from photostereo.runtime.arrays import Device, in_full_precision, memory_in_words
-from photostereo.solver.bands import STEPS_OF_A_BAND, SolvedBand, solve_band
+from photostereo.solver.bands import STEPS_OF_A_BAND, solve_band
 from photostereo.solver.choice import DEFAULT_METHOD
 from photostereo.solver.finish import Pictures
 from photostereo.solver.methods import Method, find_method, method_for
 from photostereo.solver.near import with_depth
 from photostereo.solver.prepared import Clock, Learned, Prepared, device_for, prepare
 from photostereo.solver.reconstruction import Reconstruction
-from photostereo.solver.sample import CROPS, SAMPLE_PIXELS, choose_sample
 from photostereo.solver.state import SolveState
-from photostereo.solver.tiles import Band, bands_of
+from photostereo.solver.tiles import CROPS, SAMPLE_PIXELS, Band, bands_of, choose_sample
 
 #: Solves bands with the lessons from the sample, in any order: see :mod:`photostereo.batch.worker`.
-Deal = Callable[[Capture, Sequence[Band], Learned], Iterable[tuple[Band, SolvedBand]]]
+Deal = Callable[[Capture, Sequence[Band], Learned], Iterable[tuple[Band, Pictures]]]
 
 
-@memory_in_words
+@memory_in_words()
 @in_full_precision
 def solve(
     capture: Capture,
@@ -187,18 +186,19 @@ def _solve_tiles(
     normals = np.zeros((*capture.frame, 3), dtype=np.float32)
     albedo = np.zeros(capture.photographs.shape[1:], dtype=np.float32)
     maps: dict[str, NDArray[np.float32]] = {}
+    bands = [band for band in bands if capture.mask[band.own_first : band.own_last].any()]
     control.stage("bands", len(bands) * STEPS_OF_A_BAND)
     iterations, ends = 0, {"closed form"}
     here = ((band, solve_band(capture, learned, band, prepared.device, control)) for band in bands)
     give_back_memory()
     for band, found in here if deal is None else deal(capture, bands, learned):
         own = slice(band.own_first, band.own_last)
-        normals[own], albedo[own] = found.pictures.normals, found.pictures.albedo
-        for name in found.pictures.maps:
+        normals[own], albedo[own] = found.normals, found.albedo
+        for name in found.maps:
             if name not in maps:
-                shape = found.pictures.maps[name].shape[2:]
+                shape = found.maps[name].shape[2:]
                 maps[name] = np.zeros((*capture.frame, *shape), dtype=np.float32)
-            maps[name][own] = found.pictures.maps[name]
+            maps[name][own] = found.maps[name]
         iterations = max(iterations, found.iterations)
         ends.add(found.status)
         if deal is not None:
@@ -207,11 +207,11 @@ def _solve_tiles(
         give_back_memory()
     clock.lap("solve")
     status = max(ends, key=("closed form", "converged", "iterations").index)
-    pictures = Pictures(normals, albedo, maps)
-    return prepared.result(pictures, learned.values, clock, **facts, status=status, iterations=iterations)
+    pictures = Pictures(normals, albedo, maps, status, iterations)
+    return prepared.result(pictures, learned.values, clock, **facts)
 
 
-@memory_in_words
+@memory_in_words()
 @in_full_precision
 def solve_grid(
     capture: Capture,

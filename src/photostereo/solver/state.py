@@ -14,7 +14,7 @@ from photostereo.io.atomic import write_arrays
 from photostereo.io.safe import exists, explained, names_in_npz, read_npz
 from photostereo.priors.protocol import Prior, PriorState
 from photostereo.reflectance.model import Unknowns
-from photostereo.runtime.arrays import Array, Device, to_numpy
+from photostereo.runtime.arrays import Array, like, to_numpy
 
 #: Arrays of a file: the normals, and with these prefixes the unknowns, the prior's state and the history columns.
 NORMALS, UNKNOWN, PRIOR, HISTORY = "normals", "unknown_", "prior_", "history_"
@@ -99,8 +99,8 @@ def require_checkpoint(path: str | Path) -> None:
         raise OutputError(code="checkpoint-exists", file=path)
 
 
-def resumed(saved: SolveState | str | Path, first: SolveState, device: Device) -> SolveState:
-    """Return a copy of a saved state on a device if it fits the solve that would start with ``first``."""
+def resumed(saved: SolveState | str | Path, first: SolveState) -> SolveState:
+    """Return a copy of a saved state, on the same device, if it fits the solve that would start with ``first``."""
     state = saved if isinstance(saved, SolveState) else SolveState.load(saved)
     found, needed = ({name: _kind_of(a) for name, a in s.arrays().items()} for s in (state, first))
     for name in [*found, *needed]:
@@ -110,7 +110,7 @@ def resumed(saved: SolveState | str | Path, first: SolveState, device: Device) -
             raise ParameterError(code="state-does-not-fit", file=file, array=name, advice=_REMEDY, **kinds)
 
     def moved(arrays: dict[str, Array]) -> dict[str, Array]:  # copied: the caller's state must not change
-        return {name: device.put(np.array(to_numpy(array))) for name, array in arrays.items()}
+        return {name: like(np.array(to_numpy(array)), first.normals) for name, array in arrays.items()}
 
     normals = moved({NORMALS: state.normals})[NORMALS]
     return SolveState(normals, moved(state.unknowns), moved(state.prior), state.history)

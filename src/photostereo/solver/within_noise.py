@@ -244,7 +244,7 @@ class WithinNoise(Model):
         quadratic = None if is_tensor(pull) or pull.ndim > 2 else self._model.quadratic(unknowns)
         if quadratic is None:
             return self._by_secants(unknowns, weight, pull)
-        from photostereo.solver.ball_kernels import step_within
+        from photostereo.runtime.algebra import step_within
 
         hessian, linear = (contiguous(cast(part, "float64")) for part in quadratic)
         normals = np.empty_like(self._center)

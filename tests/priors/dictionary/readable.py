@@ -120,3 +120,13 @@ def adjoint_readable(grid: PatchGrid, P: FloatArray) -> FloatArray:
     for window, row, col in zip(windows, grid.window_rows, grid.window_cols, strict=True):
         picture[row : row + w_y, col : col + w_x] += window
     return np.asarray(picture[grid.mask])
+
+
+def extract(grid: PatchGrid, n: FloatArray) -> FloatArray:
+    """All patches of the normals by the fast form: one row per patch, in the dtype of ``n``."""
+    return grid.add_extract(n, np.zeros((grid.n_patches, grid.patch_length), dtype=n.dtype))
+
+
+def adjoint(grid: PatchGrid, P: FloatArray) -> FloatArray:
+    """``sum_j P_j^T p_j`` by the fast form: every patch added back at its position."""
+    return -grid.pull(np.zeros((grid.n_pixels, 3), dtype=P.dtype), P)

@@ -17,7 +17,7 @@ from photostereo.priors.dictionary.compiled import dictionary_pass, squared_norm
 from photostereo.priors.dictionary.patches import PatchGrid
 
 from . import readable
-from .readable import best_atom, hard_threshold, update_dictionary
+from .readable import best_atom, extract, hard_threshold, update_dictionary
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +60,7 @@ def cat_patches(data_dir):
     ]
     Y = np.clip(np.stack(photographs, axis=1), 0, 1)
     n = (Y / np.percentile(Y, 99)) @ np.linalg.pinv(directions.T)
-    P = PatchGrid.from_mask(mask).extract(n)
+    P = extract(PatchGrid.from_mask(mask), n)
     return P[:: len(P) // 1500][:1500].copy()
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from photostereo.core.errors import ParameterError
 from photostereo.priors.dictionary.patches import PatchGrid
 
-from .readable import adjoint_readable, extract_readable
+from .readable import adjoint, adjoint_readable, extract, extract_readable
 
 
 @st.composite
@@ -37,16 +37,16 @@ def random_arrays(grid: PatchGrid, dtype: type = np.float64) -> tuple[np.ndarray
 @given(grids())
 def test_adjoint_by_inner_products(grid):
     n, P = random_arrays(grid)
-    left, right = np.vdot(grid.extract(n), P), np.vdot(n, grid.adjoint(P))
-    assert abs(left - right) <= 1e-13 * np.linalg.norm(grid.extract(n)) * np.linalg.norm(P)
+    left, right = np.vdot(extract(grid, n), P), np.vdot(n, adjoint(grid, P))
+    assert abs(left - right) <= 1e-13 * np.linalg.norm(extract(grid, n)) * np.linalg.norm(P)
 
 
 @settings(max_examples=100, deadline=None)
 @given(grids())
 def test_kernels_equal_plain_numpy(grid):
     n, P = random_arrays(grid)
-    np.testing.assert_array_equal(grid.extract(n), extract_readable(grid, n))
-    np.testing.assert_allclose(grid.adjoint(P), adjoint_readable(grid, P), rtol=0, atol=1e-13)
+    np.testing.assert_array_equal(extract(grid, n), extract_readable(grid, n))
+    np.testing.assert_allclose(adjoint(grid, P), adjoint_readable(grid, P), rtol=0, atol=1e-13)
 
 
 @settings(max_examples=100, deadline=None)
@@ -55,8 +55,8 @@ def test_count_is_the_diagonal_and_every_mask_pixel_is_covered(grid):
     assert grid.count.shape == (grid.n_pixels,) and grid.count.min() >= 1
     n, _ = random_arrays(grid)
     ones = np.ones((grid.n_pixels, 3))
-    np.testing.assert_array_equal(grid.adjoint(grid.extract(ones)), grid.count[:, None] * ones)
-    np.testing.assert_allclose(grid.adjoint(grid.extract(n)), grid.count[:, None] * n, rtol=1e-13)
+    np.testing.assert_array_equal(adjoint(grid, extract(grid, ones)), grid.count[:, None] * ones)
+    np.testing.assert_allclose(adjoint(grid, extract(grid, n)), grid.count[:, None] * n, rtol=1e-13)
 
 
 @settings(max_examples=50, deadline=None)
@@ -80,9 +80,9 @@ def test_in_place_forms_and_the_pull(grid):
     n, P = random_arrays(grid)
     R = P.copy()
     assert grid.add_extract(n, R) is R
-    np.testing.assert_array_equal(R, P + grid.extract(n))
+    np.testing.assert_array_equal(R, P + extract(grid, n))
     # The residual P(n) - X of any patches X gives back the pull of X.
-    np.testing.assert_allclose(grid.pull(n, grid.extract(n) - P), grid.adjoint(P), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(grid.pull(n, extract(grid, n) - P), adjoint(grid, P), rtol=0, atol=1e-12)
 
 
 def test_the_papers_frame_has_19304_patches():
@@ -98,7 +98,7 @@ def test_order_inside_a_patch_is_component_then_y_then_x():
     rows, cols = np.mgrid[:height, :width]
     n = np.stack([100 * c + 10 * rows + cols for c in range(3)], axis=-1).reshape(-1, 3).astype(float)
     grid = PatchGrid.from_mask(np.ones((height, width), bool), size=(3, 2, 3), stride=2)
-    second = grid.extract(n)[1]  # one step to the right
+    second = extract(grid, n)[1]  # one step to the right
     np.testing.assert_array_equal(second[:6], [2, 3, 4, 12, 13, 14])
     np.testing.assert_array_equal(second[6:12], second[:6] + 100)
 
@@ -107,7 +107,7 @@ def test_components_apart_are_the_same_values():
     mask = np.random.default_rng(1).random((20, 17)) < 0.3
     together, apart = (PatchGrid.from_mask(mask, size=(5, 4, w_z), stride=3) for w_z in (3, 1))
     n, _ = random_arrays(together)
-    np.testing.assert_array_equal(together.extract(n).reshape(-1, 20), apart.extract(n))
+    np.testing.assert_array_equal(extract(together, n).reshape(-1, 20), extract(apart, n))
     np.testing.assert_array_equal(together.count, apart.count)
 
 
@@ -120,7 +120,7 @@ def test_dtype_is_kept_and_threads_do_not_matter(dtype):
     try:
         for count in (1, threads):
             numba.set_num_threads(count)
-            results.append((grid.extract(n), grid.adjoint(P)))
+            results.append((extract(grid, n), adjoint(grid, P)))
     finally:
         numba.set_num_threads(threads)
     assert results[0][0].dtype == results[0][1].dtype == dtype
@@ -165,6 +165,6 @@ def test_empty_mask_and_wrong_arrays():
     grid = PatchGrid.from_mask(np.ones((10, 10), dtype=bool))
     for wrong in (np.zeros((99, 3)), np.zeros((100, 3), dtype=int)):
         with pytest.raises(ValueError):
-            grid.extract(wrong)
+            extract(grid, wrong)
     with pytest.raises(ValueError):
         grid.add_extract(np.zeros((100, 3)), np.zeros((grid.n_patches, 384))[:, ::2])

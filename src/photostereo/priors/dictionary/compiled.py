@@ -37,7 +37,8 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
 from photostereo.priors.dictionary.atoms import check_thresholds
-from photostereo.runtime.loops import njit, prange, shared
+from photostereo.runtime.algebra import SUMS
+from photostereo.runtime.loops import njit, prange
 
 #: Patches per thread and turn: their rows fit the L2 cache; with fewer, threads would synchronize too often.
 CHUNK = 768
@@ -47,8 +48,6 @@ FOLLOW_CHUNK = 18
 FOLLOW_AT_ONCE = 8192
 #: Atoms whose products with the residual are computed at once.
 BLOCK = 24
-#: Sums may be reordered and fused, which vectorization needs; infinities and NaN keep their meaning.
-REORDER = {"reassoc", "contract", "nsz"}
 
 
 def dictionary_pass(
@@ -97,10 +96,8 @@ def follow_atoms(
 
 
 def squared_norm(R: FloatArray) -> float:
-    """Return ``||R||_F^2`` of a (w, m) array in double precision, independent of the number of threads."""
-    squared = np.zeros(-(-len(R) // CHUNK))
-    squares_by_chunk(np.ascontiguousarray(R), squared)
-    return float(np.cumsum(squared)[-1]) if len(squared) else 0.0  # in the order of the chunks
+    """Return ``||R||_F^2`` of a (w, m) array in double precision."""
+    return float(np.einsum("ij,ij->", R, R, dtype=np.float64))
 
 
 def _check_arrays(R: FloatArray, D: FloatArray, B: FloatArray, given: FloatArray | None = None) -> None:
@@ -133,7 +130,7 @@ def workspace(w: int, m: int, block: int, dtype: Any) -> tuple[NDArray[Any], ...
     )
 
 
-@njit(cache=True, fastmath=REORDER)
+@njit(cache=True, fastmath=SUMS)
 def dot(a, b):  # type: ignore[no-untyped-def]
     """Inner product, in the precision of the arrays."""
     total = a[0] * b[0]
@@ -142,7 +139,7 @@ def dot(a, b):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, fastmath=REORDER)
+@njit(cache=True, fastmath=SUMS)
 def products(R, D, H):  # type: ignore[no-untyped-def]
     """Compute ``H[j, p] = d_j . r_p`` in tiles of 3 patches by 4 atoms, whose sums stay in registers, and panels of 16
     atoms, which stay in the L1 cache while the loop runs over the patches."""
@@ -180,7 +177,7 @@ def products(R, D, H):  # type: ignore[no-untyped-def]
             H[j, p] = dot(R[p], D[j])
 
 
-@njit(cache=True, fastmath=REORDER)
+@njit(cache=True, fastmath=SUMS)
 def correct(H, i, patch, old, new, changes, gram_old, gram_new):  # type: ignore[no-untyped-def]
     """Apply ``H_i += g_k_old (d_k_old . d_i) - g_k (d_k . d_i)`` for all changes of the earlier atoms k < i.
 
@@ -237,7 +234,7 @@ def threshold(h, g, mu, q, patch, old, new, count):  # type: ignore[no-untyped-d
     return kept, overlap
 
 
-@njit(cache=True, fastmath=REORDER)
+@njit(cache=True, fastmath=SUMS)
 def accumulate(R, patch, new, count, toward):  # type: ignore[no-untyped-def]
     """Compute ``toward = sum_p g_p r_p`` over the changes, eight at a time to hide the memory latency of R."""
     for s in range(toward.size):
@@ -284,7 +281,7 @@ def new_atom(d, used, toward, overlap, direction):  # type: ignore[no-untyped-de
             d[s] = direction[s] / length
 
 
-@njit(cache=True, fastmath=REORDER)
+@njit(cache=True, fastmath=SUMS)
 def apply_changes(R, before, after, patch, old, new, count):  # type: ignore[no-untyped-def]
     """Apply ``r_p += g_old d_old - g d`` for the changes of one atom in one chunk."""
     for t in range(count):
@@ -333,22 +330,11 @@ def run_pass(R, D, B, mu, q, update_atoms, work):  # type: ignore[no-untyped-def
             gram_new[j, i] = dot(D[atom], D[start + j])
 
 
-@shared(of="squared", fastmath=REORDER)
-def squares_by_chunk(first, last, R, squared):  # type: ignore[no-untyped-def]
-    """``||R||_F^2`` of each chunk, in double precision."""
-    for c in range(first, last):
-        total = 0.0
-        for p in range(c * CHUNK, min((c + 1) * CHUNK, R.shape[0])):
-            for s in range(R.shape[1]):
-                total += np.float64(R[p, s]) * np.float64(R[p, s])
-        squared[c] = total
-
-
 # If the new atoms are known beforehand, patches are independent: codes and residual of a patch stay in the L1 cache from
 # the first atom to the last, and the threads never synchronize. Up to rounding, the result is that of a pass atom by atom.
 
 
-@njit(cache=True, fastmath=REORDER)
+@njit(cache=True, fastmath=SUMS)
 def _follow(R, before, after, B, gram, gram_new, H, mu, q):  # type: ignore[no-untyped-def]
     """Process one block of atoms on one chunk of patches: codes, then residual."""
     zero = mu - mu

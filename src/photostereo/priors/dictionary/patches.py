@@ -40,7 +40,8 @@ class PatchGrid:
     >>> grid.n_patches, grid.patch_length
     (19304, 192)
     >>> n = np.ones((grid.n_pixels, 3))
-    >>> bool(np.all(grid.adjoint(grid.extract(n)) == grid.count[:, None] * n))
+    >>> patches = grid.add_extract(n, np.zeros((grid.n_patches, grid.patch_length)))
+    >>> bool(np.all(grid.pull(n, patches) == 0))  # the patches put back are count * n
     True
     """
 
@@ -111,24 +112,17 @@ class PatchGrid:
         counts.setflags(write=False)
         return counts
 
-    def extract(self, n: FloatArray) -> FloatArray:
-        """Extract all patches of the normals ``n`` (N, 3): one row per patch, shape (w, m), in the dtype of ``n``."""
-        return self.add_extract(n, np.zeros((self.n_patches, self.patch_length), dtype=n.dtype))
-
     def add_extract(self, n: FloatArray, out: FloatArray) -> FloatArray:
-        """Add ``extract(n)`` to ``out`` in place; for a change of n this updates ``R = P - B^T D``."""
+        """Add all patches ``P_j n`` of normals (N, 3) to the rows of ``out`` (w, m) in place; for a change of n this updates
+        ``R = P - B^T D``."""
         n, windows = self._checked_normals(n), self._as_windows(out, writes=True)
         picture = np.empty((3, *self.mask.shape), dtype=out.dtype)
         paste(n, self._pixel_index, picture)
         cut(picture, self.window_rows, self.window_cols, windows)
         return out
 
-    def adjoint(self, P: FloatArray) -> FloatArray:
-        """Compute ``sum_j P_j^T p_j``: add every patch back at its position; (w, m) to (N, 3), dtype of ``P``."""
-        return -self.pull(np.zeros((self.n_pixels, 3), dtype=P.dtype), P)
-
     def pull(self, n: FloatArray, R: FloatArray, lam: Any = 1.0) -> FloatArray:
-        """``lam sum_j P_j^T D b_j`` from the residual only: ``lam (count * n - adjoint(R))``, (N, 3), dtype of ``n``."""
+        """``lam sum_j P_j^T D b_j`` from the residual only: ``lam (count * n - sum_j P_j^T r_j)``, (N, 3)."""
         n, windows = self._checked_normals(n), self._as_windows(R, writes=False)
         height, width = self.mask.shape
         out, lines = np.empty_like(n), np.empty((height, 3, width), windows.dtype)

@@ -62,9 +62,8 @@ class DictionaryPrior(Prior):
         self._passes: Any = compiled
         if device.uses_torch:
             from photostereo.priors.dictionary import torch_pass
-            from photostereo.priors.dictionary.torch_patches import TorchPatches
 
-            self._patches, self._passes = TorchPatches(grid, device.torch_name), torch_pass
+            self._patches, self._passes = torch_pass.TorchPatches(grid, device.torch_name), torch_pass
         self.lam, self.mu, self.q, self.learn = lam, mu, q, learn
         self._dictionary, self._rng, self._dtype = dictionary, rng, np.dtype(dtype)
         if lessons:

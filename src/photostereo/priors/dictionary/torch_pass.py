@@ -1,23 +1,28 @@
-"""The dictionary pass on torch tensors: one fused CUDA kernel on a GPU, plain torch elsewhere.
+"""Dictionary pass and patches for torch tensors: CUDA kernels on a GPU, the compiled loops elsewhere.
 
-Arrays may have a leading axis of problems (for example the (lambda, mu) pairs of a grid), each with its own
-dictionary and codes.
+Arrays may have a leading axis of problems (for example the (lambda, mu) pairs of a grid) over the same mask, each with its
+own normals, dictionary and codes.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 
 from photostereo.core.control import SILENT, Control
 from photostereo.priors.dictionary import compiled
+from photostereo.priors.dictionary.patches import PatchGrid
 from photostereo.runtime.cuda_kernels import c_name, launch
 
 Tensor = Any
 
+#: Threads per block of the kernels for patches.
+THREADS = 256
 #: Warps (of 32 threads) per block of the CUDA kernel.
 WARPS = 16
 #: Warps per block of the following kernel, whose blocks are independent.
@@ -37,26 +42,12 @@ def dictionary_pass(
     # Create the tensor on the device: a copy from the host would wait for all queued work.
     least = mu if torch.is_tensor(mu) else torch.full((problems,), mu, dtype=R.dtype, device=R.device)
     least = least.to(R.dtype).expand(problems).contiguous()
-    run = fused_pass if R.is_cuda else plain_pass
-    run(R, D, B, least, torch.full_like(least, q), update_atoms)
-
-
-def plain_pass(R: Tensor, D: Tensor, B: Tensor, mu: Tensor, q: Tensor, update_atoms: bool) -> None:
-    """Run the pass in plain torch, on any device: the steps of the fused kernel, one line each."""
-    mu, q = mu[:, None], q[:, None]
-    first = torch.zeros_like(D[:, 0])
-    first[:, 0] = 1
-    for i in range(D.shape[1]):
-        d, old = D[:, i].clone(), B[:, i].clone()
-        y = torch.einsum("gwm,gm->gw", R, d) + old
-        g = torch.where(y.abs() < mu, torch.zeros_like(y), y).clamp(-q, q)
-        B[:, i] = g
-        if update_atoms:
-            toward = torch.einsum("gwm,gw->gm", R, g) + d * (old * g).sum(1, keepdim=True)
-            length = torch.linalg.vector_norm(toward, dim=1, keepdim=True)
-            used = (g != 0).any(1, keepdim=True)
-            D[:, i] = torch.where(used, torch.where(length > 0, toward / length, d), first)
-        R += torch.einsum("gw,gm->gwm", old, d) - torch.einsum("gw,gm->gwm", g, D[:, i])
+    if R.is_cuda:
+        fused_pass(R, D, B, least, torch.full_like(least, q), update_atoms)
+        return
+    for g in range(problems):
+        arrays = (array[g].numpy() for array in (R, D, B))
+        compiled.dictionary_pass(*arrays, mu=float(least[g]), q=q, update_atoms=update_atoms)
 
 
 def follow_atoms(
@@ -149,3 +140,77 @@ def fused_pass(
             shared=plan.shared,
             cooperative=True,
         )
+
+
+class TorchPatches:
+    """The patches of a grid for tensors on one device: the part of :class:`.PatchGrid` that a prior needs, with kernels on a
+    GPU."""
+
+    def __init__(self, grid: PatchGrid, device: str) -> None:
+        self._grid, self._device = grid, device
+
+    @cached_property
+    def count(self) -> Tensor:
+        """Number of patches that cover each pixel, (N,)."""
+        first_row, last_row, first_col, last_col = self._covering
+        return (last_row - first_row).double() * (last_col - first_col)
+
+    def add_extract(self, n: Tensor, out: Tensor) -> Tensor:
+        """Add all patches of the normals ``n`` (..., N, 3) to ``out`` (..., w, m), in place."""
+        grid = self._grid
+        if not n.is_cuda:
+            for one, own in zip(n.reshape(-1, *n.shape[-2:]), out.view(-1, *out.shape[-2:]), strict=True):
+                grid.add_extract(one.numpy(), own.numpy())
+            return out
+        problems, (w_x, w_y, _) = n[..., 0, 0].numel(), grid.size
+        sizes = (problems, grid.n_pixels, grid.mask.shape[1], grid.window_rows.size, w_y, w_x)
+        total = problems * grid.window_rows.size * w_y * w_x
+        self._launch("add_patches", total, (n.contiguous(), *self._gather_tables, out, *sizes))
+        return out
+
+    def pull(self, n: Tensor, R: Tensor, lam: Tensor) -> Tensor:
+        """Return ``lam (count * n - sum_j P_j^T r_j)``, (..., N, 3)."""
+        grid = self._grid
+        problems, (w_x, w_y, _) = R[..., 0, 0].numel(), grid.size
+        if not R.is_cuda:
+            arrays = (array.reshape(-1, *array.shape[-2:]).numpy() for array in (n, R))
+            pulls = map(grid.pull, *arrays, lam.expand(problems).tolist())
+            return torch.stack([torch.from_numpy(one) for one in pulls]).view(n.shape)
+        sums = R.new_empty(*R.shape[:-2], grid.n_pixels, 3)
+        sizes = (problems, grid.n_pixels, grid.col_starts.size, grid.window_rows.size, w_y, w_x)
+        self._launch("sum_patches", sums.numel() // 3, (R.contiguous(), *self._scatter_tables, sums, *sizes))
+        return (self.count[:, None] * n - sums).mul_(lam[..., None, None])
+
+    def _launch(self, name: str, total: int, arguments: tuple[Any, ...]) -> None:
+        blocks, real = min(-(-total // THREADS), 1 << 20), {"REAL": c_name(arguments[0].dtype)}
+        launch(__package__, "patches.cu", name, real, arguments, blocks, THREADS)
+
+    # Index tables are computed on the GPU, which is faster than copying them to it.
+
+    @cached_property
+    def _gather_tables(self) -> tuple[Tensor, Tensor, Tensor]:
+        grid = self._grid
+        index = torch.full(grid.mask.shape, -1, dtype=torch.int32, device=self._device)
+        index[self._positions] = torch.arange(grid.n_pixels, dtype=torch.int32, device=self._device)
+        return index, self._put(grid.window_rows), self._put(grid.window_cols)
+
+    @cached_property
+    def _scatter_tables(self) -> tuple[Tensor, ...]:
+        positions = torch.stack(self._positions, 1).int()
+        return self._put(self._grid._window_index), positions, *self._covering
+
+    @cached_property
+    def _positions(self) -> tuple[Tensor, Tensor]:
+        """Row and column of each mask pixel, (N,)."""
+        rows, cols = self._put(self._grid.mask).nonzero(as_tuple=True)
+        return rows, cols
+
+    @cached_property
+    def _covering(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """``PatchGrid._covering_lines`` for each mask pixel."""
+        rows, cols = self._positions
+        first_row, last_row, first_col, last_col = map(self._put, self._grid._covering_lines)
+        return first_row[rows], last_row[rows], first_col[cols], last_col[cols]
+
+    def _put(self, array: Any) -> Tensor:
+        return torch.as_tensor(np.array(array, order="C"), device=self._device)

@@ -68,7 +68,7 @@ class SmoothnessPrior(Prior):
             weight, pull = np.empty(len(n)), np.empty_like(n)
             bound(n, self._neighbors, float(self.lam), float(self.delta), weight, pull)
             return weight, pull
-        there, length = self._differences(normals)
+        there, length = self._links(normals, 4)
         lam, delta = self._each(normals)
         xp, edge = namespace(normals), delta[..., None]
         omega = xp.where(length <= edge, 1.0 + 0.0 * length, edge / length) * self._present
@@ -78,20 +78,15 @@ class SmoothnessPrior(Prior):
 
     def cost(self, state: PriorState, normals: Array) -> dict[str, Array]:
         """``roughness``, λ Σ φ."""
-        if not is_tensor(normals):
-            n = contiguous(cast(normals, "float64"))
-            of_pixels = np.empty(len(n))
-            roughness(n, self._neighbors, float(self.delta), of_pixels)
-            return {"roughness": self.lam * of_pixels.sum()}
-        _, length = self._differences(normals)
+        _, length = self._links(normals, 2)
         lam, delta = self._each(normals)
         xp, edge = namespace(normals), delta[..., None]
-        rough = xp.where(length <= edge, length**2, 2.0 * edge * length - edge**2)
-        return {"roughness": lam[..., 0] * (rough * self._present)[..., :2].sum((-2, -1))}
+        rough = xp.where(length <= edge, length * length, edge * (2.0 * length - edge))
+        return {"roughness": lam[..., 0] * (rough * self._present[:, :2]).sum(-1).sum(-1)}
 
-    def _differences(self, normals: Array) -> tuple[Array, Array]:
-        """Return the neighbors (..., N, 4, 3) of each pixel, and their distances (..., N, 4)."""
-        there = normals[..., self._neighbors.clip(0), :]
+    def _links(self, normals: Array, count: int) -> tuple[Array, Array]:
+        """Return the first neighbors (..., N, count, 3) of each pixel, and their distances (..., N, count)."""
+        there = normals[..., self._neighbors[:, :count].clip(0), :]
         length = ((there - normals[..., None, :]) ** 2).sum(-1) ** 0.5
         return there, length
 
@@ -103,25 +98,16 @@ class SmoothnessPrior(Prior):
         )  # type: ignore[return-value]
 
 
-# Compiled loops over pixels; each pixel writes only its own values.
-
-
-@njit(cache=True)
-def distance(n, i, j):  # type: ignore[no-untyped-def]
-    """|n_i − n_j|."""
-    x, y, z = n[j, 0] - n[i, 0], n[j, 1] - n[i, 1], n[j, 2] - n[i, 2]
-    return float(np.sqrt(x * x + y * y + z * z))
-
-
 @njit(cache=True, parallel=True)
 def bound(n, neighbors, lam, delta, weight, pull):  # type: ignore[no-untyped-def]
-    """w = 2 λ Σ ω (N,) and q = λ Σ ω (n_i + n_j) (N, 3)."""
+    """w = 2 λ Σ ω (N,) and q = λ Σ ω (n_i + n_j) (N, 3); each pixel writes only its own values."""
     for i in prange(n.shape[0]):
         total, x, y, z = 0.0, 0.0, 0.0, 0.0
         for k in range(4):
             j = neighbors[i, k]
             if j >= 0:
-                length = distance(n, i, j)
+                right, up, near = n[j, 0] - n[i, 0], n[j, 1] - n[i, 1], n[j, 2] - n[i, 2]
+                length = np.sqrt(right * right + up * up + near * near)
                 omega = 1.0 if length <= delta else delta / length
                 total += omega
                 x += omega * (n[i, 0] + n[j, 0])
@@ -129,16 +115,3 @@ def bound(n, neighbors, lam, delta, weight, pull):  # type: ignore[no-untyped-de
                 z += omega * (n[i, 2] + n[j, 2])
         weight[i] = 2.0 * lam * total
         pull[i, 0], pull[i, 1], pull[i, 2] = lam * x, lam * y, lam * z
-
-
-@njit(cache=True, parallel=True)
-def roughness(n, neighbors, delta, out):  # type: ignore[no-untyped-def]
-    """(N,) Σ φ over the links to the right and down."""
-    for i in prange(n.shape[0]):
-        total = 0.0
-        for k in range(2):
-            j = neighbors[i, k]
-            if j >= 0:
-                length = distance(n, i, j)
-                total += length * length if length <= delta else delta * (2.0 * length - delta)
-        out[i] = total

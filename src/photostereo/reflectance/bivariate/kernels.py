@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from photostereo.runtime.algebra_kernels import SUMS, dot, invert_if_regular, value_range
+from photostereo.runtime.algebra import SUMS, dot, invert_if_regular, value_range
 from photostereo.runtime.loops import njit, prange
 
 #: Pixels that share one set of scratch arrays.
@@ -80,33 +80,22 @@ def statistics(Y, all_lights, all_angles, order, shadow, unit, T, Q, A, usable):
     m = all_angles.shape[1]
     size = order * m
     for first in prange((pixels + CHUNK - 1) // CHUNK):
-        x = np.empty(d)
+        x, inverse = np.empty(d), np.empty((3, 3))
         phi, triangle = np.empty((size, d)), np.empty((order + 1, d))
         lights, angles = np.empty((3, d)), np.empty((m, d))
-        full, inverse, spanning = np.empty(6), np.empty((3, 3)), False
         for p in range(first * CHUNK, min((first + 1) * CHUNK, pixels)):
             own = min(np.int64(p), len(all_lights) - 1)
             L, angle_basis = all_lights[own], all_angles[own]
-            if own or p == first * CHUNK:
-                _lights_gram(L, d, full)
-                spanning = invert_if_regular(full, inverse)
             low, top = value_range(Y[p])
             usable[p] = top > 0.0 and low < top
-            lit = d
-            if usable[p] and (shadow <= 0.0 or low >= shadow * top):
-                unit_top = 1.0 / top
-                for j in range(d):
-                    x[j] = max(np.float64(Y[p, j]), 0.0) * unit_top
-                A[p] = full
-                usable[p] = d > 3 and spanning
-            elif usable[p]:
+            if usable[p]:
                 # Move the lit photographs together, so that the sums run over contiguous values.
-                lit = 0
+                lit, all_lit = 0, shadow <= 0.0 or low >= shadow * top
                 for j in range(d):
                     value = np.float64(Y[p, j])
-                    if value < shadow * top:
+                    if not all_lit and value < shadow * top:
                         continue
-                    x[lit] = value / top
+                    x[lit] = max(value, 0.0) * (1.0 / top) if all_lit else value / top
                     for c in range(3):
                         lights[c, lit] = L[c, j]
                     for k in range(m):
@@ -114,12 +103,10 @@ def statistics(Y, all_lights, all_angles, order, shadow, unit, T, Q, A, usable):
                     lit += 1
                 _lights_gram(lights, lit, A[p])
                 usable[p] = lit > 3 and invert_if_regular(A[p], inverse)
-            if not usable[p]:
-                _lambertian(Y[p], L, T[p], Q[p], A[p])
-            elif lit == d:
-                _accumulate(x, d, L, angle_basis, order, unit * top, phi, triangle, T[p], Q[p])
-            else:
+            if usable[p]:
                 _accumulate(x, lit, lights, angles, order, unit * top, phi, triangle, T[p], Q[p])
+            else:
+                _lambertian(Y[p], L, T[p], Q[p], A[p])
 
 
 @njit(cache=True)

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from photostereo.core.control import Control
 from photostereo.core.errors import ParameterError
 from photostereo.reflectance.bivariate import kernels
-from photostereo.reflectance.model import Fit, Model, Unknowns
-from photostereo.reflectance.projection import pixel_batches
+from photostereo.reflectance.model import Fit, Model, Unknowns, pixel_batches
 from photostereo.runtime.algebra import quadratic_form, solve_shifted_3x3
 from photostereo.runtime.arrays import Array
 from photostereo.runtime.illumination import for_loops, least_squares, some_lights

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import Control
 from photostereo.reflectance.model import Fit, Model, Unknowns
-from photostereo.reflectance.projection import project, squared_lengths
 from photostereo.runtime.arrays import Array, like, namespace, to_numpy
-from photostereo.runtime.illumination import gram_of, shading
+from photostereo.runtime.illumination import gram_of, project, shading, squared_lengths
 from photostereo.runtime.symmetric import symmetric_entries
 
 

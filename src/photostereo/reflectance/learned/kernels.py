@@ -72,9 +72,9 @@ def _predict_batch(
     colors: Floats, lights: Floats, packed: list[tuple[tuple[Floats, ...], tuple[Floats, ...]]]
 ) -> tuple[Floats, Floats]:
     pixels, photographs = colors.shape[:2]
-    gray = np.empty((pixels, photographs), np.float32)
-    scaled = np.empty_like(colors)
-    _normalize(colors, gray, scaled)
+    gray = colors.mean(-1)
+    scale = 1.0 / np.sqrt((gray * gray).mean(1, keepdims=True) + np.float32(c.TINY_INTENSITY))
+    gray, scaled = gray * scale, colors * scale[..., None]
     normal = first_guess(gray, lights)
     log_error = np.full(pixels, c.UNKNOWN_ERROR, np.float32)
     together = max(1, TOKENS_IN_CACHE // photographs)
@@ -96,24 +96,6 @@ def first_guess(gray: Floats, lights: Floats) -> Floats:
 
 
 # Pixels are independent, so :func:`predict` runs the threads: parallel loops take three times as long to compile.
-@njit(fastmath=True, cache=True)
-def _normalize(colors, gray, scaled):  # type: ignore[no-untyped-def]
-    """Divide channel means and channels by the root mean square of the means over the photographs."""
-    pixels, photographs = gray.shape
-    third = np.float32(1.0 / 3.0)
-    for p in range(pixels):
-        total = np.float32(0.0)
-        for j in range(photographs):
-            value = (colors[p, j, 0] + colors[p, j, 1] + colors[p, j, 2]) * third
-            gray[p, j] = value
-            total += value * value
-        scale = np.float32(1.0) / np.sqrt(total / np.float32(photographs) + np.float32(c.TINY_INTENSITY))
-        for j in range(photographs):
-            gray[p, j] *= scale
-            for channel in range(3):
-                scaled[p, j, channel] = colors[p, j, channel] * scale
-
-
 @njit(fastmath=True, cache=True)
 def _run_stage(gray, colors, lights, matrices, vectors, together, normal, log_error):  # type: ignore[no-untyped-def]
     """Run one stage on all pixels, ``together`` at a time; refine ``normal`` (N, 3) and ``log_error`` (N,) in place."""

@@ -29,21 +29,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.runtime.algebra_kernels import inverse_3x3, times_3x3
-from photostereo.runtime.arrays import Array, cast, empty, is_tensor, like, namespace
-from photostereo.runtime.illumination import for_loops, pseudo_inverse
-from photostereo.runtime.loops import shared
-from photostereo.runtime.matte_fits import (
-    FEWEST_LIT,
-    LIT_NOISE,
-    LIT_RIDGE,
-    LIT_SHARE,
-    UNUSABLE,
-    MatteFit,
-    fit_all,
-    fit_lit,
-    gain_of,
-)
+from photostereo.runtime.arrays import Array, cast, empty, is_tensor, like, namespace, tensor_batches
+from photostereo.runtime.illumination import some_lights
+from photostereo.runtime.matte_fits import UNUSABLE, MatteFit, fit_all, fit_lit
 
 #: c, ratio of the error of a matte fit to its visible misfit.
 HIDDEN_MISFIT = 10.0
@@ -95,17 +83,12 @@ def variance_of_fit(fit: MatteFit, noise: Array, around: Array | None = None) ->
 
 
 def fit_both(pixels: Array, lights: NDArray[Any], noise: Array) -> tuple[MatteFit, MatteFit]:
-    """Fit all photographs, and the lit ones, of each pixel; NumPy arrays in one pass over the pixels."""
-    if is_tensor(pixels):
-        return fit_all(pixels, lights), fit_lit(pixels, lights, noise)
-    count, d = pixels.shape
-    scaled, misfit = np.empty((2, count, 3), np.float32), np.empty((2, count), np.float32)
-    photographs, gain = np.empty((2, count), np.float32), np.empty((2, count), np.float32)
-    photographs[0], gain[0] = d, gain_of(lights)
-    shared_or_own = for_loops(lights.swapaxes(-1, -2)), for_loops(pseudo_inverse(lights))
-    _fit_both(pixels, *shared_or_own, noise, scaled, misfit, photographs[1], gain[1])
-    whole, lit = (MatteFit(scaled[k], misfit[k], photographs[k], gain[k]) for k in (0, 1))
-    return whole, lit
+    """Fit all photographs, and the lit ones, of each pixel; NumPy arrays in batches, so that temporaries stay small."""
+    parts = [slice(None)] if is_tensor(pixels) or not len(pixels) else list(tensor_batches(pixels, copies=8))
+    whole = [fit_all(pixels[part], some_lights(lights, part)) for part in parts]
+    lit = [fit_lit(pixels[part], some_lights(lights, part), noise[part]) for part in parts]
+    join = namespace(pixels).concatenate
+    return MatteFit(*map(join, zip(*whole, strict=True))), MatteFit(*map(join, zip(*lit, strict=True)))
 
 
 def matte_witness(
@@ -157,52 +140,3 @@ def _mean_around(values: Array, mask: NDArray[np.bool_]) -> Array:
     from scipy.ndimage import uniform_filter
 
     return np.asarray(uniform_filter(picture.reshape(mask.shape), side, mode="constant").ravel()[index])
-
-
-@shared(of="pixels", error_model="numpy")
-def _fit_both(first, last, pixels, all_lights, inverses, noise, scaled, misfit, lit_count, lit_gain):  # type: ignore[no-untyped-def]
-    d = pixels.shape[1]
-    for p in range(first, last):
-        row = pixels[p]
-        lights, inverse = all_lights[min(p, len(all_lights) - 1)], inverses[min(p, len(inverses) - 1)]
-        x = y = z = 0.0
-        top = row[0]
-        for j in range(d):
-            value = row[j]
-            x += value * inverse[j, 0]
-            y += value * inverse[j, 1]
-            z += value * inverse[j, 2]
-            top = max(top, value)
-        floor = LIT_NOISE * np.sqrt(noise[p]) + LIT_SHARE * top
-        xx = yy = zz = LIT_RIDGE
-        xy = xz = yz = bx = by = bz = total = 0.0
-        lit = 0
-        for j in range(d):
-            value = row[j]
-            lx, ly, lz = lights[j, 0], lights[j, 1], lights[j, 2]
-            rest = value - (x * lx + y * ly + z * lz)
-            total += rest * rest
-            if value > floor:
-                xx += lx * lx
-                xy += lx * ly
-                xz += lx * lz
-                yy += ly * ly
-                yz += ly * lz
-                zz += lz * lz
-                bx += value * lx
-                by += value * ly
-                bz += value * lz
-                lit += 1
-        scaled[0, p, 0], scaled[0, p, 1], scaled[0, p, 2] = x, y, z
-        misfit[0, p] = total / max(d - 3, 1)
-        ixx, ixy, ixz, iyy, iyz, izz = inverse_3x3(xx, xy, xz, yy, yz, zz)
-        x, y, z = times_3x3(ixx, ixy, ixz, iyy, iyz, izz, bx, by, bz)
-        total = 0.0
-        for j in range(d):
-            if row[j] > floor:
-                rest = row[j] - (x * lights[j, 0] + y * lights[j, 1] + z * lights[j, 2])
-                total += rest * rest
-        scaled[1, p, 0], scaled[1, p, 1], scaled[1, p, 2] = x, y, z
-        misfit[1, p] = total / (lit - 3.0 if lit > 4 else 1.0)
-        lit_count[p] = lit
-        lit_gain[p] = (ixx + iyy + izz) / 3.0 + (UNUSABLE if lit < FEWEST_LIT else 0.0)

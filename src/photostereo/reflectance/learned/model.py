@@ -21,10 +21,17 @@ from photostereo.reflectance.learned.outline import with_rim
 from photostereo.reflectance.learned.student import Student, learn
 from photostereo.reflectance.learned.weights import context_network, set_network
 from photostereo.reflectance.model import Fit, Model, Unknowns
-from photostereo.reflectance.projection import tensor_batches
-from photostereo.runtime.arrays import Array, cast, empty, is_tensor, like, namespace, to_numpy
+from photostereo.runtime.arrays import (
+    Array,
+    cast,
+    empty,
+    is_tensor,
+    like,
+    namespace,
+    tensor_batches,
+    to_numpy,
+)
 from photostereo.runtime.illumination import mean_lights, shading, some_lights
-from photostereo.runtime.threads import in_turn, processors
 
 #: Margin around the object, in pixels: more than the reach of a filter of 2 pixels.
 MARGIN = 12
@@ -88,7 +95,6 @@ class Learned(Model):
         self._sample: Learned | None = None
         self._captured = 0
         self._student: Student | None = None
-        self._level: float | None = None
 
     def _answer(self, control: Control = SILENT) -> Answer:
         """Return the answer, computed on first use."""
@@ -97,16 +103,20 @@ class Learned(Model):
             self._colors = self._surroundings = self._pixel_noise = None  # no longer needed
         return self._found
 
-    def _ask_witnesses(self, control: Control) -> Answer:
-        pixels, lights, mask, weights = self._pixels, self._lights, self._mask, self._network
-        noise = self._pixel_noise
+    def _gather(self, control: Control) -> Evidence:
+        """Compute the evidence of single pixels."""
+        pixels, lights, mask, noise = self._pixels, self._lights, self._mask, self._pixel_noise
         if noise is None:
             known = NoiseByBrightness() if mask is None else Noise(pixels, lights, mask).by_brightness()
             noise = known.at(pixels)
         student = None if self._sample is None else self._sample._student
         seen = Photographs(pixels, self._colors, lights)
         how: dict[str, Any] = {"neighbors": self._neighbors, "student": student, "control": control}
-        evidence = gather_evidence(seen, mask, noise, weights, **how)
+        return gather_evidence(seen, mask, noise, self._network, **how)
+
+    def _ask_witnesses(self, control: Control) -> Answer:
+        pixels, lights, mask, weights = self._pixels, self._lights, self._mask, self._network
+        evidence = self._gather(control)
         control.check()
         correction = self._correction(evidence)
         control.check()
@@ -149,20 +159,14 @@ class Learned(Model):
         mask: NDArray[np.bool_],
         whole: NDArray[np.bool_],
         *,
-        colors: Array | None = None,
-        weights: str | Path | None = None,
-        neighbors: bool = True,
         context: bool = True,
         control: Control = SILENT,
         **others: Any,
     ) -> Field | None:
         if not context or not mask.any():
             return None
-        noise = Noise(pixels, lights, mask).by_brightness().at(pixels)
-        seen, network = Photographs(pixels, colors, lights), set_network(weights)
-        evidence = gather_evidence(seen, mask, noise, network, neighbors=neighbors, control=control)
-        arrays = context_network().arrays
-        found = control.aside(lambda: find_field(evidence, mask, arrays))
+        evidence, arrays = cls(pixels, lights, mask=mask, **others)._gather(control), context_network().arrays
+        found = control.aside(lambda: find_field(evidence, around_object(mask), arrays))
         return replace(found, square=Square.around(whole))
 
     @cached_property
@@ -179,9 +183,8 @@ class Learned(Model):
     @cached_property
     def _weight(self) -> Array:
         """Weight: 1 for a typical pixel, less if noise moves the answer more."""
-        part = self._noise_part
-        level = self.noise if self._level is None else self._level
-        return (level**2 + 1e-12) / (part + 1e-12)
+        level = self.noise if self._sample is None else self._sample.noise
+        return (level**2 + 1e-12) / (self._noise_part + 1e-12)
 
     def lead(self, captured: int) -> None:
         self._captured = captured
@@ -189,7 +192,7 @@ class Learned(Model):
     def adopt(self, sample: Model) -> None:
         """Weight pixels relative to those of the sample for which the prior was made."""
         assert isinstance(sample, Learned)
-        self._sample, self._level = sample, sample.noise
+        self._sample = sample
 
     @property
     def noise(self) -> float:
@@ -245,19 +248,12 @@ class Learned(Model):
     def albedo(self, normals: Array, unknowns: Unknowns) -> Array:
         """Return the albedo of a matte pixel with this normal, from the photographs whose light it faces."""
         lights, out = like(self._lights.astype(np.float32), self._pixels), empty((len(normals),), normals)
-        parts = list(tensor_batches(self._pixels, copies=8))
-
-        def fit(number: int) -> None:
-            part = parts[number]
-            pixels, n = self._pixels[part], normals[part]
+        for part in tensor_batches(self._pixels, copies=8):
+            n = normals[part]
             length = namespace(n).sqrt((n * n).sum(-1))[..., None] + 1e-30
             facing = shading(cast(n / length, "float32"), some_lights(lights, part))
             facing = facing * (facing > 0)
-            out[part] = (pixels * facing).sum(-1) / ((facing * facing).sum(-1) + 1e-6)
-
-        # A GPU's work stays in its thread.
-        for _ in map(fit, range(len(parts))) if is_tensor(out) else in_turn(fit, len(parts), processors()):
-            pass
+            out[part] = (self._pixels[part] * facing).sum(-1) / ((facing * facing).sum(-1) + 1e-6)
         return out
 
 

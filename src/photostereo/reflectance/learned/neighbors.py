@@ -34,10 +34,10 @@ SOFTNESS, SOFTEST = 5.0, 0.25
 CUTOFF = 8.0
 
 
-def half_window(reach: int = REACH) -> list[tuple[int, int]]:
+def half_window() -> list[tuple[int, int]]:
     """Displacements (down, right) of one half of the window; the others are their opposites."""
-    ahead = [(0, right) for right in range(1, reach + 1)]
-    return ahead + [(down, right) for down in range(1, reach + 1) for right in range(-reach, reach + 1)]
+    ahead = [(0, right) for right in range(1, REACH + 1)]
+    return ahead + [(down, right) for down in range(1, REACH + 1) for right in range(-REACH, REACH + 1)]
 
 
 def average_neighbors(

@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.reflectance.projection import project, squared_lengths, tensor_batches
-from photostereo.runtime.algebra_kernels import dot, value_range
-from photostereo.runtime.arrays import Array, contiguous, empty, is_tensor, like, namespace
-from photostereo.runtime.illumination import for_loops, some_lights
+from photostereo.runtime.algebra import dot, value_range
+from photostereo.runtime.arrays import Array, contiguous, empty, is_tensor, like, namespace, tensor_batches
+from photostereo.runtime.illumination import for_loops, project, some_lights, squared_lengths
 from photostereo.runtime.loops import njit, shared
 
 #: Ridge on T relative to its trace: it determines pixels whose pieces are seen by too few photographs. A factor of ten

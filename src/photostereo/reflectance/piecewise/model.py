@@ -17,10 +17,9 @@ from photostereo.reflectance.piecewise.elimination import (
     eliminate_slopes,
     statistics,
 )
-from photostereo.reflectance.projection import project
 from photostereo.runtime.algebra import quadratic_cost, solve_shifted_3x3
 from photostereo.runtime.arrays import Array, like, to_numpy
-from photostereo.runtime.illumination import gram_of, shading
+from photostereo.runtime.illumination import gram_of, project, shading
 from photostereo.runtime.symmetric import mean_symmetric_3x3
 
 Knots = Literal["max", "range"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from photostereo.runtime.algebra_kernels import SUMS, inverse_3x3, times_3x3
+from photostereo.runtime.algebra import SUMS, inverse_3x3, times_3x3
 from photostereo.runtime.loops import njit, prange
 
 
@@ -71,21 +71,7 @@ def _solve_three(inverse, y, basis, x):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _nearest_vertex(r, L, basis, inverse):  # type: ignore[no-untyped-def]
     """Find the three photographs of smallest residual with independent lights; return False if there are none."""
-    first = second = third = np.inf
-    for j in range(r.size):
-        value = abs(r[j])
-        if value < first:
-            first, second, third = value, first, second
-            basis[0], basis[1], basis[2] = j, basis[0], basis[1]
-        elif value < second:
-            second, third = value, second
-            basis[1], basis[2] = j, basis[1]
-        elif value < third:
-            third = value
-            basis[2] = j
-    if _inverse_rows(L, basis, inverse):
-        return True
-    order = np.argsort(np.abs(r))
+    order = np.argsort(np.abs(r), kind="mergesort")  # stable: of equal residuals, the first
     for later in range(1, r.size):
         for last in range(later + 1, r.size):
             basis[0], basis[1], basis[2] = order[0], order[later], order[last]

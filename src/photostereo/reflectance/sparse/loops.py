@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from photostereo.reflectance.projection import BATCH
+from photostereo.reflectance.model import BATCH
 from photostereo.reflectance.sparse import absolute_kernels, kernels
 from photostereo.runtime.arrays import Array, is_tensor, to_numpy
 from photostereo.runtime.cuda_kernels import c_name, launch

@@ -14,12 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.reflectance.model import Fit, Model, Unknowns
-from photostereo.reflectance.projection import pixel_batches, project, tensor_batches
+from photostereo.reflectance.model import Fit, Model, Unknowns, pixel_batches
 from photostereo.reflectance.sparse import loops
 from photostereo.runtime.algebra import quadratic_cost, solve_shifted_3x3
-from photostereo.runtime.arrays import Array, cast, contiguous, empty, is_tensor, like, namespace, to_numpy
-from photostereo.runtime.illumination import for_loops, pseudo_inverse, shading, some_lights
+from photostereo.runtime.arrays import (
+    Array,
+    cast,
+    contiguous,
+    empty,
+    is_tensor,
+    like,
+    namespace,
+    tensor_batches,
+    to_numpy,
+)
+from photostereo.runtime.illumination import for_loops, project, pseudo_inverse, shading, some_lights
 from photostereo.runtime.symmetric import mean_symmetric_3x3
 
 #: The weakest prior on n that keeps its covariance finite: variance 1e6 at intensities of order one.
@@ -61,7 +70,6 @@ class _Reweighted(Model):
     detail that it does not know. With the residuals at m, the prior cannot create outliers.
     """
 
-    maps_photographs = True
     _redescending: bool
     _excess: float
 
@@ -163,21 +171,6 @@ class _Reweighted(Model):
     def misfit(self, normals: Array, unknowns: Unknowns) -> Array:
         return self._costs(normals, unknowns).clip(0.0) / max(self._pixels.shape[1] - 3, 1)
 
-    def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
-        """``inliers`` (N, d): one where a photograph fits the model, near zero where it is an outlier."""
-        if "inliers" in unknowns:
-            return {"inliers": unknowns["inliers"]}
-        weights = empty(tuple(self._pixels.shape), self._pixels, "float32")
-        own = contiguous(cast(normals, "float64")) if self._own is None else self._own
-        xp, thresholds = namespace(weights), self._thresholds()
-        for part in tensor_batches(weights, copies=3):
-            expected = shading(own[part], some_lights(self._lights, part))
-            squared, limit = (self._pixels[part] - expected) ** 2, thresholds[part][:, None]
-            outlier = (squared > limit) & (limit > 0)
-            share = xp.where(outlier, limit / xp.where(outlier, squared, 1.0), 1.0)
-            weights[part] = cast(share if self._redescending else share**0.5, "float32")
-        return {"inliers": weights}
-
 
 class LeastAbsolute(_Reweighted):
     r"""Least absolute residuals (L1): half of the photographs may be wrong by any amount.
@@ -227,9 +220,6 @@ class LeastAbsolute(_Reweighted):
             self._measure_noise(control, normals)
         return normals, self._weighed(normals)
 
-    def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
-        return {}
-
 
 class SparseBayes(_Reweighted):
     r"""Sparse Bayesian learning (SBL): the evidence decides which photographs are wrong, and by how much.
@@ -260,6 +250,7 @@ class SparseBayes(_Reweighted):
     (True, array([1, 5, 7]))
     """
 
+    maps_photographs = True
     _redescending = True
     _excess = EXCESS_OF_SPARSE_BAYES
 
@@ -304,6 +295,21 @@ class SparseBayes(_Reweighted):
         steps = to_numpy(iterations)
         settled = np.count_nonzero(steps < 0) <= UNSETTLED_SHARE * count
         return Fit(normals, unknowns, int(np.abs(steps).max(initial=0)), bool(settled))
+
+    def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
+        """``inliers`` (N, d): one where a photograph fits the model, near zero where it is an outlier."""
+        if "inliers" in unknowns:
+            return {"inliers": unknowns["inliers"]}
+        weights = empty(tuple(self._pixels.shape), self._pixels, "float32")
+        own = contiguous(cast(normals, "float64")) if self._own is None else self._own
+        xp, thresholds = namespace(weights), self._thresholds()
+        for part in tensor_batches(weights, copies=3):
+            expected = shading(own[part], some_lights(self._lights, part))
+            squared, limit = (self._pixels[part] - expected) ** 2, thresholds[part][:, None]
+            outlier = (squared > limit) & (limit > 0)
+            share = xp.where(outlier, limit / xp.where(outlier, squared, 1.0), 1.0)
+            weights[part] = cast(share, "float32")
+        return {"inliers": weights}
 
 
 def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:

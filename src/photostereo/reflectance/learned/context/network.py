@@ -23,8 +23,8 @@ OUTPUTS = 4
 #: Maximum correction and logarithm. A correction far above 1 replaces the normal; the limit keeps a fifth of a pixel's
 #: own deviation from its cell, since cells of large photographs hold detail that those of the training do not.
 MOST_CORRECTION, MOST_LOG_FACTOR = 4.0, 7.0
-#: Symmetries of the square that are averaged, which is more accurate than one view.
-VIEWS = tuple((turns, mirror) for mirror in (False, True) for turns in (0, 2, 1, 3))[:4]
+#: Right angles by which the square is turned; the average of the answers is more accurate than one view.
+TURNS = (0, 2, 1, 3)
 
 
 def expected_shapes(arrays: Mapping[str, Any] | None = None) -> dict[str, tuple[int, ...]]:
@@ -42,11 +42,11 @@ def expected_shapes(arrays: Mapping[str, Any] | None = None) -> dict[str, tuple[
 
 
 def predict(weights: Mapping[str, Float32], maps: Float32) -> Float32:
-    """Predict corrections (SIDE, SIDE, OUTPUTS) from maps (SIDE, SIDE, CHANNELS), averaged over symmetries of the square."""
-    views = [_turned(maps, VECTORS, *view) for view in VIEWS]
-    answers = [_forward(weights, view[None])[0] for view in views]
-    back = [_turned_back(answer, (0,), *view) for answer, view in zip(answers, VIEWS, strict=True)]
-    mean = np.mean(back, axis=0)
+    """Predict corrections (SIDE, SIDE, OUTPUTS) from maps (SIDE, SIDE, CHANNELS), averaged over rotations of the square."""
+    answers = [_forward(weights, _turned(maps, VECTORS, turns)[None])[0] for turns in TURNS]
+    mean = np.mean(
+        [_turned(answer, (0,), -turns % 4) for answer, turns in zip(answers, TURNS, strict=True)], axis=0
+    )
     length = np.linalg.norm(mean[..., :3], axis=-1, keepdims=True)
     mean[..., :3] *= MOST_CORRECTION / np.maximum(length, MOST_CORRECTION)
     mean[..., 3] = np.clip(mean[..., 3], -MOST_LOG_FACTOR, MOST_LOG_FACTOR)
@@ -67,17 +67,12 @@ def _forward(w: Mapping[str, Float32], x: Float32) -> Float32:
     return convolve(w, "leave", x)
 
 
-def _turned(maps: Float32, vectors: tuple[int, ...], turns: int, mirror: bool) -> Float32:
-    """Mirror maps (h, w, C) with their vectors left to right, or not, then rotate them counterclockwise by right angles."""
-    result = np.rot90(maps[:, ::-1] if mirror else maps, turns).copy()
+def _turned(maps: Float32, vectors: tuple[int, ...], turns: int) -> Float32:
+    """Rotate maps (h, w, C) with their vectors counterclockwise by right angles."""
+    result = np.rot90(maps, turns).copy()
     for x in vectors:
-        a, b = (-result[..., x] if mirror else result[..., x]).copy(), result[..., x + 1].copy()
+        a, b = result[..., x].copy(), result[..., x + 1].copy()
         for _ in range(turns):
             a, b = -b, a
         result[..., x], result[..., x + 1] = a, b
     return np.asarray(result)
-
-
-def _turned_back(maps: Float32, vectors: tuple[int, ...], turns: int, mirror: bool) -> Float32:
-    result = _turned(maps, vectors, -turns % 4, False)
-    return _turned(result, vectors, 0, True) if mirror else result
