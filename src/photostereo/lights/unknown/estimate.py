@@ -81,9 +81,6 @@ class UnknownLights:
     #: Whether the estimate is usable, and whether the object is flat, so that the depth of its relief is
     #: undetermined.
     verdict: Verdict
-    #: (h, w, 3), the coarse normals behind the estimate, zero outside the object. For checks, not for
-    #: results.
-    normals: Float32
 
 
 def estimate_lights(
@@ -140,7 +137,6 @@ def estimate_lights(
         expected_error_degrees=expected,
         expected_error=overall,
         verdict=judge(network, directions, strengths, overall, normals),
-        normals=normals,
     )
 
 
