@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "photostereo", ROOT / "lab" / "src" / "photostereo_lab"
 MODULES = [(path.relative_to(source), path) for source in SOURCES for path in source.rglob("*.py")]
 #: Makers of findings, and the values that they add.
-MAKERS = {"Finding": set(), "mistake": set(), "_doubt": {"names", "numbers"}}
+MAKERS = {"Finding": set(), "mistake": set(), "doubt": {"names", "numbers"}}
 
 
 def calls() -> list[tuple[str, list[str], set[str | None], str]]:
@@ -27,7 +27,8 @@ def calls() -> list[tuple[str, list[str], set[str | None], str]]:
     found = []
     for _, file in MODULES:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            name = getattr(getattr(node, "func", None), "id", "") if isinstance(node, ast.Call) else ""
+            call = node.func if isinstance(node, ast.Call) else None
+            name = getattr(call, "id", "") or getattr(call, "attr", "")  # a function, or a method
             if name in MAKERS and file.name != "automatic.py":
                 parts = ast.walk(node.args[0])
                 codes = [part.value for part in parts if isinstance(part, ast.Constant)]

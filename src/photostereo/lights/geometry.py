@@ -20,12 +20,14 @@ def require_directions(
 ) -> None:
     """Check that every vector (d, 3) is finite and not zero; raises ``"light-not-finite"`` or ``"light-zero"``."""
     infinite, zero = ~np.isfinite(vectors).all(axis=1), np.abs(vectors).max(axis=1) < 1e-12
-    for code, bad in (("light-not-finite", infinite), ("light-zero", zero)):
-        if bad.any():
-            number = int(np.argmax(bad)) + 1
-            label = f"{number} ({names[number - 1]})" if names else f"{number}"
-            label += "" if file is None else f" in {file}"
-            raise CaptureError(code=code, file=file, light=number, label=label)
+    if not (infinite | zero).any():
+        return
+    number = int(np.argmax(infinite if infinite.any() else zero)) + 1
+    label = f"{number} ({names[number - 1]})" if names else f"{number}"
+    label += "" if file is None else f" in {file}"
+    if infinite.any():
+        raise CaptureError(code="light-not-finite", file=file, light=number, label=label)
+    raise CaptureError(code="light-zero", file=file, light=number, label=label)
 
 
 def row_lengths(vectors: NDArray[Any]) -> NDArray[np.float64]:

@@ -128,9 +128,10 @@ class LightTable:
             note = Finding("lights-of-others", file=self.path.name)
             return replace(self, files=None, notes=(*self.notes, note))
         for name, key in zip(self.files, named, strict=True):
-            if key not in present or named.count(key) > 1:
-                code = "light-repeated" if key in present else "light-without-photograph"
-                raise CaptureError(code=code, file=self.path, name=name)
+            if key not in present:
+                raise CaptureError(code="light-without-photograph", file=self.path, name=name)
+            if named.count(key) > 1:
+                raise CaptureError(code="light-repeated", file=self.path, name=name)
         if not missing:
             return self
 
