@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 
+import cv2
 import httpx
+import numpy as np
 import pytest
 
 from photostereo.app.security import harmless_name
@@ -150,6 +152,13 @@ def test_only_photographs_and_lights_can_be_dropped(known, name, status):
     assert folder.parent.name == "captures"
     assert known.put(f"/api/drop/{drop['drop']}/{name}", content=b"not a picture").status_code == status
     assert [file.name for file in folder.iterdir()] == ([name] if status == 200 else [])
+
+
+@pytest.mark.parametrize("suffix", [".png", ".tif", ".bmp", ".ppm"])
+def test_photographs_of_every_plain_format_can_be_dropped(known, suffix):
+    drop = known.post("/api/drop", json={}).json()
+    content = cv2.imencode(suffix, np.zeros((30, 40, 3), np.uint8))[1].tobytes()
+    assert known.put(f"/api/drop/{drop['drop']}/a{suffix}", content=content).status_code == 200
 
 
 def test_dropped_files_are_limited_in_size(known, monkeypatch):

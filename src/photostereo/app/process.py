@@ -140,9 +140,6 @@ class WorkerProcess:
 def end_error(code: int) -> dict[str, Any]:
     """Describe why a process ended unexpectedly."""
     if code == -9:
-        remedy = "Close other programs, or work at a lower resolution."
-        message = f"The solver was stopped by the system: out of memory. {remedy}"
-        return {"code": "worker-out-of-memory", "message": message}
+        return PhotostereoError(code="worker-out-of-memory").as_dict("app")
     name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    message = f"The solver stopped unexpectedly ({name}). The log may say why."
-    return {"code": "worker-stopped", "message": message}
+    return PhotostereoError(code="worker-stopped", name=name).as_dict("app")

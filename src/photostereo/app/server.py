@@ -29,7 +29,7 @@ from photostereo.app.process import WorkerProcess
 from photostereo.app.security import LOOPBACK, Address, Guard, harmless_name
 from photostereo.core.errors import CaptureError, OutputError, PhotostereoError
 from photostereo.io.camera import read_shot
-from photostereo.io.images import is_image
+from photostereo.io.images import PLAIN_SUFFIXES
 from photostereo.report.serving import PAGE, ResultTiles, is_own, page_text
 from photostereo.results.choice import FORMAT_NAMES
 from photostereo.solver.methods import find_method, method_names
@@ -178,7 +178,9 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
                     if size > _FILE_LIMIT or taken[1] + size > _DROP_LIMIT:
                         raise CaptureError("The file is too large.", code="too-large", limit=_FILE_LIMIT)
                     file.write(piece)
-            if target.exists() or (is_image(target) and not looks_like_a_picture(part, target.suffix)):
+            # The content of other formats than these cannot be checked.
+            checked = target.suffix.lower() in PLAIN_SUFFIXES
+            if target.exists() or (checked and read_shot(part).frame is None):
                 raise CaptureError(f"{name} is not a photograph, or was added already.", code="file-refused")
             part.rename(target)
         finally:
@@ -296,12 +298,6 @@ def own_file(folder: Path, file: Path, hidden: bool = False) -> Response:
 def _tiles(folder: Path, stamp: int) -> ResultTiles:
     """Return the tiles of a result; ``stamp`` is the modification time of its page, 0 without one."""
     return ResultTiles(folder.resolve(), page_text(folder / PAGE) if stamp else "")
-
-
-def looks_like_a_picture(part: Path, suffix: str) -> bool:
-    """Whether the content of a dropped file is a picture, as its name says; always True for formats we cannot check."""
-    known = {".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".pgm", ".ppm"}
-    return suffix.lower() not in known or read_shot(part).frame is not None
 
 
 def _listening(port: int) -> socket.socket:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from photostereo.core.errors import CaptureError
@@ -26,10 +27,8 @@ def as_text(path: Path) -> str:
 
 def find_captures(places: Iterable[Path], *, out: Path) -> list[Path]:
     """Return the places that are captures, and those in other places, except hidden ones, results, balls and ``out``."""
-    found: dict[Path, None] = {}
-    for place in places:
-        found.update(dict.fromkeys(_inside(place.expanduser().absolute(), out.expanduser().absolute())))
-    return list(found)
+    inside = (_inside(place.expanduser().absolute(), out.expanduser().absolute()) for place in places)
+    return list(dict.fromkeys(chain.from_iterable(inside)))
 
 
 def _inside(place: Path, out: Path) -> Iterator[Path]:

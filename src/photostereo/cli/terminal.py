@@ -24,6 +24,8 @@ PLAIN_INTERVAL = 5.0
 NAMED_SHARE = 0.03
 #: Words in a table up to this number of letters are never broken; paths are longer.
 LONGEST_WORD = 16
+#: How cells with numbers begin.
+FIGURES = "+-–.≈<0123456789"
 
 
 class Terminal(RunControl):
@@ -184,7 +186,7 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str 
 
     table = Table(title=None if title is None else Text(printable(title)), title_justify="left")
     for number, name in enumerate(header):
-        figures = number > 0 and all(_is_figure(row[number]) for row in rows)
+        figures = number > 0 and all(not row[number] or row[number][0] in FIGURES for row in rows)
         words = " ".join([name, *(str(row[number]) for row in rows)]).split() or [""]
         # Lines break between words only; a path or a sentence without spaces may still be cut.
         longest = min(max(map(len, words)), LONGEST_WORD)
@@ -192,7 +194,3 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str 
     for row in rows:
         table.add_row(*(Text(printable(str(cell))) for cell in row))
     return table
-
-
-def _is_figure(cell: str) -> bool:
-    return not cell or cell[0] in "+-–.≈<0123456789"

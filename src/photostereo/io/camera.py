@@ -83,8 +83,8 @@ def read_shot(path: Path) -> Shot:
         return Shot()
     if path.suffix.lower() in HEIC_SUFFIXES:  # only its library knows its frame and curve
         return Shot(srgb=True)
-    # Camera RAW holds a picture for viewing beside the sensor's values, which are linear.
-    return replace(shot, srgb=False) if path.suffix.lower() in RAW_SUFFIXES else shot
+    # Camera RAW holds a small picture for viewing beside the sensor's values, which are linear.
+    return replace(shot, srgb=False, frame=None) if path.suffix.lower() in RAW_SUFFIXES else shot
 
 
 def shot_of(head: headers.Content) -> Shot:

@@ -16,7 +16,6 @@ from photostereo.io.headers import Declared, require_plausible
 from photostereo.io.memory import require_memory
 from photostereo.io.safe import explained
 
-EXR_SUFFIXES = frozenset({".exr"})
 HEIC_SUFFIXES = frozenset({".heic", ".heif"})
 #: Formats that LibRaw develops; the suffix decides, because many RAW formats look like TIFF internally.
 _RAW_NAMES = (
@@ -98,3 +97,11 @@ def read_raw(path: Path) -> NDArray[Any]:
                 user_flip=0,
             )
         )
+
+
+#: The functions that read these formats, by suffix.
+READERS = {
+    ".exr": read_exr,
+    **dict.fromkeys(HEIC_SUFFIXES, read_heic),
+    **dict.fromkeys(RAW_SUFFIXES, read_raw),
+}

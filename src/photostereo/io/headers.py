@@ -173,6 +173,7 @@ _SLACK = 1 << 16
 #: Decoding needs about three copies of the picture: decoded, in RGB order, as intensities.
 _COPIES = 3
 
+_TIFF_SIDES = (256, 257)
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _PNM_HEADER = re.compile(rb"P([1-6])(?:\s|#[^\n]*\n)+(\d{1,9})(?:\s|#[^\n]*\n)+(\d{1,9})")
@@ -202,9 +203,9 @@ def require_plausible(declared: Declared, stored: int, path: Path) -> None:
 
 
 def declared_size(data: Content) -> Declared | None:
-    """The size that the header of a PNG, JPEG, BMP, PGM or PPM file declares; None for other formats.
+    """The size that the header of a PNG, JPEG, TIFF, BMP, PGM or PPM file declares; None for other formats.
 
-    It is 0 for a JPEG file without a frame header; the decoder reports the damage.
+    It is 0 for a JPEG or TIFF file whose header is damaged; the decoder reports the damage.
     """
     if data[:8] == PNG_SIGNATURE:
         width, height = (int.from_bytes(data[start : start + 4], "big") for start in (16, 20))
@@ -216,6 +217,12 @@ def declared_size(data: Content) -> Declared | None:
                 if part.kind[0] in _JPEG_FRAMES and part.end - part.start >= 5:
                     height, width = struct.unpack_from(">HH", data, part.start + 1)
                     return Declared(width, height, 3)
+        return Declared(0, 0, 3)
+    if data[:4] in TIFF_SIGNATURES:
+        with suppress(HeaderError, KeyError):
+            entries = tiff_entries(data)
+            width, height = (int(entries[tag].number(data) or 0) for tag in _TIFF_SIDES)
+            return Declared(width, height, 3)
         return Declared(0, 0, 3)
     if data[:2] == b"BM":
         signed = (int.from_bytes(data[start : start + 4], "little", signed=True) for start in (18, 22))

@@ -19,16 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.errors import CaptureError
-from photostereo.io import exr_and_raw, headers
+from photostereo.io import headers
+from photostereo.io.exr_and_raw import READERS
 from photostereo.io.safe import DEFLATE_RATIO, explained, opened, read_bytes
 
 PLAIN_SUFFIXES = frozenset({".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm"})
-#: Formats that are read by optional libraries.
-READERS = {
-    **dict.fromkeys(exr_and_raw.EXR_SUFFIXES, exr_and_raw.read_exr),
-    **dict.fromkeys(exr_and_raw.RAW_SUFFIXES, exr_and_raw.read_raw),
-    **dict.fromkeys(exr_and_raw.HEIC_SUFFIXES, exr_and_raw.read_heic),
-}
 IMAGE_SUFFIXES = PLAIN_SUFFIXES | READERS.keys()
 
 _ORIENTATION = 0x0112

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.conventions import BoolArray, Float64
-from photostereo.core.display import Displayed
 from photostereo.core.errors import ParameterError
+from photostereo.core.plugins import Displayed
 
 #: Pictures of the strengths of pulls and of the heights that they pull toward: anchors, and the flat zero of a high pass.
 Pulls = tuple[Float64, Float64]
