@@ -6,7 +6,7 @@ Integers are divided by their full scale; floating-point intensities are used un
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from photostereo.capture.assemble import build, choose_mask, framed_truths
 from photostereo.capture.capture import Capture, Origin, require_count
 from photostereo.capture.layouts import finite_or_zero, in_folder
 from photostereo.capture.options import ReadOptions
+from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import Float32
 from photostereo.core.errors import CaptureError
 from photostereo.io.atomic import replacing_file
@@ -134,6 +135,9 @@ class ArchivePhotographs(Photographs):
 
     def take(self, chosen: Sequence[int]) -> ArchivePhotographs:
         return replace(self, stored=self.stored.take(chosen, axis=0), strengths=self.strengths[chosen])
+
+    def frames(self, control: Control = SILENT) -> Iterator[Float32]:  # nothing is decoded ahead
+        return (self.rows(0, self.shape[1], slice(number, number + 1))[0] for number in range(self.shape[0]))
 
     def develop(self, number: int, target: Float32, rows: slice = slice(None)) -> None:
         framing = self.options.framing
