@@ -28,10 +28,8 @@ _AXIS = re.compile("(?:l_?|d|dir|direction_|light_)?([xyz])")
 _STRENGTH = re.compile("intensity|strength|brightness|i|power|(?:intensity_|i_?)?(r|g|b|red|green|blue)")
 #: Prefixes of position columns, by unit.
 _POSITION_UNITS = {"position": "pixels", "widths": "widths", "mm": "mm"}
-#: Names of the arrays with directions and strengths in a .mat file, in order of preference.
-_DIRECTIONS = (
-    "light_directions", "lightdirections", "directions", "lights", "light", "lightdir", "l", "s", "v",
-)  # fmt: skip
+#: Names of the arrays with directions and with strengths in a .mat file.
+_DIRECTIONS = "light_directions"
 _STRENGTHS = ("light_intensities", "intensities", "intensity", "strengths", "int", "e")
 #: Source that ``lights.csv`` gives for lights estimated from the photographs.
 ESTIMATED = "estimated"
@@ -276,25 +274,24 @@ def _from_json(path: Path) -> LightTable:
 
 
 def _from_mat(path: Path, count: int | None) -> LightTable:
-    """Read directions and strengths from a MATLAB file: by the usual names, else the only array that fits."""
+    """Read directions and strengths from a MATLAB file: by their names, or the only other array that fits."""
     remedy = "Save it with save(..., '-v7'), or write the directions to a text file."
     try:
         found = safe.read_mat(path, "light file", remedy=remedy)
     except CaptureError as error:
         raise CaptureError(error.message, code="light-file-format", file=path) from error
     arrays = {name.casefold(): value.astype(np.float64) for name, value in found.items()}
+    given = next((arrays.pop(name) for name in _STRENGTHS if name in arrays), None)
     fitting = {name: rows for name, value in arrays.items() if (rows := _in_rows(value, count)) is not None}
-    known = [name for name in _DIRECTIONS if name in fitting] or (list(fitting) if len(fitting) == 1 else [])
-    if not known:
+    if len(fitting) != 1 and _DIRECTIONS not in fitting:
         held = ", ".join(f"{name} {' × '.join(map(str, value.shape))}" for name, value in arrays.items())
         words = f"does not identify the array with the light directions: it contains {held or 'nothing'}."
         hint = "Name one of them light_directions, one row x y z per photograph."
         raise _FileError("light-file-columns", f"{words} {hint}")
-    vectors = fitting[known[0]]
-    given = (arrays[name] for name in _STRENGTHS if name in arrays)
-    strengths = (v.reshape(-1) if v.size == len(vectors) else _in_rows(v, len(vectors)) for v in given)
-    usable = next((values for values in strengths if values is not None), None)
-    return LightTable(path, np.ascontiguousarray(vectors), usable)
+    vectors = fitting[_DIRECTIONS if _DIRECTIONS in fitting else next(iter(fitting))]
+    if given is not None:
+        given = given.reshape(-1) if given.size == len(vectors) else _in_rows(given, len(vectors))
+    return LightTable(path, np.ascontiguousarray(vectors), given)
 
 
 def _in_rows(value: NDArray[Any], count: int | None) -> NDArray[np.float64] | None:
