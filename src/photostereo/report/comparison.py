@@ -203,25 +203,19 @@ def entries_of(
     folders: Sequence[str] | None = None,
 ) -> list[Entry]:
     """List all results, then the truth if known. Keys are generated, so names from outside cannot do harm."""
+    unknown = [None] * len(results)
+    names = [result.method for result in results] if labels is None else labels
     if depths is not None and len(depths) != len(results):
         raise ParameterError(code="counts-differ", results=len(results), depths=len(depths))
     entries = []
-    for number, result in enumerate(results):
-        depth = None if depths is None else depths[number]
+    of_each = zip(results, names, depths or unknown, folders or unknown, strict=True)
+    for number, (result, name, depth, folder) in enumerate(of_each):
         if depth is not None:
             _require_size(f"The depth map of {result.method}", depth, mask.shape)
             depth = depth if np.isfinite(depth[mask]).any() else None
-        entries.append(
-            Entry(
-                f"r{number}",
-                result.method if labels is None else labels[number],
-                wording.method_words(result.method)[0],
-                result.normals,
-                None if truth is None else angular_error(result.normals, truth, mask),
-                None if folders is None else folders[number],
-                depth,
-            )
-        )
+        title = wording.method_words(result.method)[0]
+        error = None if truth is None else angular_error(result.normals, truth, mask)
+        entries.append(Entry(f"r{number}", name, title, result.normals, error, folder, depth))
     if truth is not None:
         folder = None if folders is None else "truth"
         entries.append(Entry("truth", "truth", "True normals", truth, None, folder))

@@ -27,6 +27,8 @@ from photostereo.report.pyramid import PAGE_BYTES, UNKNOWN_SIZE, Layers, view_da
 from photostereo.report.surface_parts import surface_parts
 from photostereo.solver.reconstruction import Reconstruction
 
+#: What a page says about the capture, and None without one.
+OF_THE_CAPTURE = ("calibration", "diagnosis", "error_map", "first_problem", "photographs", "true_normals")
 #: Characters reserved for the list of files; a usual one has 3,000.
 OF_THE_LINKS = 20_000
 
@@ -120,23 +122,18 @@ def prepare_report(
     if surface_data is not None:
         data["surface"] = surface_data
     context: dict[str, Any] = {
+        **dict.fromkeys(OF_THE_CAPTURE),
         "about": about or {},
         "result": result,
         "capture": capture,
         "expected": expected or expected_error(result),
-        "first_problem": "",
         "stills": list(pictures.still_pictures(normals, known, albedo)),
         "surface": surface | files_part(),
         "normals": pictures.shown(pictures.normals_picture(normals, known)),
-        "true_normals": None,
         "albedo": pictures.shown(pictures.with_alpha(albedo, inside)),
         "spread": None if spread is None else pictures.map_picture(spread, result.mask, frame),
-        "error_map": None,
-        "photographs": [],
-        "calibration": None,
         "charts": convergence_charts(result.history),
         "atoms": atom_pictures(result),
-        "diagnosis": None,
         "citation": wording.method_words(result.method)[1],
         "color_bar": color_bar,
     }

@@ -32,9 +32,8 @@ class SurfaceChoice:
     full: bool = False  #: PLY and STL with every pixel, whatever the number of triangles.
     watertight: bool = False  #: Close the mesh with a base plate, for printing.
     exr: bool = False  #: Also write ``normals.exr`` and ``depth.exr``.
-    options: Mapping[str, Any] = field(
-        default_factory=dict
-    )  #: Further options of :func:`photostereo.integrate`.
+    #: Further options of :func:`photostereo.integrate`.
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pixel_size", PixelSize.of(self.pixel_size))

@@ -71,14 +71,13 @@ def write_heights(folder: Path, depth: ArrayLike, mask: BoolArray, size: PixelSi
     rule = "height = low + (value - 1) / 65534 * (high - low)"
     comment = f"{describe_heights(size, '0')} {rule}; low = {span[0]:.9g}, high = {span[1]:.9g}"
     said = describe_heights(size, "NaN")
-    resolution: dict[str, Any] = {}
+    about: dict[str, Any] = {"description": said, "software": "photostereo"}
     if size.known:
-        resolution["resolution"] = (size.per_centimeter, size.per_centimeter)
-        resolution["resolutionunit"] = RESOLUTION_PER_CENTIMETER
+        about["resolution"] = (size.per_centimeter, size.per_centimeter)
+        about["resolutionunit"] = RESOLUTION_PER_CENTIMETER
     write_array(folder / "depth.npy", z.astype(np.float32))
     with writing(folder / "depth.tiff") as file:
-        stored, about = lengths.astype(np.float32), {"description": said, "software": "photostereo"}
-        tifffile.imwrite(file, stored, metadata=None, **about, **resolution)
+        tifffile.imwrite(file, lengths.astype(np.float32), metadata=None, **about)
     write_bytes(folder / "depth.png", encode_png(picture, size=size, comment=comment))
     return {
         "files": {"depth.npy": describe_heights(None, "NaN"), "depth.png": comment, "depth.tiff": said},

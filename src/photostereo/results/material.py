@@ -108,7 +108,7 @@ def make_material(
     if size is not None:
         maps = tiling.middle_square(maps)
     if tileable:
-        maps = tiling.make_tileable(maps, (0, 1))
+        maps = tiling.make_tileable(maps)
     side, texel = len(maps), 1.0
     if size is not None:
         maps = tiling.resample_square(maps, size, wrap=tileable)

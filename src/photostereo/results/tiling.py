@@ -58,17 +58,16 @@ def _largest(mask: BoolArray) -> tuple[int, int, int, int]:
     return best
 
 
-def make_tileable(maps: Float64, slopes: tuple[int, int]) -> Float64:
+def make_tileable(maps: Float64) -> Float64:
     """Return a smaller stack of maps (h, w, k) that wraps in both directions.
 
     Along each axis the last fifth is blended into the first, preserving the variance: a plain mean of unrelated
     patterns would be flatter than the rest. A tile that wraps may begin anywhere: it begins where the step from the
-    previous column is most typical. ``slopes`` gives the indices of the maps dz/dcol and dz/drow, whose size is
-    the step in height.
+    previous column is most typical. The first two maps are dz/dcol and dz/drow, whose size is the step in height.
     """
     across = _wrap_columns(maps)
     wrapped = np.swapaxes(_wrap_columns(np.swapaxes(across, 0, 1)), 0, 1)
-    for axis, slope in ((1, slopes[0]), (0, slopes[1])):
+    for axis, slope in ((1, 0), (0, 1)):
         wrapped = np.roll(wrapped, -_ordinary_place(np.swapaxes(wrapped, 1, axis), slope), axis=axis)
     return np.ascontiguousarray(wrapped)
 

@@ -26,8 +26,6 @@ from photostereo.runtime.loops import njit
 from photostereo.surface.lattice import combine_blocks, enlarge
 from photostereo.surface.triangles import Faces, Squares, packed, stacked, triangles_of_squares
 
-IntArray = NDArray[np.int64]
-
 #: Cells have at most 2 ** TOP pixels along a side: larger ones would save few triangles.
 TOP = 7
 #: The search for the tolerance starts at this share of the largest error. A surface that needs less keeps every pixel.
@@ -38,7 +36,7 @@ TOLERANCE_STEP = 1.03
 
 def triangulate_adaptively(
     squares: Squares, triangles: int, control: Control = SILENT
-) -> tuple[Faces, IntArray, float]:
+) -> tuple[Faces, NDArray[np.int64], float]:
     """Triangulate with at most about ``triangles`` triangles; borders and tears alone may need more. Returns the same as
     :func:`.triangulate`, and the largest error of a block that became a cell, in the units of the depth."""
     whole, depth = squares.whole, squares.depth

@@ -61,10 +61,6 @@ class Lattice:
         strength = None if pull is None else pull.astype(np.float32)
         return cls(np.zeros(shape, np.float32), np.zeros(shape, np.float32), strength)
 
-    def links(self, axis: int) -> Float32:
-        """Return the weights along columns (0) or along rows (1)."""
-        return (self.right, self.down)[axis]
-
     def apply(self, values: Float64, out: Float64) -> Float64:
         """Compute ``out = A values``."""
         apply_laplacian(self.right, self.down, NO_PULL if self.pull is None else self.pull, values, out)

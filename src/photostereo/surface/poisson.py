@@ -54,7 +54,7 @@ def assemble(
             facing = np.where(linked, a * field.facing[near] + b * field.facing[far], 1.0)
             weight = np.where(linked, 0.5 * facing**2 / np.where(linked, a + b, 1.0), 0.0).astype(np.float32)
             push = weight * ((a * tilt[near] + b * tilt[far]) / facing)
-            lattice.links(axis)[rows][near] = weight
+            (lattice.right, lattice.down)[axis][rows][near] = weight
             side[rows][far] += push
             side[rows][near] -= push
             total[axis] += weight.sum(dtype=np.float64)

@@ -60,10 +60,6 @@ class SlopeField:
         """Pixels that have an equation."""
         return self.confidence > 0
 
-    def part(self, rows: slice) -> SlopeField:
-        """Return the equations of some rows, without a copy."""
-        return SlopeField(self.facing[rows], self.tilt_col[rows], self.tilt_row[rows], self.confidence[rows])
-
 
 def prepare_mask(normals: NDArray[Any], mask: ArrayLike | None) -> BoolArray:
     """Return the boolean mask of an integration; by default, every pixel with a usable normal."""

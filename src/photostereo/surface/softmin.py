@@ -10,8 +10,6 @@ its energy ``½ r²``.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from photostereo.core.control import Control
@@ -36,21 +34,13 @@ LEAST_GAIN = 1e-6
 def soft_choice(field: SlopeField, values: Float64, sharpness: float) -> tuple[Shares, Float32]:
     """Return the forward shares for these heights, and the energy of every pixel."""
     columns, rows, energy = (np.zeros_like(field.confidence) for _ in range(3))
-    _sweep(field, values, sharpness, columns, rows, energy)
+    soft_sweep(*vars(field).values(), values, sharpness, columns, rows, energy)
     return (columns, rows), energy
 
 
 def soft_energy(field: SlopeField, values: Float64, sharpness: float) -> float:
     """Return the energy of all pixels."""
-    return _sweep(field, values, sharpness, NO_PULL, NO_PULL, NO_PULL)
-
-
-def _sweep(
-    field: SlopeField, values: Float64, sharpness: float, columns: Float32, rows: Float32, energy: Float32
-) -> float:
-    by_row = np.empty(values.shape[0])
-    soft_sweep(*vars(field).values(), values, sharpness, SHARE_FLOOR, columns, rows, energy, by_row)
-    return float(by_row.sum())
+    return float(soft_sweep(*vars(field).values(), values, sharpness, NO_PULL, NO_PULL, NO_PULL).sum())
 
 
 def weighted_problem(
@@ -64,7 +54,7 @@ def weighted_problem(
     lattice, residual = Lattice.empty(values.shape), np.zeros(values.shape)
     for rows, ends in strips(values.shape[0]):
         control.check()
-        part = field.part(rows)
+        part = SlopeField(*(picture[rows] for picture in vars(field).values()))
         for axis, (near, far) in enumerate(ends):
             tilt, share = (part.tilt_col, part.tilt_row)[axis], shares[axis][rows]
             linked = (part.confidence[near] > 0) & (part.confidence[far] > 0)
@@ -72,7 +62,7 @@ def weighted_problem(
             b = linked * (1.0 - share[far]) * part.confidence[far] * part.facing[far]
             weight = a * part.facing[near] + b * part.facing[far]
             force = a * tilt[near] + b * tilt[far] - weight * (values[rows][far] - values[rows][near])
-            lattice.links(axis)[rows][near] = weight
+            (lattice.right, lattice.down)[axis][rows][near] = weight
             residual[rows][far] += force
             residual[rows][near] -= force
     return lattice, residual
@@ -146,15 +136,14 @@ def soft_sweep(
     confidence: Float32,
     values: Float64,
     sharpness: float,
-    floor: float,
     share_col: Float32,
     share_row: Float32,
     energy: Float32,
-    by_row: Float64,
-) -> Any:
-    """Compute the forward shares and the energy of every pixel, unless their arrays are empty, and the energy of every
+) -> Float64:
+    """Write the forward shares and the energy of every pixel, unless their arrays are empty; return the energy of every
     row. Pixels outside the mask have confidence zero."""
     height, width = confidence.shape
+    by_row = np.empty(height)
     for row in prange(height):
         total = 0.0
         for col in range(width):
@@ -174,8 +163,9 @@ def soft_sweep(
                 cost = confidence[row, col] * (first + second)
                 total += cost
                 if share_col.size > 0:
-                    share_col[row, col] = min(max(along_col, floor), 1.0 - floor)
-                    share_row[row, col] = min(max(along_row, floor), 1.0 - floor)
+                    share_col[row, col] = min(max(along_col, SHARE_FLOOR), 1.0 - SHARE_FLOOR)
+                    share_row[row, col] = min(max(along_row, SHARE_FLOOR), 1.0 - SHARE_FLOOR)
                 if energy.size > 0:
                     energy[row, col] = cost
         by_row[row] = total
+    return by_row
