@@ -11,7 +11,7 @@ import pytest
 from photostereo.results import formats
 from photostereo.results.export import export_result
 from photostereo.results.formats import FORMATS, MESHES, SURFACE_FILES, Format
-from photostereo.results.material import make_material
+from photostereo.results.formats.material import make_material
 from photostereo.solver.solve import solve
 from photostereo_lab.scenes import dome_lights, render_scene
 

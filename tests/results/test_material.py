@@ -11,7 +11,7 @@ import pytest
 
 from photostereo.core.errors import ParameterError, PhotostereoWarning
 from photostereo.core.units import PixelSize
-from photostereo.results.material import encode_material, flatten, make_material
+from photostereo.results.formats.material import encode_material, flatten, make_material
 from photostereo.results.occlusion import ambient_occlusion
 from photostereo.results.roughness import estimate_roughness
 from photostereo.results.tiling import integrate_periodic, largest_rectangle, seam_ratio

@@ -79,7 +79,10 @@ def write_comparison(
         control.check()
         shown.append({"entry": entry, **_cards(entry, mask, frame)})
     data: dict[str, Any] = {"compare": True, "identity": identity_of(results[0])}
-    grids = _grids(entries, mask, frame)
+    # The more results, the fewer vertices for each.
+    most = min(160_000, max(12_000, 300_000 // len(entries)))
+    heights = {entry.key: entry.depth for entry in entries if entry.depth is not None}
+    grids = {key: pack_heights(depth, mask, frame, max_vertices=most) for key, depth in heights.items()}
     best = _best(results, entries, mask)
     if grids:
         data["surface"] = {"grids": grids, "first": best if best in grids else next(iter(grids))}
@@ -114,7 +117,7 @@ def write_comparison(
     )
     data["relight"]["shown"] = context["pair"]
     data["relight"]["difference_top"] = DIFFERENCE_TOP
-    _align_heights(data["relight"], entries, mask)
+    _align_heights(data["relight"], heights, mask)
     page.write(path)
 
 
@@ -144,24 +147,12 @@ def _first_pair(entries: Sequence[Entry], best: str) -> list[str]:
     return [keys[0], best if best != keys[0] else keys[-1]]
 
 
-def _grids(entries: Sequence[Entry], mask: BoolArray, frame: Frame) -> dict[str, Any]:
-    # The more results, the fewer vertices for each.
-    limit = min(160_000, max(12_000, 300_000 // len(entries)))
-    return {
-        one.key: pack_heights(one.depth, mask, frame, max_vertices=limit)
-        for one in entries
-        if one.depth is not None
-    }
-
-
-def _align_heights(view: dict[str, Any], entries: Sequence[Entry], mask: BoolArray) -> None:
+def _align_heights(view: dict[str, Any], heights: Mapping[str, FloatArray], mask: BoolArray) -> None:
     """Align the medians of all heights by a ``lift`` each, as integration leaves a constant undetermined."""
     ends = {}
-    for one in entries:
-        if one.depth is not None:
-            middle = float(np.nanmedian(one.depth[mask]))
-            facts = view["sets"][one.key]
-            ends[one.key] = (facts["low"] - middle, facts["high"] - middle)
+    for key, depth in heights.items():
+        middle, facts = float(np.nanmedian(depth[mask])), view["sets"][key]
+        ends[key] = (facts["low"] - middle, facts["high"] - middle)
     if not ends:
         return
     bottom = min(low for low, _ in ends.values())

@@ -141,7 +141,7 @@ def _white_level(capture: Capture) -> float:
 
 def _verdict_frame(capture: Capture, frame: Frame, count: int, side: int) -> Frame:
     """Frame at which all maps fit their budget, assuming half a byte per object pixel."""
-    height, width = frame.rows.stop - frame.rows.start, frame.cols.stop - frame.cols.start
+    height, width = frame.box
     within_budget = np.sqrt(VERDICT_BUDGET / 0.5 / count / capture.pixel_count)
     factor = min(min(0.7 * side, VERDICT_SIDE) / max(height, width), float(within_budget), 1.0)
     return Frame(frame.rows, frame.cols, *pictures.scaled_size(height, width, factor))

@@ -49,16 +49,18 @@ class Frame:
     height: int
     width: int
 
+    @property
+    def box(self) -> tuple[int, int]:
+        """Height and width of the box in the photographs."""
+        return self.rows.stop - self.rows.start, self.cols.stop - self.cols.start
+
     def cut(self, array: NDArray[Any]) -> NDArray[Any]:
         """Crop a full-frame array (H, W, ...) to the box."""
         return array[self.rows, self.cols]
 
     def places(self, shown: BoolArray) -> tuple[NDArray[Any], NDArray[Any]]:
         """Rows and columns in the photographs of the centers of the selected picture pixels (height, width)."""
-        steps = (
-            (self.rows.stop - self.rows.start) / self.height,
-            (self.cols.stop - self.cols.start) / self.width,
-        )
+        steps = self.box[0] / self.height, self.box[1] / self.width
         down, right = (step * (at + 0.5) - 0.5 for step, at in zip(steps, np.nonzero(shown), strict=True))
         return down + self.rows.start, right + self.cols.start
 

@@ -49,23 +49,14 @@ class Layers:
     tile: int = TILE
 
     @property
-    def height(self) -> int:
-        """Height of the part that is shown."""
-        return int(self.frame.rows.stop - self.frame.rows.start)
-
-    @property
-    def width(self) -> int:
-        """Width of the part that is shown."""
-        return int(self.frame.cols.stop - self.frame.cols.start)
-
-    @property
     def levels(self) -> int:
         """Number of levels; the coarsest is a single tile."""
-        return 1 + max(0, int(np.ceil(np.log2(max(self.height, self.width) / self.tile))))
+        return 1 + max(0, int(np.ceil(np.log2(max(self.frame.box) / self.tile))))
 
     def size(self, level: int) -> tuple[int, int]:
         """Height and width of a level; pixels at the lower and right edges may be incomplete."""
-        return -(-self.height >> level), -(-self.width >> level)
+        height, width = self.frame.box
+        return -(-height >> level), -(-width >> level)
 
     def tiles(self, level: int) -> tuple[int, int]:
         """Number of rows and columns of tiles of a level."""
@@ -74,10 +65,10 @@ class Layers:
 
     def box(self, level: int, row: int, col: int) -> tuple[slice, slice]:
         """The pixels of level 0 that a tile covers."""
-        step = self.tile << level
+        step, (height, width) = self.tile << level, self.frame.box
         return (
-            slice(row * step, min((row + 1) * step, self.height)),
-            slice(col * step, min((col + 1) * step, self.width)),
+            slice(row * step, min((row + 1) * step, height)),
+            slice(col * step, min((col + 1) * step, width)),
         )
 
     @cached_property
@@ -245,8 +236,8 @@ def view_data(
         if layers.depth is not None:
             sets[name]["low"], sets[name]["high"] = layers.heights
     return {
-        "width": common.width,
-        "height": common.height,
+        "width": common.frame.box[1],
+        "height": common.frame.box[0],
         "origin": [common.frame.cols.start, common.frame.rows.start],
         "tile": common.tile,
         "levels": common.levels,

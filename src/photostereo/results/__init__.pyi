@@ -1,8 +1,8 @@
 from .choice import SurfaceChoice as SurfaceChoice
 from .export import export_result as export_result
+from .formats.material import Material as Material
+from .formats.material import make_material as make_material
 from .maps import read_normal_map as read_normal_map
-from .material import Material as Material
-from .material import make_material as make_material
 from .relighting import LightModel as LightModel
 from .relighting import fit_lights as fit_lights
 from .relighting import relight as relight

@@ -99,7 +99,13 @@ class SlopeSource:
         self._weights: NDArray[Any] | None = None
         self._top = 1.0
         if weights is not None:
-            self._weights, self._top = _checked_weights(weights, mask)
+            self._weights = np.asarray(weights)
+            if self._weights.shape != mask.shape:
+                raise ParameterError(code="weights-shape", weights=self._weights.shape, mask=mask.shape)
+            inside = np.asarray(self._weights[mask], dtype=np.float64)
+            if not np.isfinite(inside).all() or (inside < 0).any() or not (inside > 0).any():
+                raise ParameterError(code="bad-weights")
+            self._top = float(inside.max())
         known = away = 0
         for rows in row_bands(mask.shape[0], mask.shape[1], BAND):
             n, found = self._unit_normals(rows, mask[rows])
@@ -161,14 +167,3 @@ class SlopeSource:
         col = np.arange(n.shape[1]) + self._corner[1]
         rays = self.camera.rays(*np.broadcast_arrays(row, col))
         return np.asarray(-np.einsum("ijk,ijk->ij", n, rays))
-
-
-def _checked_weights(weights: ArrayLike, mask: BoolArray) -> tuple[NDArray[Any], float]:
-    """Return the weights and their maximum inside the mask."""
-    given = np.asarray(weights)
-    if given.shape != mask.shape:
-        raise ParameterError(code="weights-shape", weights=given.shape, mask=mask.shape)
-    inside = np.asarray(given[mask], dtype=np.float64)
-    if not np.isfinite(inside).all() or (inside < 0).any() or not (inside > 0).any():
-        raise ParameterError(code="bad-weights")
-    return given, float(inside.max())
