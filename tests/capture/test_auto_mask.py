@@ -9,9 +9,8 @@ import pytest
 from photostereo.capture import load, write_archive
 from photostereo.core.control import SILENT
 from photostereo.core.findings import by_code
-from photostereo.masks.automatic import FoundObject, find_object
+from photostereo.masks.automatic import FoundObject, cheapest_outline, find_object
 from photostereo.masks.ground import lit_as_ground
-from photostereo.masks.relaxed_cut import cheapest_outline
 from photostereo_lab.scenes import dome_lights, render_scene
 from tests.ball_scenes.phone import phone_scene, photograph_table
 
