@@ -23,7 +23,7 @@ from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.io.camera import Heads, exposure_of, focal_in_pixels
 from photostereo.lights.ball.search import FoundBall, find_balls
-from photostereo.lights.files.table import LightTable, require_strengths
+from photostereo.lights.files.table import LightTable
 from photostereo.photographs.alignment.alignment import SMALLEST, Alignment, find_alignment
 from photostereo.photographs.brackets import find_brackets
 from photostereo.photographs.faults import (
@@ -90,8 +90,6 @@ def open_photographs(found: Found, options: ReadOptions) -> PhotographFiles:
     """Open the photographs, whole, with the strengths of the light file divided out; decodes the first one."""
     table = found.lights
     require_matching(found)
-    if table is not None and table.intensities is not None:
-        require_strengths(table.intensities, table.path)
     return open_files(
         found.files,
         intensities=None if table is None else table.intensities,

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
-from photostereo.lights.geometry import angles_between, axes_matrix, axes_words, conventions
+from photostereo.lights.geometry import angles_between, axes_matrix, axes_words, conventions, turn_between
 from photostereo.lights.thumbnail import Thumbnail, bright_enough, matte_fit
 from photostereo.lights.unknown.crops import crop_photographs
 from photostereo.lights.unknown.estimate import LEAST_PHOTOGRAPHS, estimate_lights
@@ -50,8 +50,6 @@ DECIDES = 0.2
 STEEPEST = 5.0
 #: If the mean change of slope over two cells is below this, the surface is a plane.
 FLAT = 0.01
-#: Unit vectors that differ by less than this in every component (3°) are the same light.
-SAME_LIGHTS = 0.05
 #: Number of photographs used, evenly chosen: a fifth of a second. More change the mean error by less than a degree.
 MOST = 24
 #: An estimate with a larger expected error, in degrees, is not used. Rendered solids have 2 to 7.
@@ -184,8 +182,8 @@ def _turned_ring(surface: CoarseSurface, lights: FloatArray, curl: float) -> Fin
     """Check for lights on a ring listed from a wrong start: all explain the photographs, only one gives a surface."""
     best, found = CLEARLY_BETTER * curl, ""
     for words, places in usual_orders(len(lights)):
-        turn, *_ = np.linalg.lstsq(lights, lights[places], rcond=None)
-        if np.abs(lights @ turn - lights[places]).max() > SAME_LIGHTS:
+        turn = turn_between(lights, lights[places])
+        if turn is None:
             continue  # not a rotation: the photographs would show it
         seen = surface.turned(np.linalg.inv(turn))
         if seen.away <= FACES and seen.curl < best and not seen.outwards < DECIDES:
@@ -242,8 +240,8 @@ def judge_axes(images: NDArray[np.floating], lights: FloatArray, mask: BoolArray
         return None
     if found.verdict.is_flat or found.expected_error > SURE:
         return None
-    tried = conventions(depth_too=False)
-    degrees = [float(angles_between(lights[chosen] @ axes, found.directions).mean()) for axes in tried]
+    tried, given = conventions(depth_too=False), lights[chosen]
+    degrees = [float(angles_between(given @ axes, found.directions).mean()) for axes in tried]
     best = int(np.argmin(degrees))
     if degrees[best] >= AGREES or sum(angle < DISAGREES for angle in degrees) != 1:
         return None

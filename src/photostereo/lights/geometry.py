@@ -151,3 +151,13 @@ def conventions(*, depth_too: bool) -> list[FloatArray]:
     usual = {"x,y,z": 0, "x,-y,z": 1, "-x,-y,-z": 2, "y,x,z": 3, "x,z,y": 4, "x,z,-y": 4, "x,-z,y": 4}
     every.sort(key=lambda words: usual.get(words, 9))
     return [axes_matrix(words) for words in every if depth_too or words.endswith(",z")]
+
+
+#: Unit vectors that differ by less than this in every component (3°) are the same light.
+SAME_LIGHTS = 0.05
+
+
+def turn_between(lights: FloatArray, others: FloatArray) -> FloatArray | None:
+    """Return the matrix A with ``lights @ A`` = others, both (d, 3), if there is one; not necessarily a rotation."""
+    turn, *_ = np.linalg.lstsq(lights, others, rcond=None)
+    return turn if np.abs(lights @ turn - others).max() <= SAME_LIGHTS else None

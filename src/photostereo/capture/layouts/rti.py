@@ -19,7 +19,7 @@ from photostereo.core.findings import Finding
 from photostereo.io.images import is_image
 from photostereo.io.safe import read_text
 from photostereo.lights.files.reading import base_name, content_lines, decimal
-from photostereo.lights.files.table import LightTable, checked
+from photostereo.lights.files.table import LightTable
 
 LAYOUT = "RTI"
 EXPECTS = "RTI: an .lp file, or a folder with one (the count, then lines: filename x y z)"
@@ -67,7 +67,7 @@ def read_light_positions(path: Path) -> LightTable:
     if not entries:
         raise CaptureError(code="light-file-empty", file=path)
     names = tuple(name for name, _ in entries)
-    return checked(LightTable(path, np.array([vector for _, vector in entries]), files=names))
+    return LightTable(path, np.array([vector for _, vector in entries]), files=names)
 
 
 def _entry(line: str, number: int, path: Path) -> tuple[str, tuple[float, float, float]]:

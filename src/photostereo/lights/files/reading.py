@@ -20,7 +20,7 @@ from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.core.units import PixelSize
 from photostereo.io import safe
 from photostereo.io.safe import read_json, read_text
-from photostereo.lights.files.table import LightTable, balls_in, checked, require_strengths
+from photostereo.lights.files.table import LightTable, balls_in, require_strengths
 
 # Names of columns.
 _FILE = re.compile("file(names?)?|image|img|name|photo(graph)?|picture|path")
@@ -54,9 +54,9 @@ def read_lights(path: Path, *, count: int | None = None) -> LightTable:
     """Read a light file; ``count``, the number of photographs, determines the meaning of 3 lines of 4 or 6 numbers."""
     try:
         suffix = path.suffix.lower()
-        if suffix in (".mat", ".json"):
-            return checked(_from_mat(path, count) if suffix == ".mat" else _from_json(path))
-        return checked(_from_text(path, count))
+        if suffix == ".json":
+            return _from_json(path)
+        return _from_mat(path, count) if suffix == ".mat" else _from_text(path, count)
     except _FileError as bad:
         raise bad.about(path) from bad
 

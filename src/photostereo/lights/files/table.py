@@ -56,6 +56,15 @@ class LightTable:
     errors: NDArray[np.float64] | None = None
     notes: tuple[Finding, ...] = ()  #: notes for the user
 
+    def __post_init__(self) -> None:
+        """Check that every vector has a direction, every strength is positive, and every position is above the table."""
+        require_directions(self.vectors, file=self.path, names=self.files)
+        if self.intensities is not None:
+            require_strengths(self.intensities, self.path)
+        places = np.ones((1, 3)) if self.positions is None else self.positions
+        if not (np.isfinite(places).all() and (places[:, 2] > 0).all()):
+            raise CaptureError(code="light-position", file=self.path)
+
     @property
     def is_complete(self) -> bool:
         """Whether no direction or strength is missing."""
@@ -158,18 +167,6 @@ class LightTable:
         each: dict[str, Any] = {name: array[chosen] for name, array in arrays.items() if len(array) == rows}
         files = None if self.files is None else tuple(self.files[number] for number in chosen)
         return replace(self, files=files, **each)
-
-
-def checked(table: LightTable) -> LightTable:
-    """Return the table if every vector has a direction and every strength is positive; raise an error otherwise."""
-    require_directions(table.vectors, file=table.path, names=table.files)
-    if table.intensities is not None:
-        require_strengths(table.intensities, table.path)
-    if table.positions is not None and not (
-        np.isfinite(table.positions).all() and (table.positions[:, 2] > 0).all()
-    ):
-        raise CaptureError(code="light-position", file=table.path)
-    return table
 
 
 def require_strengths(values: NDArray[Any], path: Path) -> None:
