@@ -15,7 +15,6 @@ from photostereo.capture.layouts.folder import photographs_and_mask
 from photostereo.capture.loading import recognize
 from photostereo.core.errors import PhotostereoError
 from photostereo.io.atomic import write_json
-from photostereo.io.names import folder_name
 from photostereo.io.safe import read_json
 from photostereo.io.schema import check_facts
 
@@ -48,12 +47,6 @@ def free_place(folder: Path, name: str, suffix: str = "") -> Path:
     """Return an unused path in a folder: the name, or the name with a number."""
     paths = (folder / f"{name}{'' if n == 1 else f'-{n}'}{suffix}" for n in count(1))
     return next(path for path in paths if not path.exists())
-
-
-def new_capture_folder(name: str) -> Path:
-    folder = free_place(captures_folder(), folder_name(name))
-    folder.mkdir(parents=True)
-    return folder
 
 
 def recent_captures() -> list[dict[str, Any]]:

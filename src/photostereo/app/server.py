@@ -30,6 +30,7 @@ from photostereo.app.security import LOOPBACK, Address, Guard, harmless_name
 from photostereo.core.errors import CaptureError, OutputError, PhotostereoError
 from photostereo.io.camera import read_shot
 from photostereo.io.images import PLAIN_SUFFIXES
+from photostereo.io.names import folder_name
 from photostereo.report.serving import PAGE, ResultTiles, is_own, page_text
 from photostereo.results.choice import FORMAT_NAMES
 from photostereo.solver.methods import find_method, method_names
@@ -159,9 +160,11 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
 
     async def drop(request: Request) -> Response:
         name = str((await json_of(request)).get("name") or "photographs")
+        folder = places.free_place(places.captures_folder(), folder_name(name))
+        folder.mkdir(parents=True)
         key = secrets.token_urlsafe(12)
-        state.drops[key] = (places.new_capture_folder(name), [0, 0])
-        return JSONResponse({"drop": key, "folder": str(state.drops[key][0])})
+        state.drops[key] = (folder, [0, 0])
+        return JSONResponse({"drop": key, "folder": str(folder)})
 
     async def drop_file(request: Request) -> Response:
         folder, taken = state.drops.get(request.path_params["drop"]) or (None, [0, 0])

@@ -44,16 +44,12 @@ def lights(
         elif drawn is not None:
             drawn.unlink()
     terminal.say(lights_table(calibration))
-    for warning in calibration.warnings:
-        terminal.say(f"Warning: {warning}.")
-    terminal.say(f"Lights:  {target}")
-    written = drawn is not None and calibration.picture is not None
-    if written:
-        terminal.say(f"Picture: {shown}")
+    written = str(shown) if drawn is not None and calibration.picture is not None else None
+    terminal.report("lights", warnings=calibration.warnings, target=target, picture=written)
     found = calibration.lights
     return {
         "out": str(target.absolute()),
-        "picture": str(shown) if written else None,
+        "picture": written,
         "files": list(calibration.files),
         "directions": found.directions.tolist(),
         "strengths": found.strengths.tolist(),
