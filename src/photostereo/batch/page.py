@@ -38,18 +38,9 @@ FIGURES = {
 
 def write_overview(ledger: Ledger, path: Path) -> Path:
     """Write the page from the ledger and the pictures in the folder."""
-    rows = order_rows(ledger.rows())
-    known = [name for name in FIGURES if any(name in row["figures"] for row in rows)]
-    failed = sum(row["status"] != "done" for row in rows)
-    facts = {
-        "title": "Batch",
-        "known": {name: FIGURES[name] for name in known},
-        "rows": [row | _shown(row, ledger.folder.absolute()) for row in rows],
-        "done": len(rows) - failed,
-        "failed": failed,
-        "unusual": sum(bool(row["unusual"]) for row in rows if row["status"] == "done"),
-    }
-    write_page(path, templates().get_template("batch.html").render(facts))
+    rows = [row | _shown(row, ledger.folder.absolute()) for row in order_rows(ledger.rows())]
+    known = {name: FIGURES[name] for name in FIGURES if any(name in row["figures"] for row in rows)}
+    write_page(path, templates().get_template("batch.html").render(title="Batch", known=known, rows=rows))
     return path
 
 

@@ -62,12 +62,10 @@ class Parameter:
     def allowed(self) -> str:
         """The type and the range in words, such as ``"a whole number from 1 to 32"``."""
         bounds = [f"above {self.above:g}"] if self.above is not None else []
-        if self.minimum is not None and self.maximum is not None:
-            bounds.append(f"from {self.minimum:g} to {self.maximum:g}")
-        elif self.minimum is not None:
+        if self.minimum is not None:
             bounds.append(f"from {self.minimum:g}")
-        elif self.maximum is not None:
-            bounds.append(f"up to {self.maximum:g}")
+        if self.maximum is not None:
+            bounds.append(f"{'up ' if self.minimum is None else ''}to {self.maximum:g}")
         kind, auto, _ = self.expects.partition(' or "auto"')
         return " ".join([kind, *bounds]) + ("," * bool(bounds) + auto if auto else "")
 
