@@ -26,7 +26,7 @@ def written(tmp_path_factory):
     scene = add_poisson(render_scene("relief", size=(256, 48)).take(8, rng=0), 15, rng=0)
     path = tmp_path_factory.mktemp("wide") / "reliefPNG"
     write_diligent(scene, path)
-    row = bytes_of_row(48, 8, 1, prior=True, sums=True)
+    row = bytes_of_row(48, 8, 1, prior=True)
     return path, OF_THE_PROGRAM + 256 * 48 * OF_A_RESULT + (64 + 48) * row
 
 

@@ -31,10 +31,10 @@ def noisy() -> ps.Capture:
     return add_poisson(scene.take(12, rng=0), 15, rng=0)
 
 
-def budget_for(rows: int, capture: ps.Capture, *, prior: bool = True, sums: bool = False) -> int:
+def budget_for(rows: int, capture: ps.Capture, *, prior: bool = True) -> int:
     """Just enough memory for bands of so many rows of their own."""
     height, width = capture.frame
-    row = tiles.bytes_of_row(width, len(capture), 1, prior=prior, sums=sums)
+    row = tiles.bytes_of_row(width, len(capture), 1, prior=prior)
     halo = 24 if prior else 0
     return tiles.OF_THE_PROGRAM + height * width * tiles.OF_A_RESULT + row * (rows + 2 * halo)
 
@@ -49,27 +49,13 @@ def angle(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("method", ["ls", "pls", "l1", "sbl"])
 def test_pixelwise_methods_are_the_same_in_bands(noisy: ps.Capture, method: str) -> None:
     whole = ps.solve(noisy, method)
-    memory = budget_for(64, noisy, prior=False, sums=method in ("ls", "pls"))
+    memory = budget_for(64, noisy, prior=False)
     found = in_tiles(noisy, method, memory=memory)
     assert np.abs(found.normals - whole.normals).max() < 1e-4
     assert np.abs(found.albedo - whole.albedo).max() < 1e-4 * whole.albedo.max()
     assert found.digest == whole.digest
     assert found.angular_error is not None and whole.angular_error is not None
     assert abs(found.angular_error.mean - whole.angular_error.mean) < 1e-3
-
-
-@pytest.mark.parametrize("method", ["pls", "dlnv", "pdlnv"])
-def test_sums_of_a_few_rows_are_those_of_all(noisy: ps.Capture, method: str, monkeypatch) -> None:
-    """Models that keep sums see a few rows at a time; the result is that of all at once, to the bit."""
-    from photostereo.solver import bands
-
-    options = {"max_iter": 2} if method != "pls" else {}
-    monkeypatch.setattr(bands, "SUMMED_AT_A_TIME", 200 * 33)
-    joined = in_tiles(noisy, method, **options)
-    monkeypatch.setattr(bands, "SUMMED_AT_A_TIME", 10**9)
-    whole = in_tiles(noisy, method, **options)
-    assert np.array_equal(joined.normals, whole.normals)
-    assert np.array_equal(joined.albedo, whole.albedo)
 
 
 @pytest.mark.parametrize(("method", "color"), [("net", True), ("dlnet", False)])
@@ -107,7 +93,7 @@ def test_bands_leave_no_seam(noisy: ps.Capture, method: str) -> None:
     """Two budgets, two sets of bands: the results agree to 0.05° and no better far from the borders than at them."""
     large = noisy
     one = in_tiles(large, method, memory=10**12, max_iter=8)
-    two = in_tiles(large, method, memory=budget_for(64, noisy, sums=method == "dlnv"), max_iter=8)
+    two = in_tiles(large, method, memory=budget_for(64, noisy), max_iter=8)
     off = angle(one.normals, two.normals)
     assert off.max() > 0  # there were bands
     assert off[noisy.mask].mean() < 0.05
@@ -133,7 +119,7 @@ def test_a_dictionary_of_a_sample_serves_all(noisy: ps.Capture) -> None:
 def test_one_function_for_every_size(noisy: ps.Capture, monkeypatch, tmp_path) -> None:
     """A small object is learned on as a whole, a large one on a sample, and either in bands if the memory is small."""
     small = ps.solve(noisy, "dlnv", max_iter=3)
-    memory = budget_for(64, noisy, sums=True)
+    memory = budget_for(64, noisy)
     in_bands = ps.solve(noisy, "dlnv", max_iter=3, memory=memory)
     assert np.array_equal(in_bands.normals, in_tiles(noisy, "dlnv", max_iter=3, memory=memory).normals)
     assert not np.array_equal(in_bands.normals, small.normals)
@@ -333,7 +319,7 @@ def test_progress_is_counted_through_the_bands(noisy: ps.Capture) -> None:
             self.stages[-1][2] += steps
 
     counter = Counter()
-    in_tiles(noisy, "dlnv", memory=budget_for(64, noisy, sums=True), max_iter=3, control=counter)
+    in_tiles(noisy, "dlnv", memory=budget_for(64, noisy), max_iter=3, control=counter)
     assert ["survey", 12, 12] in counter.stages
     assert counter.stages[-1] == ["bands", 12, 12]  # four bands
 
@@ -351,7 +337,7 @@ def test_photographs_are_decoded_once(noisy: ps.Capture, tmp_path, monkeypatch) 
     capture = load(tmp_path / "reliefPNG", lazy=True)
     expected = in_tiles(load(tmp_path / "reliefPNG"), "pls")
     asked.clear()
-    found = in_tiles(capture, "pls", memory=budget_for(64, noisy, prior=False, sums=True))
+    found = in_tiles(capture, "pls", memory=budget_for(64, noisy, prior=False))
     assert len(asked) <= len(capture) and len(set(asked)) == len(asked)
     assert np.array_equal(found.normals, expected.normals)
     assert found.digest == expected.digest

@@ -77,11 +77,6 @@ class ModelEntry:
             ) from problem
         return found
 
-    @property
-    def joins(self) -> bool:
-        """Whether models of parts of the pixels can be joined: see :attr:`.Model.joins`."""
-        return bool(getattr(self.kind, "joins", False)) and set(self.sees) <= {"fall_off"}
-
 
 @cache
 def registered_models() -> dict[str, ModelEntry]:

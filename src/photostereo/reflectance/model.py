@@ -51,9 +51,6 @@ class Model(ABC):
     a model without unknowns of its own. The module docstring explains the symbols.
     """
 
-    #: Whether the model keeps only sums over each pixel's photographs. If so, the class method ``join(parts)`` returns one
-    #: model of the pixels of several, in order.
-    joins: ClassVar[bool] = False
     #: Whether its normals respond to noise in a way specific to the model, which must be measured: see
     #: :mod:`photostereo.solver.within_noise`.
     bends: ClassVar[bool] = False

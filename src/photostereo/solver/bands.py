@@ -14,13 +14,12 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import gray_from_rgb
 from photostereo.io.memory import give_back_memory
 from photostereo.priors.entry import Setting
-from photostereo.reflectance.model import Model
 from photostereo.runtime.arrays import CPU, Array, Device, empty
 from photostereo.runtime.threads import in_turn, processors
 from photostereo.solver.finish import Pictures, pictures_of
 from photostereo.solver.prepared import Learned, Measured
 from photostereo.solver.problem import Problem
-from photostereo.solver.tiles import READ_AT_A_TIME, SUMMED_AT_A_TIME, Band, Part
+from photostereo.solver.tiles import READ_AT_A_TIME, Band, Part
 from photostereo.solver.within_noise import WithinNoise
 
 #: Progress steps per band: its model, the model's own answer, the rest.
@@ -87,31 +86,6 @@ def _gray_on_device(
     return gray
 
 
-def _model_of_band(capture: Capture, learned: Learned, band: Band, device: Device, control: Control) -> Model:
-    """Build the model of a band from the measurements on the sample.
-
-    A model that keeps only sums for each pixel is built from a few rows at a time, so that the photographs can be freed.
-    """
-    measured, entry = learned.measured, learned.measured.method.model
-
-    def built(first: int, last: int) -> Model:
-        part = Part.rows(capture.mask, first, last)
-        pixels, colors = _pixels_of_rows(capture, first, last, measured, device, control)
-        lights = capture.lights_at(part.index)
-        lights.even(pixels)
-        control.check()
-        return measured.model_of(part, lights, pixels, colors, control)
-
-    if entry.joins and not device.uses_torch:
-        few = max(1, SUMMED_AT_A_TIME // capture.frame[1])
-        rows = [(first, min(first + few, band.last)) for first in range(band.first, band.last, few)]
-        model: Model = entry.kind.join([built(*ends) for ends in rows if capture.mask[slice(*ends)].any()])
-    else:
-        model = built(band.first, band.last)
-    model.adopt(learned.model)
-    return model
-
-
 def solve_band(
     capture: Capture, learned: Learned, band: Band, device: Device = CPU, control: Control = SILENT
 ) -> Pictures:
@@ -119,7 +93,13 @@ def solve_band(
     :data:`STEPS_OF_A_BAND` steps."""
     part, inside = Part.rows(capture.mask, band.first, band.last), control.unreported()
     entry = learned.measured.method.prior
-    model = _model_of_band(capture, learned, band, device, inside)
+    pixels, colors = _pixels_of_rows(capture, band.first, band.last, learned.measured, device, inside)
+    lights = capture.lights_at(part.index)
+    lights.even(pixels)
+    control.check()
+    model = learned.measured.model_of(part, lights, pixels, colors, inside)
+    del pixels, colors, lights
+    model.adopt(learned.model)
     control.advance()
     if entry is None:
         solution = Problem(model).solve(control=inside)

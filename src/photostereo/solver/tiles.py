@@ -44,8 +44,6 @@ ROWS, PIXELS = 400, 600_000
 SMALLEST = 64
 #: Photographs of a band read at a time: enough for the threads, few enough to allow cancellation in between.
 READ_AT_A_TIME = 4
-#: Pixels of a band summed at a time, if a model keeps only sums.
-SUMMED_AT_A_TIME = 250_000
 #: Bytes per pixel besides its photographs: statistics, normals and unknowns in double precision.
 OF_A_MODEL = 220
 #: Bytes per pixel for patches, codes and workspace of the dictionary prior (8 × 8 × 3 values, stride 4).
@@ -128,16 +126,12 @@ def bytes_of_row(
     *,
     prior: bool,
     colors: bool = False,
-    sums: bool = False,
     workspace: int = 0,
 ) -> int:
     """Return the bytes needed to solve one row: intensities by pixel (also in color if the model uses ``colors``) and the
-    few photographs being read, unless the model ``sums`` them up; the model, with ``workspace`` bytes per intensity; the
-    prior."""
+    few photographs being read; the model, with ``workspace`` bytes per intensity; the prior."""
     looked_at = 1 + (channels if colors else 0)
     intensities = 4 * photographs * looked_at + 4 * READ_AT_A_TIME * channels
-    if sums:
-        intensities = 0
     intensities += workspace * photographs * (channels if colors else 1)
     return width * (intensities + OF_A_MODEL + (OF_A_PRIOR if prior else 0))
 
@@ -150,7 +144,6 @@ def row_of(capture: Capture, method: Method) -> int:
         3 if capture.is_color else 1,
         prior=method.has_prior,
         colors=capture.is_color and method.sees_colors,
-        sums=method.model.joins,
         workspace=method.model.workspace + (OF_NEAR_LIGHTS if capture.lights.is_near else 0),
     )
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -34,8 +32,6 @@ class Lambertian(Model):
     True
     """
 
-    joins = True
-
     def __init__(self, pixels: Array, lights: NDArray[Any]) -> None:
         self._energies = squared_lengths(pixels)
         self._energy = self._energies.sum()
@@ -43,16 +39,6 @@ class Lambertian(Model):
         self._projected = project(pixels, lights)
         gram = gram_of(lights)
         self._strength, self._basis, self._gram = (like(a, pixels) for a in (*np.linalg.eigh(gram), gram))
-
-    @classmethod
-    def join(cls, parts: Sequence[Lambertian]) -> Lambertian:
-        whole = copy(parts[0])
-        of_pixels = ["_projected", "_energies"]
-        of_pixels += ["_strength", "_basis", "_gram"] if whole._gram.ndim == 3 else []
-        for name in of_pixels:
-            setattr(whole, name, np.concatenate([getattr(part, name) for part in parts]))
-        whole._energy = np.sum([part._energy for part in parts])
-        return whole
 
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return to_numpy(self._gram if self._gram.ndim == 2 else self._gram.mean(0))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from copy import copy
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +10,6 @@ from numpy.typing import NDArray
 from photostereo.core.control import Control
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.reflectance.piecewise.elimination import (
-    Reduced,
     constrained_fit,
     eliminate_slopes,
     statistics,
@@ -53,7 +50,6 @@ class Piecewise(Model):
     """
 
     scales_noise = True
-    joins = True
     bends = True
 
     def __init__(
@@ -77,15 +73,6 @@ class Piecewise(Model):
         self._least_squares = shading(project(pixels, lights), like(np.linalg.inv(lights_gram), pixels))
         self._own = constrained_fit(sums, lights_gram, self._least_squares)
         self._reduced = eliminate_slopes(sums, pixels, lights, lights_gram, gamma)
-
-    @classmethod
-    def join(cls, parts: Sequence[Piecewise]) -> Piecewise:
-        whole = copy(parts[0])
-        whole._reduced = Reduced(*map(np.concatenate, zip(*(part._reduced for part in parts), strict=True)))
-        whole._least_squares = np.concatenate([part._least_squares for part in parts])
-        normals, slopes = map(np.concatenate, zip(*(part._own for part in parts), strict=True))
-        whole._own = normals, slopes
-        return whole
 
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return mean_symmetric_3x3(self._reduced.hessian)
