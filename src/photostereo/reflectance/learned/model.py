@@ -95,6 +95,7 @@ class Learned(Model):
         self._sample: Learned | None = None
         self._captured = 0
         self._student: Student | None = None
+        self._level: float | None = None
 
     def _answer(self, control: Control = SILENT) -> Answer:
         """Return the answer, computed on first use."""
@@ -183,7 +184,7 @@ class Learned(Model):
     @cached_property
     def _weight(self) -> Array:
         """Weight: 1 for a typical pixel, less if noise moves the answer more."""
-        level = self.noise if self._sample is None else self._sample.noise
+        level = self.noise if self._level is None else self._level
         return (level**2 + 1e-12) / (self._noise_part + 1e-12)
 
     def lead(self, captured: int) -> None:
@@ -192,7 +193,7 @@ class Learned(Model):
     def adopt(self, sample: Model) -> None:
         """Weight pixels relative to those of the sample for which the prior was made."""
         assert isinstance(sample, Learned)
-        self._sample = sample
+        self._sample, self._level = sample, sample.noise  # the sample's answer, and its student, come first
 
     @property
     def noise(self) -> float:
