@@ -42,7 +42,7 @@ def linear_from_srgb(encoded: FloatArray) -> FloatArray:
     return np.where(encoded <= 0.04045, low, high).astype(encoded.dtype, copy=False)
 
 
-def row_bands(height: int, width: int, pixels: int = 1 << 20) -> Iterator[slice]:
+def row_bands(height: int, width: int, pixels: int = 1 << 18) -> Iterator[slice]:
     """Bands of rows of about this many pixels, to process a large picture without a second one in memory."""
     step = max(1, pixels // max(width, 1))
     for first in range(0, height, step):

@@ -78,7 +78,7 @@ def encode_indexed_png(index: NDArray[np.uint8], colors: NDArray[np.uint8]) -> b
 def _encode_with_pillow(
     picture: NDArray[np.uint8], kind: str, palette: bytes | None = None, **options: Any
 ) -> bytes:
-    from PIL import Image
+    from PIL import Image, WebPImagePlugin  # noqa: F401  (else Pillow imports all of its plugins)
 
     image, data = Image.fromarray(np.ascontiguousarray(picture)), BytesIO()
     if palette is not None:
