@@ -75,7 +75,8 @@ def put_together(
     if check is not None and check.agrees:
         further += [] if check.suspects else [check.finding]
         lights = lights.changed(expected_error=check.errors(lights.expected_error))
-    if photographs.can_subtract and lights.known:
+    untouched = photographs.ambient is None and photographs.flat is None and not photographs.moves.any()
+    if untouched and lights.known:
         room = _room_light(opened, lights, options, mask)
         if room is not None and room.is_certain:
             further.append(Finding("room-light", share=room.share))

@@ -39,7 +39,7 @@ from photostereo.lights.geometry import angles_between
 from photostereo.lights.lights import Lights
 from photostereo.lights.strengths import sample_pixels, strengths_of_scene
 from photostereo.lights.unknown.crops import crop_photographs
-from photostereo.lights.unknown.estimate import DOUBTFUL_ERROR, Verdict, estimate_lights
+from photostereo.lights.unknown.estimate import DOUBTFUL_ERROR, estimate_lights
 from photostereo.masks.reading import read_mask
 from photostereo.photographs.files import open_files
 
@@ -289,7 +289,12 @@ def complete_lights(
     estimated = estimate_lights(thumbnails, known=known, control=control)
     verdict, missing = estimated.verdict, int((~fixed).sum())
     if not verdict.usable:
-        raise _unusable(verdict, found, missing)
+        has = "has no light file, no ball was found in the photographs"
+        if table is not None:
+            has = f"has no light for {missing} of its photographs"
+        why = "; ".join(text_of("reasons", reason, {}) for reason in verdict.reasons)
+        reasons: dict[str, Any] = {"has": has, "why": why, "reasons": verdict.reasons}
+        raise CaptureError(code="lights-not-estimated", file=found.path, remedy="give-lights", **reasons)
     strengths = _completed(given.strengths, estimated.strengths, closed)
     lights = Lights(
         estimated.directions,
@@ -327,16 +332,6 @@ def _completed(given: FloatArray, factors: FloatArray, closed: BoolArray) -> Flo
     if closed.any():
         factors = np.where(closed, 1.0, factors / np.exp(np.log(factors[closed]).mean()))
     return np.asarray((given.T * factors).T)
-
-
-def _unusable(verdict: Verdict, found: Found, missing: int) -> CaptureError:
-    has = "has no light file, no ball was found in the photographs"
-    if found.lights is not None:
-        has = f"has no light for {missing} of its photographs"
-    why = "; ".join(text_of("reasons", reason, {}) for reason in verdict.reasons)
-    error = CaptureError(code="lights-not-estimated", file=found.path, remedy="give-lights", has=has, why=why)
-    error.values["reasons"] = verdict.reasons
-    return error
 
 
 def check_lights(

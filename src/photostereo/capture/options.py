@@ -26,8 +26,6 @@ NAMED_FILES = ("mask", "lights", "ambient", "flat", "ball")
 #: The value of ``lights`` that ignores light files and balls.
 ESTIMATE = "estimate"
 
-#: Values of ``align``: whether camera movement is undone; and of ``lights_strengths``.
-ALIGNMENTS, STRENGTHS = ("auto", "off"), ("given", "unknown")
 _SEQUENCES = ("circle", "card", "crop", "leave_out", "keep")
 #: The longest focal length, in pixels; beyond it, rays are practically parallel.
 LONGEST_FOCAL = 1e7
@@ -132,8 +130,9 @@ class ReadOptions:
         if self.focal is not None and not 1 <= self.focal <= LONGEST_FOCAL:
             needed = f"between 1 and {LONGEST_FOCAL:.0e} pixels"
             raise ParameterError(code="bad-option", option="focal", needed=needed, value=self.focal)
-        require_known(self.align, ALIGNMENTS, "alignment", "unknown-align")
-        require_known(self.lights_strengths, STRENGTHS, "value of lights_strengths", "unknown-strengths")
+        require_known(self.align, ("auto", "off"), "alignment", "unknown-align")
+        strengths = ("given", "unknown")
+        require_known(self.lights_strengths, strengths, "value of lights_strengths", "unknown-strengths")
         plain: dict[str, Any] = {}
         for name, value in vars(self).items():
             if name in _SEQUENCES and value is not None:

@@ -148,7 +148,10 @@ def _cut(known: Clues, out: BoolArray, control: Control) -> tuple[BoolArray, Flo
         control.check()
         if found.all() or not found.any():
             break
-        odds = _odds(known, found, ~found & ~out)
+        odds = _likelier(known.level, known.strangeness, found, ~found & ~out)
+        if known.color is not None:
+            odds = odds + _likelier(known.color[..., 0], known.color[..., 1], found, ~found & ~out)
+        odds = np.clip(odds, -MOST_ODDS, MOST_ODDS)
         cost = np.where(certain, np.minimum(ODDS * odds, -EVIDENCE), ODDS * odds)
         found = cheapest_outline(np.where(settled, 1.0, cost).astype(np.float32), length)
     return found, odds
@@ -169,16 +172,8 @@ def _difference(known: Clues) -> FloatArray:
     return np.asarray(different)
 
 
-def _odds(known: Clues, found: BoolArray, ground: BoolArray) -> FloatArray:
-    """Log-likelihood ratio of each pixel's clues, ground over object, from the object as found so far."""
-    odds = _likelier(known.level, known.strangeness, found, ground)
-    if known.color is not None:
-        odds = odds + _likelier(known.color[..., 0], known.color[..., 1], found, ground)
-    return np.clip(odds, -MOST_ODDS, MOST_ODDS)
-
-
 def _likelier(one: FloatArray, other: FloatArray, found: BoolArray, ground: BoolArray) -> FloatArray:
-    """Log-likelihood ratio from a histogram of two clues."""
+    """Log-likelihood ratio of two clues of each pixel, ground over object, from their histograms so far."""
 
     def cells(clue: FloatArray) -> NDArray[np.intp]:
         low, high = np.percentile(clue, [0.5, 99.5])

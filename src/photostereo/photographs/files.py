@@ -125,11 +125,6 @@ class PhotographFiles(Photographs):
         dark = linear_part(self._stored(number, slice(None)), srgb=self._is_curved(self.files[number]))
         return replace(self, ambient=dark / np.float32(self.exposed[number]))
 
-    @property
-    def can_subtract(self) -> bool:
-        """Whether ambient light can be subtracted: nothing was subtracted, divided or moved yet."""
-        return self.ambient is None and self.flat is None and not self.moves.any()
-
     def sample(self, most: int) -> PhotographFiles:
         """At most ``most`` of the photographs, chosen with a fixed random seed, in color if available.
 

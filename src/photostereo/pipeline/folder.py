@@ -193,7 +193,9 @@ def provenance(
         "path": str(place),
         "layout": origin.layout if origin is not None else "in memory",
         "reading": {
-            name: _plain(value) for name, value in vars(settings.reading).items() if name != "workers"
+            name: value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+            for name, value in vars(settings.reading).items()
+            if name != "workers"
         },
         "mask": {"pixels": capture.pixel_count, "sha256": hash_of(capture.mask).hex()},
         "lights": {"count": len(capture), "sha256": hash_of(capture.lights.directions).hex()},
@@ -219,10 +221,6 @@ def file_digest(path: Path) -> str | None:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None
-
-
-def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
 def shown_on_page(surface: Surface | None) -> dict[str, Any]:

@@ -82,11 +82,7 @@ def _entry(line: str, number: int, path: Path) -> tuple[str, tuple[float, float,
 
 
 def _light_positions(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    return sorted(
-        file for file in folder.iterdir() if file.suffix.lower() == ".lp" and not file.name.startswith(".")
-    )
+    return sorted(file for file in folder.glob("[!.]*") if file.suffix.lower() == ".lp")
 
 
 def _locate(table: LightTable, source: Path) -> list[Path]:
