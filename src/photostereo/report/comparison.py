@@ -247,16 +247,15 @@ def figures_table(
 
 def error_chart(entries: Sequence[Entry], mask: BoolArray) -> list[Chart]:
     """Plot the share of pixels below an angular error; empty without a truth."""
-    judged = [entry for entry in entries if entry.error is not None]
+    judged = [(entry.name, entry.error[mask]) for entry in entries if entry.error is not None]
     if not judged:
         return []
     angles = np.linspace(0, pictures.ERROR_TOP, 91)
     series = []
-    for number, entry in enumerate(judged):
-        assert entry.error is not None
-        ordered = np.sort(entry.error[mask])
+    for number, (name, errors) in enumerate(judged):
+        ordered = np.sort(errors)
         shares = 100 * np.searchsorted(ordered, angles, side="right") / len(ordered)
-        series.append(Series(entry.name, shares.tolist(), *style_of(number)))
+        series.append(Series(name, shares.tolist(), *style_of(number)))
     plot = line_chart(
         angles.tolist(),
         series,

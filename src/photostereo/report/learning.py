@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 from numpy.typing import NDArray
 
 from photostereo.core.control import Iteration
@@ -25,16 +25,12 @@ def convergence_charts(history: Sequence[Iteration]) -> list[Chart]:
     """Plot cost by term, the prior's other figures and, if the truth is known, the error over the iterations."""
     if not history:
         return []
-    last, x = history[-1], [record.number for record in history]
+    last = history[-1]
+    chart = partial(line_chart, [record.number for record in history], x_label="iteration")
 
-    def chart(label: str, lines: Sequence[Series], summary: str, **options: Any) -> Markup:
-        return line_chart(x, lines, x_label="iteration", y_label=label, summary=summary, **options)
-
-    def single(
-        title: str, label: str, values: Sequence[float], tone: int, note: str, **options: Any
-    ) -> Chart:
-        lines = [Series(label, values, tone)]
-        return Chart(title, chart(label, lines, f"{label}: {note}", **options), note=note)
+    def single(title: str, line: Series, note: str, **options: Any) -> Chart:
+        plot = chart([line], y_label=line.name, summary=f"{line.name}: {note}", **options)
+        return Chart(title, plot, note=note)
 
     terms = [
         Series("whole cost", [record.cost for record in history], 1),
@@ -47,13 +43,13 @@ def convergence_charts(history: Sequence[Iteration]) -> list[Chart]:
             terms.append(Series(COST_TERMS[name], values, 1 + len(terms)))
         else:
             title, note = HEADINGS.get(name, name), f"{values[-1]:.2g} at the end."
-            charts.append(single(title, title, values, 4, note, zero=True))
+            charts.append(single(title, Series(title, values, 4), note, zero=True))
     summary = f"The cost fell from {history[0].cost:.4g} to {last.cost:.4g} in {len(history)} iterations"
-    cost = chart("cost", terms, summary, zero=True, allow_log=True)
+    cost = chart(terms, y_label="cost", summary=summary, zero=True, allow_log=True)
     errors = [record.error for record in history if record.error is not None]
     if len(errors) == len(history):
         note = f"From {errors[0]:.2f}° after the first to {errors[-1]:.2f}° after the last iteration."
-        charts.append(single("Error", "mean angular error", errors, 5, note, suffix="°"))
+        charts.append(single("Error", Series("mean angular error", errors, 5), note, suffix="°"))
     return [Chart("Cost by term", cost, legend(terms)), *charts]
 
 

@@ -8,7 +8,7 @@ import re
 import sys
 import webbrowser
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ class ResultTiles:
         named = [one.get("folder") for one in relight["sets"].values()]
         self.names = [name or "-" for name in named if name is not None]
         self.names = [name for name in self.names if self._file(name, "normals") and self._file(name, "mask")]
-        self._layers: dict[tuple[str, str], Layers] = {}
+        self.layers = cache(self._layers)
         #: The finest level that the page holds.
         self.held = relight["held"]
 
@@ -68,25 +68,23 @@ class ResultTiles:
             raise FileNotFoundError(kind)
         return map_array(path, kind, frame)
 
-    def _layers_of(self, name: str, channel: str) -> Layers:
+    def _layers(self, name: str, channel: str) -> Layers:
         """Return the arrays of a channel; all results share the albedo."""
-        if (name, channel) not in self._layers:
-            mask = np.asarray(self._array(self.names[0] if channel == "albedo" else name, "mask"), dtype=bool)
-            arrays: dict[str, Any] = {}
-            if channel == "albedo":
-                painted = [one for one in self.names if self._file(one, "albedo")] or self.names[:1]
-                albedos = [self._array(one, "albedo", mask.shape) for one in painted]
-                several = len(albedos) > 1
-                arrays["albedos"] = [albedo_share(one, mask) if several else (one, 1.0) for one in albedos]
-            else:
-                arrays[channel] = self._array(name, channel, mask.shape)
-            self._layers[name, channel] = Layers(frame_around(mask), mask, **arrays)
-        return self._layers[name, channel]
+        mask = np.asarray(self._array(self.names[0] if channel == "albedo" else name, "mask"), dtype=bool)
+        arrays: dict[str, Any] = {}
+        if channel == "albedo":
+            painted = [one for one in self.names if self._file(one, "albedo")] or self.names[:1]
+            albedos = [self._array(one, "albedo", mask.shape) for one in painted]
+            several = len(albedos) > 1
+            arrays["albedos"] = [albedo_share(one, mask) if several else (one, 1.0) for one in albedos]
+        else:
+            arrays[channel] = self._array(name, channel, mask.shape)
+        return Layers(frame_around(mask), mask, **arrays)
 
     def _tile(self, channel: str, name: str, level: int, row: int, col: int) -> bytes | None:
         if (name not in self.names and channel != "albedo") or not self.names:
             return None
-        layers = self._layers_of(name, channel)
+        layers = self.layers(name, channel)
         rows, cols = layers.tiles(level) if level < layers.levels else (0, 0)
         if row >= rows or col >= cols:
             return None

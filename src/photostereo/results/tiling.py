@@ -13,20 +13,18 @@ from photostereo.runtime.loops import njit
 
 #: Share of a side over which the two ends are blended, and the minimum number of pixels.
 OVERLAP, LEAST_OVERLAP = 0.2, 8
-#: The smallest width and height of a sample, in pixels.
-LEAST_SIDE = LEAST_TEXELS
 
 
 def largest_rectangle(mask: BoolArray) -> tuple[slice, slice]:
     """Return rows and columns of the largest rectangle inside a mask; raise an error if narrower than 32 pixels."""
     top, bottom, left, right = _largest(np.ascontiguousarray(mask, dtype=np.bool_))
-    if min(bottom - top, right - left) < LEAST_SIDE:
+    if min(bottom - top, right - left) < LEAST_TEXELS:
         raise ParameterError(
             code="sample-too-small",
             remedy="whole-frame",
             width=int(right - left),
             height=int(bottom - top),
-            least=LEAST_SIDE,
+            least=LEAST_TEXELS,
         )
     return slice(int(top), int(bottom)), slice(int(left), int(right))
 

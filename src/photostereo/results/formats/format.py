@@ -134,13 +134,10 @@ def write_content(path: Path, content: Content) -> None:
         file.writelines([content] if isinstance(content, bytes) else content)
 
 
-def describe_mesh(size: PixelSize, unit: str = "millimeters") -> str:
+def describe_mesh(size: PixelSize, unit: str) -> str:
     """Describe the axes and the unit of a mesh file."""
-    if not size.known:
-        unit = (
-            "pixels (the pixel size was not given)" if unit == "millimeters" else f"{unit} (1 mm per pixel)"
-        )
-    return f"{AXES}; lengths in {unit}."
+    unknown = {"millimeters": "pixels (the pixel size was not given)", "meters": "meters (1 mm per pixel)"}
+    return f"{AXES}; lengths in {unit if size.known else unknown[unit]}."
 
 
 def note_of(unit: str) -> str:

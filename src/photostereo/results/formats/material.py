@@ -209,10 +209,8 @@ def write_material(job: Job) -> dict[str, str]:
     for name, content in files.items():
         job.write(f"material/{name}", content)
     facts = f"{job.stem}.json"
-    said = {
-        **json.loads(files[facts])["maps"],
-        facts: "Size, heights, quality of the seams, meaning of each map.",
-    }
+    said = json.loads(files[facts])["maps"]
+    said[facts] = "Size, heights, quality of the seams, meaning of each map."
     return {f"material/{name}": words for name, words in said.items()}
 
 

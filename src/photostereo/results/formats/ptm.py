@@ -23,17 +23,9 @@ def encode_ptm(model: LightModel) -> bytes:
     planes, scale, bias = quantize(model.coefficients, model.mask)
     height, width = model.mask.shape
     order = list(PTM_ORDER)
-    head = "\n".join(
-        [
-            "PTM_1.2",
-            "PTM_FORMAT_LRGB",
-            str(width),
-            str(height),
-            " ".join(f"{255.0 * value:.9g}" for value in scale[order]),
-            " ".join(str(int(value)) for value in bias[order]),
-            "",
-        ]
-    )
+    scales = " ".join(f"{255.0 * value:.9g}" for value in scale[order])
+    biases = " ".join(str(int(value)) for value in bias[order])
+    head = f"PTM_1.2\nPTM_FORMAT_LRGB\n{width}\n{height}\n{scales}\n{biases}\n"
     return head.encode() + planes[::-1, :, order].tobytes() + model.color[::-1].tobytes()
 
 
