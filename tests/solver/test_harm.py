@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.ndimage import uniform_filter
+from scipy.optimize import lsq_linear
 
 import photostereo as ps
 from photostereo.core.control import SILENT
@@ -21,8 +23,8 @@ from photostereo.priors.dictionary.prior import DictionaryPrior
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.solver.share import best_share
 from photostereo.solver.state import SolveState
-from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
-from photostereo_lab.corruptions import add_salt_and_pepper
+from photostereo.solver.within_noise import NoiseEvidence, WithinNoise, is_matte
+from photostereo_lab.corruptions import add_gaussian, add_salt_and_pepper
 from photostereo_lab.scenes import render_scene
 
 
@@ -89,7 +91,7 @@ def test_every_beginning_of_the_cells_is_spread() -> None:
     assert {(c.scene, c.coding) for c in cells[:40]} == {(s, c) for s in suite.SCENES for c in suite.CODING}
 
 
-def _descent(scale: float, noise: float, blocky: bool):
+def _descent(scale: float, noise: float, blocky: bool, matte: bool = False):
     """Dictionary learning on a rough surface of known truth: model, prior, start, end, true noise."""
     rng = np.random.default_rng(0)
     side = 48
@@ -102,8 +104,8 @@ def _descent(scale: float, noise: float, blocky: bool):
     pixels = truth @ lights + disturbed.reshape(-1, 12)
     plain, mask = Lambertian(pixels, lights), np.ones((side, side), bool)
     start = plain.start(SILENT)
-    evidence = NoiseEvidence(noise, noise, noise, 1.94, noise_fields(pixels, lights, noise))
-    model = WithinNoise(plain, start, evidence)
+    evidence = NoiseEvidence(noise, noise, noise, 1.94, noise_fields(pixels, lights, noise), matte=matte)
+    model = WithinNoise(plain, start, evidence, mask=mask)
     prior = DictionaryPrior(
         PatchGrid.from_mask(mask, size=(8, 8, 3), stride=4), lam=4.0, mu=1.5 * noise / 2.0
     )
@@ -118,10 +120,44 @@ def _descent(scale: float, noise: float, blocky: bool):
 def test_steins_share_has_the_least_error(scale: float, blocky: bool) -> None:
     """The share that is tried out without the truth is the one of the least true error, which is known here."""
     model, prior, start, end, noise = _descent(scale, 0.05, blocky)
-    share = best_share(model, prior, start, end, SILENT)
+    coarse, share = best_share(model, prior, start, end, SILENT)
     shift = end.normals - start[0]
     best = -(noise * shift).sum() / (shift * shift).sum()
-    assert share == pytest.approx(np.clip(best, 0.0, 1.0), abs=0.08)
+    assert coarse == share == pytest.approx(np.clip(best, 0.0, 1.0), abs=0.08)
+
+
+@pytest.mark.parametrize("scale", [0.005, 0.02, 0.05])
+def test_coarse_and_fine_shares_have_the_least_error(scale: float) -> None:
+    """On a matte surface, against the best shares by the truth; the answer beats that with one share."""
+    model, prior, start, end, noise = _descent(scale, 0.05, False, matte=True)
+    shares = best_share(model, prior, start, end, SILENT)
+    parts = model.parts(end.normals - start[0])
+    np.testing.assert_allclose(sum(parts), end.normals - start[0], atol=1e-12)
+    means = uniform_filter(parts[0].reshape(48, 48, 3), (7, 7, 1))[3:-3, 3:-3]
+    assert np.square(means).mean() > 0.5 * np.square(parts[0]).mean()  # coarse
+    best = lsq_linear(np.stack([part.ravel() for part in parts], 1), -noise.ravel(), (0, 1)).x
+    assert abs(shares[0] - best[0]) < 0.2 and abs(shares[1] - best[1]) < 0.05  # few coarse values
+    both, one = (
+        np.square(model.tempered(end.normals, used) - start[0] + noise).sum()
+        for used in (shares, best_share(_descent(scale, 0.05, False)[0], prior, start, end, SILENT))
+    )
+    assert both < one
+
+
+@pytest.mark.parametrize(
+    ("reflectance", "noise", "expected"),
+    [
+        ("lambertian", 0.01, True),
+        ("lambertian", 0.05, True),
+        ("ggx", 0.01, False),
+        ("ggx", 0.05, False),
+        ("lambertian", 0.2, False),  # too noisy to tell
+    ],
+)
+def test_gloss_is_told_from_noise(reflectance: str, noise: float, expected: bool) -> None:
+    scene = add_gaussian(render_scene("figure", size=64, reflectance=reflectance), noise, rng=0)
+    pixels = scene.images[:, scene.mask].T
+    assert is_matte(Noise(pixels, scene.lights.matrix, scene.mask)) == expected
 
 
 class Flattened(Lambertian):
@@ -153,10 +189,10 @@ def test_the_share_knows_a_models_bias(scale: float) -> None:
     for number in range(8):
         end.step(bounded, prior, number)
     end.history = (None,) * 8
-    share = best_share(bounded, prior, start, end, SILENT)
+    coarse, share = best_share(bounded, prior, start, end, SILENT)
     shift = end.normals - start[0]
     best = -((start[0] - truth) * shift).sum() / (shift * shift).sum()
-    assert share == pytest.approx(np.clip(best, 0.0, 1.0), abs=0.15)
+    assert coarse == share == pytest.approx(np.clip(best, 0.0, 1.0), abs=0.15)
 
 
 def test_three_photographs_leave_the_prior_nothing_to_remove() -> None:

@@ -109,8 +109,8 @@ def solve_band(
         control.advance()
         prior, _ = entry.build(learned.values, Setting(part.mask, device=device, lessons=learned.lessons))
         control.check()
-        bounded = model if learned.bound is None else WithinNoise(model, start, *learned.bound)
-        problem = Problem(bounded, prior, start, share=learned.share)
+        bounded = model if learned.bound is None else WithinNoise(model, start, *learned.bound, part.mask)
+        problem = Problem(bounded, prior, start, shares=learned.shares)
         solution = problem.follow(learned.iterations, inside)
         del problem, bounded, prior, start
         give_back_memory()

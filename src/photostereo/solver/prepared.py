@@ -37,7 +37,7 @@ from photostereo.solver.methods import Method, find_method, method_for, method_n
 from photostereo.solver.problem import Problem, Solution
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.tiles import Part
-from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
+from photostereo.solver.within_noise import NoiseEvidence, Shares, WithinNoise
 
 #: Pixels along a side of the small photographs for a model's view of the whole object: two for each cell of the context
 #: network, as in its training.
@@ -96,7 +96,7 @@ class Learned:
     #: lessons, iterations: of the prior, in each iteration
     lessons: Sequence[Lesson] = ()
     iterations: int = 0
-    share: float = 1.0  #: how much of the prior's shift is kept
+    shares: Shares = (1.0, 1.0)  #: how much of the prior's shift is kept
     #: the noise and the mean Hessian that bound a prior of automatic strength
     bound: tuple[NoiseEvidence, NDArray[Any]] | None = None
 
@@ -175,7 +175,7 @@ class Prepared:
             self.model,
             solution.lessons,
             solution.iterations,
-            solution.share,
+            solution.shares,
             problem.model.bound if isinstance(problem.model, WithinNoise) else None,
         )
         return learned, {"history": solution.history, "arrays": solution.arrays()}
@@ -204,7 +204,7 @@ class Prepared:
         prior, chosen = entry.build(values, setting)
         control.check()
         if found is not None and sigma and entry.weight_is_open(values):
-            model = WithinNoise(model, start, found, hessian)
+            model = WithinNoise(model, start, found, hessian, self.part.mask)
         return Problem(model, prior, start), chosen
 
     def _finish(self, solution: Solution, values: Mapping[str, Any], clock: Clock) -> Reconstruction:

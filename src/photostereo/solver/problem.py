@@ -28,7 +28,7 @@ from photostereo.reflectance.model import Model, Unknowns
 from photostereo.runtime.arrays import Array, is_tensor, like, namespace, to_numpy
 from photostereo.solver.share import best_share
 from photostereo.solver.state import SolveState, resumed
-from photostereo.solver.within_noise import WithinNoise
+from photostereo.solver.within_noise import Shares, WithinNoise
 
 #: Iterations between fetches of the figures from a GPU: each transfer makes it wait.
 FETCH_EVERY = 10
@@ -52,7 +52,8 @@ class Solution:
     history: tuple[Iteration, ...] = ()  #: a record of each iteration
     prior: Prior | None = None
     state: PriorState = field(default_factory=dict)  #: that of the prior at the end
-    share: float = 1.0  #: of the prior's shift that was kept, see :mod:`photostereo.solver.share`
+    #: of the prior's shift that were kept, see :mod:`photostereo.solver.share`
+    shares: Shares = (1.0, 1.0)
     lessons: Sequence[Lesson] = ()  #: what the prior learned in each iteration, if asked for
 
     def select(self, g: int) -> Solution:
@@ -87,8 +88,8 @@ class Problem:
     #: normals and unknowns to begin with; by default the model's own
     start: tuple[Array, Unknowns] | None = None
     problems: int = 0  #: if not 0, this many problems with different strengths descend together, on a GPU
-    #: share of the prior's shift to keep if the model stays within the noise; by default the best by Stein's estimate
-    share: float | None = None
+    #: shares of the prior's shift to keep if the model stays within the noise; by default the best by Stein's estimate
+    shares: Shares | None = None
 
     def solve(
         self,
@@ -144,10 +145,10 @@ class Problem:
                 status = "converged"
                 break
             waiting, began = [], time.perf_counter()
-        share = self.share
-        if share is None and isinstance(self.model, WithinNoise):
-            share = best_share(self.model, self.prior, start, state, control)
-        ended = self._ended(state, status, len(state.history), share)
+        shares = self.shares
+        if shares is None and isinstance(self.model, WithinNoise):
+            shares = best_share(self.model, self.prior, start, state, control)
+        ended = self._ended(state, status, len(state.history), shares)
         return replace(ended, history=state.history, prior=self.prior, state=state.prior, lessons=lessons)
 
     def follow(self, passes: int, control: Control = SILENT) -> Solution:
@@ -156,7 +157,7 @@ class Problem:
         state = self._first(control)
         for number in range(passes):
             state.step(self.model, self.prior, number, control)
-        return self._ended(state, "iterations", passes, self.share)
+        return self._ended(state, "iterations", passes, self.shares)
 
     def _first(self, control: Control) -> SolveState:
         assert self.prior is not None
@@ -189,13 +190,13 @@ class Problem:
             **self.prior.record(state.prior),
         }
 
-    def _ended(self, state: SolveState, status: str, iterations: int, share: float | None) -> Solution:
-        """Return the end of a descent, with the share of the prior's shift that is worth keeping."""
-        if share is None or not isinstance(self.model, WithinNoise):
+    def _ended(self, state: SolveState, status: str, iterations: int, shares: Shares | None) -> Solution:
+        """Return the end of a descent, with the shares of the prior's shift that are worth keeping."""
+        if shares is None or not isinstance(self.model, WithinNoise):
             return Solution(state.normals, state.unknowns, status, iterations)
-        normals = self.model.tempered(state.normals, share)
+        normals = self.model.tempered(state.normals, shares)
         unknowns = self.model.update_unknowns(normals, state.unknowns)
-        return Solution(normals, unknowns, status, iterations, share=share)
+        return Solution(normals, unknowns, status, iterations, shares=shares)
 
     def _alone(self, control: Control) -> Solution:
         fit = self.model.alone(control)

@@ -17,6 +17,10 @@ was removed.) z comes from :func:`photostereo.diagnosis.noise_fields.noise_field
 JPEG artifacts survive a patch prior, white noise does not. Models that distort noise, or have errors larger than it, use
 another R: :mod:`photostereo.solver.within_noise`.
 
+On a matte surface the coarse part of the shift (its mean over 7 × 7 pixels) and the rest have shares of their own, which
+minimize the same risk together: a patch prior removes fine noise, and its coarse shift is mostly lost detail. Elsewhere
+one share serves for both: gloss counts as noise in R, and the estimate for a part is worse than for the whole.
+
 References
 ----------
 C. M. Stein, Estimation of the mean of a multivariate normal distribution, Annals of Statistics 9(6), 1981,
@@ -31,7 +35,10 @@ from photostereo.priors.protocol import Prior
 from photostereo.reflectance.model import Model, Unknowns
 from photostereo.runtime.arrays import Array
 from photostereo.solver.state import SolveState
-from photostereo.solver.within_noise import STEP, WithinNoise
+from photostereo.solver.within_noise import STEP, Shares, WithinNoise
+
+#: Rounds of finding one share at fixed others; ten are enough for two parts.
+ROUNDS = 50
 
 
 class Moved:
@@ -52,13 +59,12 @@ class Moved:
 
 def best_share(
     model: WithinNoise, prior: Prior, start: tuple[Array, Unknowns], end: SolveState, control: Control
-) -> float:
+) -> Shares:
     """Return α of a descent from ``start`` to ``end``; 1 if nothing moved."""
     normals, unknowns = start
     shift = end.normals - normals
-    size = model.size_of(shift)
-    if size <= 0.0:
-        return 1.0
+    if model.product(shift, shift) <= 0.0:
+        return 1.0, 1.0
     noise = model.noise_of_normals.noise
     disturbed = normals + STEP * noise
     state = SolveState(disturbed, unknowns, prior.begin(disturbed))
@@ -68,4 +74,11 @@ def best_share(
         state.step(moved, prior, number, control)
         control.advance()
     change = (state.normals - normals - STEP * noise) - shift
-    return min(1.0, max(model.removed(shift, change / STEP), 0.0) / size)
+    parts, shares = model.parts(shift), [0.0, 0.0]
+    removed = [model.removed(*part) for part in zip(parts, model.parts(change / STEP), strict=True)]
+    products = [[model.product(one, other) for other in parts] for one in parts]
+    for _ in range(ROUNDS):
+        for k, row in enumerate(products):
+            others = sum(share * row[j] for j, share in enumerate(shares[: len(row)]) if j != k)
+            shares[k] = min(1.0, max(removed[k] - others, 0.0) / max(row[k], 1e-300))
+    return shares[0], shares[len(parts) - 1]

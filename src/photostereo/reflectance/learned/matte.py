@@ -123,12 +123,16 @@ def misfit_around(fit: MatteFit, noise: Array, mask: NDArray[np.bool_], blocks: 
     xp, scatter = namespace(noise), fit.scatter
     expected = 1.0 + (BY_BLOCKS if blocks else BY_NOISE) * scatter
     excess = xp.minimum(fit.misfit / noise.clip(1e-12), 1.0 + 4.0 * scatter) - expected
-    total, count = _mean_around(excess, mask), _mean_around(xp.ones_like(excess), mask)
-    return cast((total / count).clip(0.0), "float32")
+    return cast(mean_around(excess, mask).clip(0.0), "float32")
 
 
-def _mean_around(values: Array, mask: NDArray[np.bool_]) -> Array:
-    """Mean of (N,) values over a window around each pixel, zeros outside the mask."""
+def mean_around(values: Array, mask: NDArray[np.bool_]) -> Array:
+    """Mean of (N,) values over the pixels of the mask in a window around each."""
+    return _sum_around(values, mask) / _sum_around(namespace(values).ones_like(values), mask)
+
+
+def _sum_around(values: Array, mask: NDArray[np.bool_]) -> Array:
+    """Sum of (N,) values over a window around each pixel, divided by its size."""
     side = 2 * AROUND + 1
     index = like(np.flatnonzero(mask), values)
     picture = namespace(values).zeros_like(empty((mask.size,), values, "float32"))
