@@ -188,6 +188,13 @@ def provenance(
     names = origin.files if origin is not None else ()
     root = origin.path if origin is not None else place
     words = ["photostereo", *sys.argv[1:]] if command is None else list(command)
+    home = root if root.is_dir() else root.parent
+    paths = [home / name for name in names]
+    files: list[dict[str, Any]] = [
+        {"file": file.name, "sha256": digests.get(file) or file_digest(file)} for file in paths
+    ]
+    if root.is_file() and not any(file.is_file() for file in paths):  # an archive contains the photographs
+        files = [{"file": root.name, "sha256": file_digest(root), "photographs": list(names)}]
     return {
         "command": shlex.join(words),
         "path": str(place),
@@ -201,17 +208,8 @@ def provenance(
         "lights": {"count": len(capture), "sha256": hash_of(capture.lights.directions).hex()},
         "images": settings.images,
         "seed": settings.seed,
-        "photographs": _photographs(root, names, digests),
+        "photographs": files,
     }
-
-
-def _photographs(root: Path, names: Sequence[str], digests: Mapping[Path, str]) -> list[dict[str, Any]]:
-    if root.is_file() and not any((root.parent / name).is_file() for name in names):
-        # An archive contains the photographs.
-        return [{"file": root.name, "sha256": file_digest(root), "photographs": list(names)}]
-    folder = root if root.is_dir() else root.parent
-    paths = [folder / name for name in names]
-    return [{"file": path.name, "sha256": digests.get(path) or file_digest(path)} for path in paths]
 
 
 def file_digest(path: Path) -> str | None:

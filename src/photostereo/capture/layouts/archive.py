@@ -69,7 +69,13 @@ def read(path: Path, options: ReadOptions) -> Capture:
         strengths = strengths if table.intensities is None else table.intensities
     given = content.get("name")
     name = path.stem if given is None or given.ndim != 0 else str(given)[:NAME_LETTERS]
-    images: Photographs = ArchivePhotographs(stored, _strengths(strengths, count, path), options, path)
+    divisors = np.ones(count) if strengths is None else np.asarray(strengths, np.float64)
+    if divisors.shape not in ((count,), (count, 1), (count, 3)):
+        facts = {"name": path, "photographs": count, "lights": divisors.size}
+        raise CaptureError(code="lights-count", file=path, **facts)
+    require_strengths(divisors, path)
+    of_each = np.broadcast_to(divisors.reshape(count, -1), (count, 3))
+    images: Photographs = ArchivePhotographs(stored, of_each, options, path)
     if not isinstance(stored, SpooledStack):
         images = PhotographsInMemory(images.all())
     del stored
@@ -105,17 +111,6 @@ def write_archive(capture: Capture, path: str | os.PathLike[str], *, force: bool
     with replacing_file(target, force=force) as partial:
         np.savez(partial, name=np.array(capture.name), **present)
     return target
-
-
-def _strengths(given: NDArray[Any] | None, count: int, path: Path) -> NDArray[np.float64]:
-    """(d, 3)."""
-    strengths = np.ones(count) if given is None else np.asarray(given, np.float64)
-    if strengths.shape not in ((count,), (count, 1), (count, 3)):
-        raise CaptureError(
-            code="lights-count", file=path, name=path, photographs=count, lights=strengths.size
-        )
-    require_strengths(strengths, path)
-    return np.broadcast_to(strengths.reshape(count, -1), (count, 3))
 
 
 @dataclass(frozen=True, eq=False)
