@@ -8,11 +8,9 @@ import pytest
 
 from photostereo.core.conventions import row_bands
 from photostereo.core.errors import (
-    CaptureError,
     MissingDependencyError,
     ParameterError,
     did_you_mean,
-    error_code,
     require_extra,
     require_known,
 )
@@ -50,8 +48,6 @@ def test_remedies_in_the_words_of_the_terminal() -> None:
 
 
 def test_codes_and_hints() -> None:
-    assert error_code(CaptureError("No photographs.", code="no-photographs")) == "no-photographs"
-    assert error_code(KeyError()) == "internal"
     assert did_you_mean("pdnlv", ["ls", "pls", "pdlnv"]) == ' Did you mean "pdlnv"?'
     assert did_you_mean("zebra", ["ls", "pls"]) == ""
     with pytest.raises(ParameterError) as caught:

@@ -55,26 +55,18 @@ class Address:
         """Cookie name with the port, because browsers share cookies between the ports of a host."""
         return f"photostereo-{self.port}"
 
-    @property
-    def headers(self) -> dict[str, str]:
-        """Headers of every response of the app: no foreign content, no foreign frames, no MIME sniffing."""
+    def headers(self, *, of_a_result: bool) -> dict[str, str]:
+        """Headers of every response: no foreign content, no foreign frames. A page of a result has its own policy."""
+        if of_a_result:
+            return {**_HEADERS, "Content-Security-Policy": f"frame-ancestors {self.origin}"}
         policy = (
             "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
             f"img-src 'self' blob: data: {self.results_origin}; frame-src {self.results_origin}; "
             "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         )
-        return {
-            **_HEADERS,
-            "Content-Security-Policy": policy,
-            "X-Frame-Options": "DENY",
-            "Cross-Origin-Opener-Policy": "same-origin",
-            "Cross-Origin-Resource-Policy": "same-origin",
-        }
-
-    @property
-    def results_headers(self) -> dict[str, str]:
-        """Headers of every file of a result; a page among them also has its own policy."""
-        return {**_HEADERS, "Content-Security-Policy": f"frame-ancestors {self.origin}"}
+        own = {"Content-Security-Policy": policy, "X-Frame-Options": "DENY"}
+        same = dict.fromkeys(("Cross-Origin-Opener-Policy", "Cross-Origin-Resource-Policy"), "same-origin")
+        return {**_HEADERS, **own, **same}
 
 
 class Guard:
@@ -91,7 +83,7 @@ class Guard:
         headers, address = Headers(scope=scope), self.address
         own = {f"{name}:{address.port}" for name in (LOOPBACK, "localhost")}
         results = headers.get("host") == f"{LOOPBACK}:{address.results_port}"
-        added = address.results_headers if results else address.headers
+        added = address.headers(of_a_result=results)
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":

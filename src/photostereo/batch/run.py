@@ -16,7 +16,7 @@ from photostereo.batch.options import HERE, SILENT_RUN, Progress, RunControl, Ru
 from photostereo.batch.page import write_overview
 from photostereo.batch.settings import check_settings, fingerprint, key_of
 from photostereo.batch.worker import run_capture, warm_up
-from photostereo.core.errors import CaptureError, PhotostereoError, error_code
+from photostereo.core.errors import CaptureError, PhotostereoError
 from photostereo.pipeline.settings import Settings
 
 
@@ -109,7 +109,7 @@ class _Batch:
             try:
                 key = key_of(self.settings, f"{name} {fingerprint(path)}")
             except PhotostereoError as problem:
-                self.ledger.write(name, path, "", failure(str(problem), error_code(problem)))
+                self.ledger.write(name, path, "", failure(str(problem), problem.code))
                 self.tally.total += 1
                 self.tally.count("failed")
                 continue

@@ -17,7 +17,7 @@ import numpy as np
 
 from photostereo.batch.ledger import Outcome, failure
 from photostereo.capture import Capture
-from photostereo.core.errors import PhotostereoError, error_code
+from photostereo.core.errors import PhotostereoError
 from photostereo.diagnosis.exposure import typical_residual
 from photostereo.io.atomic import clear_leftovers
 from photostereo.io.memory import available_memory
@@ -45,7 +45,7 @@ def run_safely(work: Callable[[], O], fail: Callable[[str, str], O]) -> O:
             set_threads()
             return work()
         except PhotostereoError as problem:
-            return fail(str(problem), error_code(problem))
+            return fail(str(problem), problem.code)
         except MemoryError:
             return fail("The worker ran out of memory.", "memory")
         except Exception as problem:

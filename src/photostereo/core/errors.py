@@ -118,11 +118,6 @@ class ConvergenceWarning(PhotostereoWarning):
     """An iteration stopped before it met its tolerance; the result is usable but not final."""
 
 
-def error_code(problem: BaseException) -> str:
-    """The code of an error, ``"internal"`` for a bug."""
-    return problem.code if isinstance(problem, PhotostereoError) else "internal"
-
-
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint such as ``' Did you mean "pdlnv"?'`` or an empty string."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
