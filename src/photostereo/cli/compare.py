@@ -88,10 +88,8 @@ def compare(
             terminal.stage("report")
             made.write_page(folder, size, terminal)
     terminal.table(None, table.header, table.rows)
-    terminal.say(terminal.summary())
-    terminal.say(f"Results: {target}")
-    if report:
-        terminal.say(f"Report:  {target / 'report.html'}  (photostereo view {target})")
+    page = target / "report.html" if report else None
+    terminal.report("results", time=terminal.summary(), target=target, page=page)
     return {"out": str(target.absolute()), "methods": made.rows}
 
 
@@ -186,6 +184,6 @@ def compare_results(
         write_text(folder / "comparison.tex", table.latex("comparison"))
         made.write_page(folder, size)
     terminal.table(None, table.header, table.rows)
-    terminal.say(f"Report:  {target / 'report.html'}  (photostereo view {target})")
+    terminal.report("results", time="", target=target, page=target / "report.html")
     against = "truth" if known is not None else names[0]
     return {"out": str(target.absolute()), "against": against, "results": made.rows}
