@@ -332,9 +332,7 @@ class Lights:
 
 def as_lights(value: Lights | ArrayLike | None, count: int) -> Lights:
     """Return lights from any accepted value: a Lights object, directions (d, 3), or None if they are not known yet."""
-    if isinstance(value, Lights):
-        return value
-    return Lights(count=count) if value is None else Lights(value)
+    return value if isinstance(value, Lights) else Lights(value, count=count)
 
 
 def _vectors(value: ArrayLike, words: str) -> FloatArray:

@@ -8,7 +8,6 @@ strengths are equal or nearly so and the surface faces the camera on average.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import cv2
 import numpy as np
@@ -19,7 +18,7 @@ from photostereo.core.conventions import FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.io.network_weights import Weights
 from photostereo.lights.unknown.crops import SYMMETRIES, Thumbnails
-from photostereo.lights.unknown.network import LightNetwork, Look, shipped_weights
+from photostereo.lights.unknown.network import LightNetwork, Look, shipped_weights, unit_vectors
 from photostereo.lights.unknown.shading import TO_CAMERA, Frames, matte_normals
 
 Float32 = NDArray[np.float32]
@@ -118,32 +117,27 @@ def estimate_lights(
     for view in views:
         first.append(network.first_look(view))
         control.advance()
-    begin = network.keep_known(_mean_direction([look.lights for look in first]))
+    begin = network.keep_known(unit_vectors(np.mean([look.lights for look in first], axis=0)))
     logs = np.mean([look.logs for look in first], axis=0)
     second: list[Look] = []
     for look, view in zip(first, views, strict=True):
         second.append(network.second_look(look, begin, logs, view))
         control.advance()
-    directions = network.keep_known(_mean_direction([look.lights for look in second])).astype(np.float64)
+    final = unit_vectors(np.mean([look.lights for look in second], axis=0))
+    directions = network.keep_known(final).astype(np.float64)
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     log_errors = np.mean([look.log_errors for look in second], axis=0, dtype=np.float64)
     expected = np.where(network.is_known, 0.0, EVERYDAY * np.degrees(np.exp(log_errors)))
     overall = 0.0 if network.is_known.all() else float(expected[~network.is_known].mean())
-    normals = _mean_direction([look.normals for look in second]) * network.quarter.cover[..., None]
+    normals = unit_vectors(np.mean([look.normals for look in second], axis=0))
     strengths = np.exp(np.mean([look.logs for look in second], axis=0, dtype=np.float64))
     return UnknownLights(
         directions=directions,
         strengths=strengths,
         expected_error_degrees=expected,
         expected_error=overall,
-        verdict=judge(network, directions, strengths, overall, normals),
+        verdict=judge(network, directions, strengths, overall, normals * network.quarter.cover[..., None]),
     )
-
-
-def _mean_direction(several: list[Any]) -> Float32:
-    total = np.mean(several, axis=0)
-    length = np.maximum(np.linalg.norm(total, axis=-1, keepdims=True), 1e-12)
-    return np.asarray(total / length, dtype=np.float32)
 
 
 def judge(

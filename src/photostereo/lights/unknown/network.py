@@ -88,7 +88,7 @@ class LightNetwork:
         self.quarter = half_frames(self.half)  #: its mask is that of the coarse normals
         lights = np.full((len(thumbnails.images), 3), np.nan) if known is None else np.asarray(known)
         self.is_known: NDArray[np.bool_] = np.asarray(np.isfinite(lights).all(axis=1))
-        self._known = _unit(np.where(self.is_known[:, None], lights, [0.0, 0.0, 1.0]))
+        self._known = unit_vectors(np.where(self.is_known[:, None], lights, [0.0, 0.0, 1.0]))
 
     def keep_known(self, lights: Float32) -> Float32:
         """Return the lights with the known ones in their places."""
@@ -109,7 +109,7 @@ class LightNetwork:
             tokens = _attention(w, f"first_layers.{number}", tokens)
         raw = _affine(w, "first_head", tokens)
         upward = np.logaddexp(raw[:, 2:3], np.float32(0)) + np.float32(0.02)
-        lights = symmetry.inverse.of_vectors(_unit(np.concatenate([raw[:, :2], upward], axis=1)))
+        lights = symmetry.inverse.of_vectors(unit_vectors(np.concatenate([raw[:, :2], upward], axis=1)))
         return Look(tokens, self.keep_known(lights), raw[:, 3] - raw[:, 3].mean())
 
     def second_look(self, first: Look, lights: Float32, logs: Float32, symmetry: Symmetry) -> Look:
@@ -129,7 +129,7 @@ class LightNetwork:
         inside = np.moveaxis(fit.normals * shown.cover[..., None], -1, 0)
         fitted = np.moveaxis(weighted_half(inside, shown.cover), 0, -1)
         maps = np.concatenate([pool, fitted, quarter.cover[..., None]], axis=-1)
-        normals = _unit(fitted + _normals(w, maps))
+        normals = unit_vectors(fitted + _normals(w, maps))
         closed = fit_lights(normals, quarter.gray, quarter.cover, turned, strengths)
         clues = np.concatenate([turned, logs[:, None], closed, self._given(symmetry)], axis=1)
         tokens = first.tokens + tokens + _affine(w, "clues", clues)
@@ -138,7 +138,7 @@ class LightNetwork:
         change = _affine(w, "second_head", tokens)
         better = turned + change[:, :3]
         better[:, 2] = np.maximum(better[:, 2], np.float32(0.02))
-        found = self.keep_known(symmetry.inverse.of_vectors(_unit(better)))
+        found = self.keep_known(symmetry.inverse.of_vectors(unit_vectors(better)))
         new_logs = logs + change[:, 3]
         upright = symmetry.inverse.of_vectors(symmetry.inverse.of_pictures(normals[None])[0])
         errors = change[:, 4] + np.float32(USUAL_LOG_ERROR)
@@ -153,7 +153,8 @@ def _turned_frames(frames: Frames, symmetry: Symmetry) -> Frames:
     )
 
 
-def _unit(vectors: Float32) -> Float32:
+def unit_vectors(vectors: Float32) -> Float32:
+    """Return the vectors (..., 3) divided by their lengths."""
     size = np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), np.float32(1e-12))
     return np.asarray(vectors / size, dtype=np.float32)
 
