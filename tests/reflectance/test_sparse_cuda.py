@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from photostereo.reflectance.sparse import absolute_kernels, kernels
+from photostereo.reflectance.sparse import kernels
 from photostereo.reflectance.sparse.model import PRIOR_VARIANCE, SETTLED
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
@@ -113,7 +113,7 @@ def test_least_absolute_residuals(cuda, scene) -> None:
     start = np.tile([0.0, 0.0, 1.0], (COUNT, 1))
     found, expected, scratch = outputs((COUNT, 3), (COUNT, 3), (3, PHOTOGRAPHS, COUNT))
     steps = np.zeros((2, COUNT), np.int64)
-    absolute_kernels.l1_regression(pixels, lights, start, 1e-6, 1e-8, 200, expected, steps[0])
+    kernels.l1_regression(pixels, lights, start, 1e-6, 1e-8, 200, expected, steps[0])
     cuda.become(0)
     sizes = (COUNT, PHOTOGRAPHS, apart(lights))
     run(cuda.l1_regression, pixels, lights, start, 1e-6, 1e-8, 200, found, steps[1], scratch, *sizes)

@@ -57,16 +57,6 @@ def _lights_gram(lights, lit, A):  # type: ignore[no-untyped-def]
             entry += 1
 
 
-@njit(cache=True)
-def _accumulate(x, lit, lights, angles, order, scale, phi, triangle, T, Q):  # type: ignore[no-untyped-def]
-    _columns(x[:lit], angles, order, scale, phi, triangle)
-    for i in range(Q.shape[0]):
-        for k in range(i + 1):
-            T[i, k] = T[k, i] = dot(phi[i, :lit], phi[k, :lit])
-        for c in range(3):
-            Q[i, c] = dot(phi[i, :lit], lights[c, :lit])
-
-
 @njit(cache=True, parallel=True)
 def statistics(Y, all_lights, all_angles, order, shadow, unit, T, Q, A, usable):  # type: ignore[no-untyped-def]
     """Compute ``T = ΦᵀΦ``, ``Q = ΦᵀLᵀ`` and ``A = L Lᵀ`` over the lit photographs of every pixel.
@@ -103,10 +93,15 @@ def statistics(Y, all_lights, all_angles, order, shadow, unit, T, Q, A, usable):
                     lit += 1
                 _lights_gram(lights, lit, A[p])
                 usable[p] = lit > 3 and invert_if_regular(A[p], inverse)
-            if usable[p]:
-                _accumulate(x, lit, lights, angles, order, unit * top, phi, triangle, T[p], Q[p])
-            else:
+            if not usable[p]:
                 _lambertian(Y[p], L, T[p], Q[p], A[p])
+                continue
+            _columns(x[:lit], angles, order, unit * top, phi, triangle)
+            for i in range(size):
+                for k in range(i + 1):
+                    T[p, i, k] = T[p, k, i] = dot(phi[i, :lit], phi[k, :lit])
+                for c in range(3):
+                    Q[p, i, c] = dot(phi[i, :lit], lights[c, :lit])
 
 
 @njit(cache=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from photostereo.reflectance.model import BATCH
-from photostereo.reflectance.sparse import absolute_kernels, kernels
+from photostereo.reflectance.sparse import kernels
 from photostereo.runtime.arrays import Array, is_tensor, to_numpy
 from photostereo.runtime.cuda_kernels import c_name, launch
 
@@ -34,10 +34,10 @@ def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterat
 
 
 def l1_regression(Y, L, start, floor, tol, max_iter, n, iterations) -> None:  # type: ignore[no-untyped-def]
-    """See :func:`.absolute_kernels.l1_regression`."""
+    """See :func:`.kernels.l1_regression`."""
     numbers = (float(floor), float(tol), int(max_iter))
     if not _on_gpu(Y):
-        _run(absolute_kernels.l1_regression, Y, L, start, *numbers, n, iterations)
+        _run(kernels.l1_regression, Y, L, start, *numbers, n, iterations)
         return
     count, photographs = Y.shape
     scratch = n.new_empty(3 * count * photographs)
