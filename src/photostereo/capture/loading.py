@@ -7,6 +7,7 @@ import os
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
+from os.path import exists
 from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -23,7 +24,6 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.core.plugins import announced
 from photostereo.io.images import list_images
-from photostereo.io.safe import exists
 from photostereo.lights.ball.calibration import Calibration
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from os.path import exists
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,6 @@ def mesh(
     from photostereo.core.units import PixelSize
     from photostereo.io.atomic import replacing_directory, write_json
     from photostereo.io.ownership import MARK
-    from photostereo.io.safe import exists
     from photostereo.pipeline.folder import files_to_offer, shown_on_page
     from photostereo.report import renew_surface
     from photostereo.results.choice import SurfaceChoice

@@ -51,15 +51,6 @@ def read_bytes(path: Path, what: str, *, limit: int | None = None, remedy: str =
         return file.read() if limit is None else file.read(limit)
 
 
-def exists(path: Path) -> bool:
-    """Whether anything is there; False also for names that no file can have (too long, with a NUL)."""
-    try:
-        os.stat(path)
-    except (OSError, ValueError):
-        return False
-    return True
-
-
 @contextmanager
 def opened(path: Path, what: str, *, remedy: str = "") -> Iterator[IO[bytes]]:
     """A regular file, open for reading."""

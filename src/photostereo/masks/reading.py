@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import reduce
+from os.path import exists
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from photostereo.core.conventions import BoolArray
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.io.images import decode_image
-from photostereo.io.safe import exists
 from photostereo.photographs.develop import upright
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
+from os.path import exists
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ from photostereo.diagnosis.noise import NoiseEstimate
 from photostereo.io.atomic import replacing_directory
 from photostereo.io.memory import share_one_heap
 from photostereo.io.names import folder_name
-from photostereo.io.safe import exists
 from photostereo.photographs.files import PhotographFiles
 from photostereo.pipeline import budget
 from photostereo.pipeline.reading import ReadingStages

@@ -6,10 +6,11 @@ They come from ``photostereo.json`` in the capture folder or from the caller.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os.path import exists
 from pathlib import Path
 
 from photostereo.core.errors import CaptureError, require_known
-from photostereo.io.safe import exists, read_json
+from photostereo.io.safe import read_json
 from photostereo.io.schema import check_facts
 
 FACTS = ("title", "inventory", "credit", "license")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from os.path import exists
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from photostereo.core.control import SILENT, Control, Iteration
 from photostereo.core.errors import CaptureError, OutputError, ParameterError
 from photostereo.io.atomic import write_arrays
-from photostereo.io.safe import exists, explained, names_in_npz, read_npz
+from photostereo.io.safe import explained, names_in_npz, read_npz
 from photostereo.priors.protocol import Prior, PriorState
 from photostereo.reflectance.model import Unknowns
 from photostereo.runtime.arrays import Array, like, to_numpy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os.path import exists
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 
 from photostereo.capture.options import ReadOptions
 from photostereo.core.conventions import Float32
-from photostereo.io.safe import exists
 from photostereo.lights.files.reading import read_lights
 from photostereo.lights.files.table import LightTable
 
