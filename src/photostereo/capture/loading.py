@@ -22,6 +22,7 @@ from photostereo.capture.opening import Found, open_capture
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError, ParameterError
+from photostereo.core.findings import listed
 from photostereo.core.plugins import announced
 from photostereo.io.images import list_images
 from photostereo.lights.ball.calibration import Calibration
@@ -151,11 +152,7 @@ def calibrate(path: str | os.PathLike[str], *, control: Control = SILENT, **opti
 
 
 def read_lazily(
-    path: str | os.PathLike[str],
-    options: ReadOptions,
-    control: Control = SILENT,
-    *,
-    need_lights: bool = True,
+    path: str | os.PathLike[str], options: ReadOptions, control: Control = SILENT, *, need_lights: bool = True
 ) -> Capture:
     """Like :func:`load`, with a :class:`ReadOptions`; the photographs stay on disk until they are needed.
 
@@ -184,11 +181,8 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
             layout = None  # a light file in the folder is ignored
         elif layout is None and options.lights is not None and list_images(place):
             layout = folder  # with a light file elsewhere
-    result: Found | Capture
-    if layout is not None:
-        result = (getattr(layout, "find", None) or layout.read)(place, options)
-    else:
-        result = _photographs_alone(place, options)
+    find = _photographs_alone if layout is None else getattr(layout, "find", None) or layout.read
+    result: Found | Capture = find(place, options)
     if isinstance(result, Capture):
         if options.lights_strengths == "unknown":
             raise ParameterError(code="strengths-in-archive")
@@ -228,14 +222,12 @@ def _photographs_alone(place: Path, options: ReadOptions) -> Found:
     known = "; ".join((folder.EXPECTS_ALONE, *(layout.EXPECTS for layout in layouts())))
     if place.is_file():
         raise CaptureError(code="not-a-capture", file=place, known=known)
-    inside: list[str] = []
+    found = folder.find_alone(place, options)
     if len(folder.photographs_and_mask(place)[0]) < 3:
         inside = sorted(entry.name for entry in place.iterdir() if entry.is_dir() and recognize(entry))
-    found = folder.find_alone(place, options)
-    if inside:
-        shown = ", ".join(inside[:8]) + (", ..." if len(inside) > 8 else "")
-        count = len(inside)
-        raise CaptureError(code="several-captures", file=place, captures=inside, count=count, shown=shown)
+        count, shown = len(inside), listed(inside, 8)
+        if inside:
+            raise CaptureError(code="several-captures", file=place, captures=inside, count=count, shown=shown)
     if not found.files:
         raise CaptureError(code="no-photographs", file=place, known=known)
     return found

@@ -101,10 +101,8 @@ def find_alone(path: Path, options: ReadOptions) -> Found:
 
 
 #: Typical names of folders with photographs of a ball: chrome/, LightProbe-1/, gray/, black-ball/ ...
-_LOOK, _BALL = (
-    "(chrome|mirror|silver|steel|shiny|black|matte|matt|gr[ae]y|white)",
-    "(ball|sphere|light[-_ ]?probe|probe|calibration)",
-)
+_LOOK = "(chrome|mirror|silver|steel|shiny|black|matte|matt|gr[ae]y|white)"
+_BALL = "(ball|sphere|light[-_ ]?probe|probe|calibration)"
 _NAME = re.compile(rf"({_LOOK}[-_ ]?{_BALL}?|{_BALL})s?[-_ ]?\d*$", re.IGNORECASE)
 
 
