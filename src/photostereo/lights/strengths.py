@@ -42,14 +42,14 @@ FACING = 0.3
 
 
 def sample_pixels(
-    images: FloatArray, mask: BoolArray | None = None, *, most: int = _MOST_PIXELS, overexposed: bool = False
+    images: FloatArray, mask: BoolArray | None = None, *, overexposed: bool = False
 ) -> FloatArray:
     """Sample informative pixels (n, d) evenly over the mask: neither dark in every photograph nor white in one.
 
     With ``overexposed``, pixels may be white in up to half of the photographs; those values are NaN.
     """
     index = np.flatnonzero(np.ones(images.shape[1:3], dtype=bool) if mask is None else mask)
-    index = index[:: max(1, len(index) // (4 * most))]
+    index = index[:: max(1, len(index) // (4 * _MOST_PIXELS))]
     values = np.asarray(images.reshape(len(images), -1)[:, index], dtype=np.float64).T
     if not len(values):
         return values
@@ -63,7 +63,7 @@ def sample_pixels(
     else:
         good &= brightest < 0.98 * top if (brightest >= 0.98 * top).mean() > 0.01 else True
     values = values[good]
-    return np.asarray(values[:: max(1, len(values) // most)])
+    return np.asarray(values[:: max(1, len(values) // _MOST_PIXELS)])
 
 
 def unexplained_light(pixels: FloatArray, directions: FloatArray) -> tuple[float, FloatArray]:

@@ -55,9 +55,9 @@ class Circle:
         rows, cols = np.ogrid[: frame[0], : frame[1]]
         return np.asarray((cols - self.x) ** 2 + (rows - self.y) ** 2 <= (share * self.radius) ** 2)
 
-    def with_margin(self, frame: tuple[int, int], margin: float = 0.04) -> BoolArray:
-        """Return the pixels of a ball with a margin for stray light: a share of its radius plus two pixels."""
-        return self.inside(frame, share=1 + margin + 2.0 / self.radius)
+    def with_margin(self, frame: tuple[int, int]) -> BoolArray:
+        """Return the pixels of a ball with a margin for stray light: 4 % of its radius plus two pixels."""
+        return self.inside(frame, share=1.04 + 2.0 / self.radius)
 
     def outline(self, count: int) -> FloatArray:
         """Return points (count, 2) evenly spread over the outline."""
