@@ -197,11 +197,10 @@ def _with_prior(method: Method, prior: str) -> Method:
     for known in _registered().values():
         if known.model == method.model and known.prior == entry:
             return known
-    return Method(
+    return replace(
+        method,
         name=f"{method.name}+{entry.name}",
         title=f"{method.title}, with the {entry.name} prior",
-        assumes=method.assumes,
-        model=method.model,
         look=replace(method.look, label=f"{method.look.label} + {entry.name}", marker="h"),
         citation=f"{entry.citation}; on the model of {method.citation}",
         prior=entry,

@@ -12,19 +12,14 @@ CHUNK = 64
 
 
 @njit(cache=True)
-def _lambertian(y, L, T, Q, A):  # type: ignore[no-untyped-def]
+def _lambertian(y, L, T, Q):  # type: ignore[no-untyped-def]
     T[:] = 0.0
     Q[:] = 0.0
-    A[:] = 0.0
     for j in range(y.size):
         value = np.float64(y[j])
         T[0, 0] += value * value
-        entry = 0
         for r in range(3):
             Q[0, r] += value * L[r, j]
-            for c in range(r, 3):
-                A[entry] += L[r, j] * L[c, j]
-                entry += 1
 
 
 @njit(cache=True, fastmath=SUMS)
@@ -94,7 +89,8 @@ def statistics(Y, all_lights, all_angles, order, shadow, unit, T, Q, A, usable):
                 _lights_gram(lights, lit, A[p])
                 usable[p] = lit > 3 and invert_if_regular(A[p], inverse)
             if not usable[p]:
-                _lambertian(Y[p], L, T[p], Q[p], A[p])
+                _lambertian(Y[p], L, T[p], Q[p])
+                _lights_gram(L, d, A[p])
                 continue
             _columns(x[:lit], angles, order, unit * top, phi, triangle)
             for i in range(size):
