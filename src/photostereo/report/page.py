@@ -43,6 +43,7 @@ def write_report(
     files: Mapping[str, str] | None = None,
     meanings: Mapping[str, str] | None = None,
     expected: ExpectedError | None = None,
+    evidence: Mapping[str, Any] | None = None,
     pixel_size: PixelSize = UNKNOWN_SIZE,
     about: Mapping[str, str] | None = None,
     control: Control = SILENT,
@@ -67,6 +68,8 @@ def write_report(
         Descriptions of the numbers in those files, by path.
     expected : ExpectedError, optional
         Expected error of the result; by default the estimate of its method.
+    evidence : mapping, optional
+        Return value of :func:`capture_evidence`, if already computed.
     pixel_size : PixelSize
         Scale of measurements in the page; without it, lengths are in pixels.
     about : mapping, optional
@@ -92,7 +95,7 @@ def write_report(
     >>> page.read_text(encoding="utf-8").startswith("<!doctype html>")
     True
     """
-    shown: dict[str, Any] = {"depth": depth, "tears": tears, "expected": expected}
+    shown: dict[str, Any] = {"depth": depth, "tears": tears, "expected": expected, "evidence": evidence}
     page = prepare_report(result, capture, **shown, pixel_size=pixel_size, about=about, control=control)
     page.write(path, files, meanings)
 
@@ -109,8 +112,7 @@ def prepare_report(
     about: Mapping[str, str] | None = None,
     control: Control = SILENT,
 ) -> Page:
-    """Make all of a page but the list of files, which may still be being written; arguments as in :func:`write_report`, and
-    the return value of :func:`capture_evidence`, if already computed."""
+    """Make all of a page but the list of files, which may still be being written; arguments as in :func:`write_report`."""
     frame = pictures.frame_around(result.mask)
     normals, known = pictures.shrink_normals(result.normals, result.mask, frame)
     control.check()
