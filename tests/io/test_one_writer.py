@@ -39,6 +39,7 @@ ALLOWED = {
     "cli/command.py": "our own sources",
     "runtime/cuda_kernels.py": "our own sources",
     "report/document.py": "our own sources",
+    "report/pictures.py": "our own sources",
     "report/serving.py": "arrays of a result, mapped tile by tile; pages as they are",
     "report/surface_parts.py": "the data of a page that was read safely",
     "results/formats/material.py": "what it has just encoded",
