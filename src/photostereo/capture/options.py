@@ -157,10 +157,10 @@ class ReadOptions:
 
     def in_our_axes(self, vectors: NDArray[Any]) -> NDArray[Any]:
         """Convert directions or positions of a light file to our axes, as the user specified."""
-        from photostereo.lights.geometry import axes_matrix
+        from photostereo.lights.geometry import axes_matrix, from_axes
 
         if self.lights_axes is not None and vectors.shape[-1:] == (3,):  # other shapes are rejected later
-            vectors = vectors @ axes_matrix(self.lights_axes)
+            vectors = from_axes(vectors, axes_matrix(self.lights_axes))
         return -vectors if self.reverse_lights else vectors
 
     def axes_given(self) -> str:

@@ -24,7 +24,14 @@ from numpy.typing import NDArray
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
-from photostereo.lights.geometry import angles_between, axes_matrix, axes_words, conventions, turn_between
+from photostereo.lights.geometry import (
+    angles_between,
+    axes_matrix,
+    axes_words,
+    conventions,
+    from_axes,
+    turn_between,
+)
 from photostereo.lights.thumbnail import Thumbnail, bright_enough, matte_fit
 from photostereo.lights.unknown.crops import crop_photographs
 from photostereo.lights.unknown.estimate import LEAST_PHOTOGRAPHS, estimate_lights
@@ -240,8 +247,9 @@ def judge_axes(images: NDArray[np.floating], lights: FloatArray, mask: BoolArray
         return None
     if found.verdict.is_flat or found.expected_error > SURE:
         return None
-    tried, given = conventions(depth_too=False), lights[chosen]
-    degrees = [float(angles_between(given @ axes, found.directions).mean()) for axes in tried]
+    tried = conventions(depth_too=False)
+    turned = [from_axes(lights[chosen], axes) for axes in tried]
+    degrees = [float(angles_between(each, found.directions).mean()) for each in turned]
     best = int(np.argmin(degrees))
     if degrees[best] >= AGREES or sum(angle < DISAGREES for angle in degrees) != 1:
         return None

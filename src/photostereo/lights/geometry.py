@@ -140,6 +140,11 @@ def axes_words(matrix: FloatArray) -> str:
     return ",".join(sign + "xyz"[row] for sign, row in zip(signs, rows, strict=True))
 
 
+def from_axes(lights: FloatArray, axes: FloatArray) -> FloatArray:
+    """Return directions (d, 3) that are given in other axes in those of this package."""
+    return lights @ axes
+
+
 def conventions(*, depth_too: bool) -> list[FloatArray]:
     """Return the eight conventions of x and y, or all 48 of three axes; ours first, then the likelier mistakes."""
     every = [
