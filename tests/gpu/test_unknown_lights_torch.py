@@ -54,7 +54,12 @@ def test_numpy_equals_torch(shot, some_known: bool) -> None:
         directions = np.where(known[scene, :, 3:] > 0, known[scene, :, :3], np.nan)
         network = LightNetwork(shipped_weights(), Thumbnails(images, shot.mask[scene].numpy()), directions)
         first = network.first_look(SYMMETRIES[0])
-        second = network.second_look(first, first.lights, first.logs, SYMMETRIES[0])
+        # Both second looks begin with the same lights: a pixel on the edge of a shadow may be in it for one of two
+        # lights that differ in the last digit, and out of it for the other.
+        lights, logs = there.first_lights[scene].numpy(), there.first_strengths[scene].numpy()
+        np.testing.assert_allclose(first.lights, lights, atol=1e-5)
+        np.testing.assert_allclose(first.logs, logs, atol=1e-5)
+        second = network.second_look(first, lights, logs, SYMMETRIES[0])
         np.testing.assert_allclose(second.lights, there.lights[scene].numpy(), atol=1e-3)
         np.testing.assert_allclose(second.logs, there.strengths[scene].numpy(), atol=1e-3)
         np.testing.assert_allclose(second.log_errors, there.log_error[scene].numpy(), atol=1e-3)
