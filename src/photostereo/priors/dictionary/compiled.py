@@ -38,7 +38,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
 from photostereo.priors.dictionary.atoms import check_thresholds
 from photostereo.runtime.algebra import SUMS
-from photostereo.runtime.loops import njit, prange
+from photostereo.runtime.loops import njit, prange, shared
 
 #: Patches per thread and turn: their rows fit the L2 cache; with fewer, threads would synchronize too often.
 CHUNK = 768
@@ -96,8 +96,10 @@ def follow_atoms(
 
 
 def squared_norm(R: FloatArray) -> float:
-    """Return ``||R||_F^2`` of a (w, m) array in double precision."""
-    return float(np.einsum("ij,ij->", R, R, dtype=np.float64))
+    """Return ``||R||_F^2`` of a (w, m) array in double precision, independent of the number of threads."""
+    squared = np.zeros(-(-len(R) // CHUNK))
+    squares_by_chunk(np.ascontiguousarray(R), squared)
+    return float(np.cumsum(squared)[-1]) if len(squared) else 0.0  # in the order of the chunks
 
 
 def _check_arrays(R: FloatArray, D: FloatArray, B: FloatArray, given: FloatArray | None = None) -> None:
@@ -328,6 +330,17 @@ def run_pass(R, D, B, mu, q, update_atoms, work):  # type: ignore[no-untyped-def
         for j in range(i + 1, size):
             gram_old[j, i] = dot(D_old[i], D[start + j])
             gram_new[j, i] = dot(D[atom], D[start + j])
+
+
+@shared(of="squared", fastmath=SUMS)
+def squares_by_chunk(first, last, R, squared):  # type: ignore[no-untyped-def]
+    """``||R||_F^2`` of each chunk, in double precision."""
+    for c in range(first, last):
+        total = 0.0
+        for p in range(c * CHUNK, min((c + 1) * CHUNK, R.shape[0])):
+            for s in range(R.shape[1]):
+                total += np.float64(R[p, s]) * np.float64(R[p, s])
+        squared[c] = total
 
 
 # If the new atoms are known beforehand, patches are independent: codes and residual of a patch stay in the L1 cache from

@@ -1,7 +1,5 @@
 """Compiled per-pixel loops of the bivariate model: statistics and small non-negative least squares."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from photostereo.runtime.algebra import SUMS, dot, invert_if_regular, value_range

@@ -18,8 +18,6 @@ every stage works in the rotated frame; the order of the photographs and the sca
 The weights were trained with these numbers; changing one requires retraining.
 """
 
-from __future__ import annotations
-
 #: Numbers per token.
 FEATURES = 19
 #: Logarithm of the expected error (radians): before the first stage, offset of the outputs, and limits.

@@ -6,8 +6,6 @@ In SBL, pixels are processed in parallel, one per lane of the vector instruction
 nothing more. The precision is that of the intensities: single precision changes normals by 1e-4° on average.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from photostereo.runtime.algebra import SUMS, inverse_3x3, inverse_by_cofactors, times_3x3

@@ -1,7 +1,5 @@
 """Heights as 32-bit TIFF; every surface has them (:func:`photostereo.results.maps.write_heights`)."""
 
-from __future__ import annotations
-
 from photostereo.results.formats.format import Format
 
 FORMAT = Format(lambda job: {}, of_surface=True, files=("depth.tiff",))
