@@ -17,10 +17,20 @@ def main() -> None:
         try:
             run()
         except SystemExit as end:
-            if ended_by() is None and not isinstance(end.code, int):
-                raise
-            leave(end.code)
+            if ended_by() is not None:
+                leave(end.code)
+            raise
+
+
+def program() -> None:
+    """Run the command line as a program: nothing follows, so the process ends at once."""
+    try:
+        main()
+    except SystemExit as end:
+        if not isinstance(end.code, int):
+            raise
+        leave(end.code)
 
 
 if __name__ == "__main__":
-    main()
+    program()

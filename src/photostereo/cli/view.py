@@ -1,7 +1,5 @@
 """``photostereo view``: open the report."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from photostereo.cli.terminal import Terminal

@@ -1,7 +1,5 @@
 """Strict JSON in UTF-8, which every reader accepts."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ The first run in a new environment compiles the loops that it needs; Numba cache
 without a message. This module does not import Numba; :mod:`photostereo.runtime.loops` does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
