@@ -108,8 +108,7 @@ def test_a_method_with_a_prior_finds_the_depth_with_its_model(method: str) -> No
 
 
 @pytest.mark.parametrize("method", ["ls", "pls"])
-def test_bands_see_near_lights(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("photostereo.solver.bands.SUMMED_AT_A_TIME", 96 * 20)
+def test_bands_see_near_lights(method: str) -> None:
     near = render_near(2.0 * dome_lights(8, max_angle=45), size=96, noise=0.01)
     near = replace(near, lights=near.lights.changed(depth=near.truth_depth))
     np.testing.assert_allclose(

@@ -1,7 +1,5 @@
 """``photostereo app``: the local web app."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from photostereo.cli.terminal import Terminal

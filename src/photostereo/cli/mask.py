@@ -1,7 +1,5 @@
 """``photostereo mask``: write the mask of the object for editing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

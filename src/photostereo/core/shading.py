@@ -1,7 +1,5 @@
 """A matte surface under a light."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -11,9 +9,18 @@ from photostereo.core.conventions import Float64, srgb_curve
 def relight(
     normals: ArrayLike, albedo: ArrayLike, mask: NDArray[np.bool_], light: ArrayLike, *, linear: bool = False
 ) -> Float64:
-    """Render a result under a light, given by a unit vector to it: a picture (H, W, 3) with values in [0, 1].
+    """Render a result under a light: a picture (H, W, 3) with values in [0, 1].
 
     Albedo over its 99th percentile times max(0, n · l), sRGB-encoded unless ``linear``; black outside the mask.
+
+    Parameters
+    ----------
+    normals, albedo, mask : arrays
+        Maps of the result.
+    light : (3,) array
+        The direction to the light, a unit vector.
+    linear : bool
+        Return linear intensities, as a camera measures them.
 
     Examples
     --------

@@ -1,7 +1,5 @@
 """Tables in LaTeX."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

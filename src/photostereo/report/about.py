@@ -3,8 +3,6 @@
 They come from ``photostereo.json`` in the capture folder or from the caller.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from os.path import exists
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Binary STL: geometry only, for slicers."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from photostereo.results.formats.format import MeshFormat, note_of
