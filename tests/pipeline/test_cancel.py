@@ -28,8 +28,8 @@ LARGE_STAGES = (
     "photographs", "alignment", "lights", "survey", "sparse Bayesian learning", "iterations", "bands", "colors",
     "arrays and pictures", "integrate", "depth and meshes", "report",
 )  # fmt: skip
-#: Processor seconds after which a solve of six megapixels reads, or solves; it takes about 60.
-BUSY = (6.0, 20.0)
+#: Processor seconds after which a solve of six megapixels reads, or solves; it takes about 18.
+BUSY = (2.0, 8.0)
 
 
 class CancelsAt(ps.Control):
