@@ -11,9 +11,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.capture.ball_check import BallCheck, check_lights
 from photostereo.capture.capture import Capture, Origin
 from photostereo.capture.edits import EDITS_FILE
-from photostereo.capture.lighting import Lighting, check_lights, complete_lights
+from photostereo.capture.lighting import Lighting, complete_lights
 from photostereo.capture.opening import Found, Opened
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
@@ -48,9 +49,9 @@ def put_together(
 
     The photographs stay on disk. With ``estimate``, lights are estimated if there is neither a light file nor a ball.
     """
-    found, alignment, framing = opened.found, opened.alignment, options.framing
+    found, framing = opened.found, options.framing
     photographs = replace(opened.photographs, color=options.color)
-    full, further = photographs.full_frame, []
+    full = photographs.full_frame
     truths = framed_truths(found.truths, framing, full)
     if lighting.calibration is not None:
         photographs = photographs.with_strengths(lighting.calibration.lights.strengths)
@@ -61,51 +62,35 @@ def put_together(
         mask, mask_notes = choose_mask(
             framed, full, options, found.mask_file or default, found.name, balls, control
         )
-        if not lighting.is_complete and estimate:
+        if estimate and not lighting.is_complete:
             known = lighting.lights.strengths
             lighting = complete_lights(lighting, framed.frames(), mask, found, options, control)
             factors = (lighting.lights.strengths / known).reshape(len(known), -1)
             framed = framed.with_strengths(factors[:, 0])  # the same for all channels
-    lights, table = lighting.lights, found.lights
-    if not lighting.is_complete:
-        lights = Lights(count=len(found.files))
-    check = None
+    lights = lighting.lights if lighting.is_complete else Lights(count=len(found.files))
+    table, check = found.lights, None
     if table is not None and not table.balls and lighting.calibration is None and lights.known:
         check = check_lights(opened, lights, options, framing.mask_in_full(mask, full), control)
     if check is not None and check.agrees:
-        further += [] if check.suspects else [check.finding]
         lights = lights.changed(expected_error=check.errors(lights.expected_error))
-    untouched = photographs.ambient is None and photographs.flat is None and not photographs.moves.any()
-    if untouched and lights.known:
-        room = _room_light(opened, lights, options, mask)
-        if room is not None and room.is_certain:
-            further.append(Finding("room-light", share=room.share))
-            framed = replace(framed, ambient=_ambient_picture(photographs, room.share, control))
+    room = _room_light(opened, lights, options, mask)
+    if room is not None:
+        framed = replace(framed, ambient=_ambient_picture(photographs, room.share, control))
+    turn = 0.0
     if lights.is_near:
-        focal = found.focal(options, full)
-        lights = lights.changed(camera=None if focal is None else [0.0, 0.0, focal])
-        lights = lights.framed(framing, full).in_pixels(mask)
-        if (turn := lights.turn_over(mask.shape)) <= NEAR_DEGREES:
-            lights = lights.as_distant()
-        else:
-            focal = None if lights.camera is None else float(lights.camera[2])
-            further.append(Finding("near-lights", degrees=turn, focal=focal))
+        lights, turn = _placed(lights, found.focal(options, full), framing, full, mask)
     files = tuple(file.name for file in found.files)
     notes = [
         *found.notes,
         *(fault.finding for fault in found.faults),
         *_corrections(found, options),
         *photographs.notes,
-        *alignment.notes(files),
+        *opened.alignment.notes(files),
         *mask_notes,
         *lighting.notes,
-        *further,
+        *_about_lights(lights, turn, check, room),
+        *_about_numbers(photographs, found, truths.get("truth"), mask),
     ]
-    if photographs.bit_depth < found.expected_bits:
-        notes.append(Finding("few-bits", bits=photographs.bit_depth, expected=found.expected_bits))
-    if "truth" in truths and truths["truth"].ndim == 3:  # other shapes are rejected below
-        unknown = int((~truths["truth"][mask].any(axis=1)).sum())
-        notes += [Finding("truth-unknown", count=unknown)] if unknown else []
     origin = Origin(
         path=found.path,
         layout=found.layout,
@@ -114,7 +99,7 @@ def put_together(
         notes=tuple(dict.fromkeys(notes)),  # captures written by photostereo include notes
         calibration=lighting.calibration,
         ball_check=check,
-        alignment=alignment,
+        alignment=opened.alignment,
         faults=found.faults,
         framing=framing,
         full_frame=full,
@@ -123,6 +108,42 @@ def put_together(
     )
     parts: dict[str, Any] = {"images": framed, "lights": lights, "mask": mask, **truths}
     return build(found.path, name=found.name, origin=origin, **parts)
+
+
+def _placed(
+    lights: Lights, focal: float | None, framing: Framing, full: tuple[int, int], mask: BoolArray
+) -> tuple[Lights, float]:
+    """Place near lights and the camera in the framed photographs; return also the turn of the nearest light, in degrees.
+
+    Lights that turn by less than :data:`NEAR_DEGREES` become distant.
+    """
+    lights = lights.changed(camera=None if focal is None else [0.0, 0.0, focal])
+    lights = lights.framed(framing, full).in_pixels(mask)
+    turn = lights.turn_over(mask.shape)
+    return (lights if turn > NEAR_DEGREES else lights.as_distant()), turn
+
+
+def _about_lights(
+    lights: Lights, turn: float, check: BallCheck | None, room: RoomLight | None
+) -> Iterator[Finding]:
+    if check is not None and check.agrees and not check.suspects:
+        yield check.finding
+    if room is not None:
+        yield Finding("room-light", share=room.share)
+    if lights.is_near:
+        focal = None if lights.camera is None else float(lights.camera[2])
+        yield Finding("near-lights", degrees=turn, focal=focal)
+
+
+def _about_numbers(
+    photographs: PhotographFiles, found: Found, truth: NDArray[Any] | None, mask: BoolArray
+) -> Iterator[Finding]:
+    if photographs.bit_depth < found.expected_bits:
+        yield Finding("few-bits", bits=photographs.bit_depth, expected=found.expected_bits)
+    if truth is not None and truth.ndim == 3:  # a :class:`Capture` rejects other shapes
+        unknown = int((~truth[mask].any(axis=1)).sum())
+        if unknown:
+            yield Finding("truth-unknown", count=unknown)
 
 
 def choose_mask(
@@ -183,8 +204,12 @@ def _object_mask(
 
 
 def _room_light(opened: Opened, lights: Lights, options: ReadOptions, mask: BoolArray) -> RoomLight | None:
-    """Estimate the room light from the small photographs, inside the mask."""
-    full, small = opened.photographs.full_frame, opened.small
+    """Estimate the room light from the small photographs, inside the mask; None if it is uncertain or already removed."""
+    photographs, small = opened.photographs, opened.small
+    corrected = photographs.ambient is not None or photographs.flat is not None or photographs.moves.any()
+    if corrected or not lights.known:
+        return None
+    full = photographs.full_frame
     factor = small.shape[1] / full[0]
     rows, columns = (
         slice(round(factor * s.start), round(factor * s.stop)) for s in options.framing.box(full)
@@ -196,7 +221,8 @@ def _room_light(opened: Opened, lights: Lights, options: ReadOptions, mask: Bool
     strengths = lights.strengths.reshape(len(lights), -1).mean(axis=1)
     if opened.found.lights is not None:  # strengths from a light file are already divided out
         part = part * strengths[:, None, None]
-    return estimate_room_light(part, lights.directions, np.asarray(inside), strengths)
+    room = estimate_room_light(part, lights.directions, np.asarray(inside), strengths)
+    return room if room is not None and room.is_certain else None
 
 
 def _ambient_picture(photographs: PhotographFiles, share: float, control: Control) -> Float32:

@@ -1,4 +1,4 @@
-"""A capture: photographs of one object from one viewpoint under known distant lights.
+"""A capture: photographs of one object from one viewpoint, each under one light.
 
 One frozen, validated object holds all the input that a method needs. Problems with the input are detected here or in the
 readers of :mod:`photostereo.capture`, never later inside a method.
@@ -33,7 +33,7 @@ from photostereo.runtime.illumination import PixelLights
 from photostereo.runtime.threads import in_turn, processors
 
 if TYPE_CHECKING:
-    from photostereo.capture.lighting import BallCheck
+    from photostereo.capture.ball_check import BallCheck
     from photostereo.lights.ball.calibration import Calibration
     from photostereo.photographs.alignment.alignment import Alignment
     from photostereo.photographs.faults import Fault
@@ -231,8 +231,7 @@ class Capture(Displayed):
 
     @cached_property
     def digest(self) -> str:
-        """Sixteen hexadecimal digits that identify photographs, lights and mask, not the name or the
-        truth)."""
+        """Sixteen hexadecimal digits that identify photographs, lights and mask (not the name or the truth)."""
         directions = self.lights.directions if self.lights.known else np.empty((0, 3))
         hashes: Iterable[bytes] = map(hash_of, self.photographs.frames())
         if self.in_memory:  # in threads: else as slow as least squares

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 
 from photostereo.capture.layouts.folder import (
@@ -26,39 +25,20 @@ from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, Float32, FloatArray, gray_from_rgb
 from photostereo.core.errors import CaptureError
-from photostereo.core.findings import Finding, listed
+from photostereo.core.findings import Finding
 from photostereo.core.texts import text_of
 from photostereo.core.units import PixelSize
 from photostereo.lights.ball.calibration import Calibration, calibrate_lights, merge_calibrations
-from photostereo.lights.ball.geometry import Camera, Circle, mask_circle
+from photostereo.lights.ball.geometry import Circle, mask_circle
 from photostereo.lights.ball.picture import dome_picture
-from photostereo.lights.ball.search import ball_at, scene_misfit
 from photostereo.lights.exposure import VARIES
 from photostereo.lights.files.reading import ESTIMATED
-from photostereo.lights.geometry import angles_between
 from photostereo.lights.lights import Lights
 from photostereo.lights.strengths import sample_pixels, strengths_of_scene
 from photostereo.lights.unknown.crops import crop_photographs
 from photostereo.lights.unknown.estimate import DOUBTFUL_ERROR, estimate_lights
 from photostereo.masks.reading import read_mask
 from photostereo.photographs.files import open_files
-
-#: Do not search for a ball if the background is darker than this share of the object's brightness.
-BLACK = 0.02
-#: Largest share of a ball that may lie inside the mask; largest share of the frame if the mask is the full frame.
-INSIDE, LARGEST = 0.1, 0.15
-#: The ball's directions may leave at most this many times as much of the object's shading unexplained as the file's.
-#: Round things that are not balls leave at least twice as much.
-AS_GOOD = 1.3
-#: Assumed accuracy, in degrees, of a light file that does not state one, and the factor beyond which it is doubted:
-#: measured files are within 3° of a ball; files with other axes or a rotated rig differ by at least 15°.
-USUAL, BEYOND = 2.0, 3.0
-#: A single light is doubted if its difference is this many times that of the others.
-UNUSUAL = 4.0
-#: Focal lengths, in frame widths, to try if it is unknown: a ball at the side is seen at an angle.
-FOCALS = (0.8, 1.2, 2.0)
-#: Largest number of lights to name in a message.
-NAMED = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,50 +62,6 @@ class Lighting:
         if calibration is not None:
             calibration = replace(calibration, lights=calibration.lights.moved(to))
         return replace(self, lights=self.lights.moved(to), calibration=calibration)
-
-
-@dataclass(frozen=True, eq=False)
-class BallCheck:
-    """Lights from a file compared with those from a ball."""
-
-    apart: FloatArray  #: (d,) degrees between the two directions; NaN if the ball shows no highlight
-    limit: FloatArray  #: (d,) largest difference in agreement, in degrees, from the errors stated by both
-    files: tuple[str, ...]  #: names of the photographs
-
-    @property
-    def usual(self) -> float:
-        """Median difference in degrees."""
-        return float(np.nanmedian(self.apart))
-
-    @property
-    def suspects(self) -> tuple[int, ...]:
-        """Lights that differ much more than the rest."""
-        unlike = self.apart > np.maximum(self.limit, UNUSUAL * self.usual)
-        return tuple(np.flatnonzero(unlike).tolist())
-
-    @property
-    def agrees(self) -> bool:
-        """Whether most lights agree."""
-        return self.usual <= float(np.nanmedian(self.limit))
-
-    def errors(self, claimed: FloatArray) -> FloatArray:
-        """Fill in missing (NaN) expected errors of the file's lights from the differences from the ball."""
-        known = np.where(np.isin(np.arange(len(self.apart)), self.suspects), self.apart, self.usual)
-        return np.where(np.isfinite(claimed), claimed, known)
-
-    @property
-    def finding(self) -> Finding:
-        """The result as a finding."""
-        if self.agrees and not self.suspects:
-            return Finding("ball-confirms-lights", degrees=max(self.usual, 0.1))
-        return Finding(
-            "ball-doubts-some-lights" if self.agrees else "ball-doubts-lights",
-            "problem",
-            effect=float(np.nanmean(self.apart)),
-            is_mistake=True,
-            degrees=self.usual,
-            names=listed((f"{self.files[k]} by {self.apart[k]:.0f}°" for k in self.suspects), NAMED),
-        )
 
 
 def find_lights(opened: Opened, options: ReadOptions, control: Control = SILENT) -> Lighting:
@@ -332,52 +268,3 @@ def _completed(given: FloatArray, factors: FloatArray, closed: BoolArray) -> Flo
     if closed.any():
         factors = np.where(closed, 1.0, factors / np.exp(np.log(factors[closed]).mean()))
     return np.asarray((given.T * factors).T)
-
-
-def check_lights(
-    opened: Opened, lights: Lights, options: ReadOptions, mask: BoolArray, control: Control = SILENT
-) -> BallCheck | None:
-    """Compare the lights of a file with a ball in the photographs; return None if there is no ball.
-
-    The search uses small copies. A ball counts only if it lies beside the object and its directions explain the object's
-    shading as well as those of the file do; this rules out other shiny things. Positions and mask are in pixels of the
-    whole frame.
-    """
-    found, small, frame = opened.found, opened.small, opened.small.shape[1:]
-    inside = cv2.resize(mask.astype(np.uint8), frame[::-1], interpolation=cv2.INTER_NEAREST) > 0
-    bright = small.max(axis=0)
-    around = cv2.dilate(inside.astype(np.uint8), np.ones((7, 7), np.uint8)) == 0
-    if not inside.all() and (
-        not around.any() or np.percentile(bright[around], 99) < BLACK * np.percentile(bright[inside], 90)
-    ):
-        return None
-    control.stage("lights")
-    factor, focal = frame[0] / mask.shape[0], found.focal(options, mask.shape)
-    focals = [share * max(frame) for share in FOCALS] if focal is None else [focal * factor]
-    cameras: list[Camera | None] = [Camera.of_frame(f, (int(frame[0]), int(frame[1]))) for f in focals]
-    if focal is None:
-        cameras.append(None)
-    claimed = np.where(np.isfinite(lights.expected_error), lights.expected_error, USUAL)
-    files = tuple(file.name for file in found.files)
-    for ball in opened.balls(None if inside.all() else inside, control):
-        disc, given = ball.circle.inside(frame), lights.directions
-        beside = disc.mean() < LARGEST if inside.all() else inside[disc].mean() < INSIDE
-        witness = inside & ~ball.circle.inside(frame, share=1.1)
-        its, own = (scene_misfit(small, one, witness) for one in (ball.directions, given))
-        if not beside or its > AS_GOOD * own:
-            continue
-        if lights.positions is not None and lights.position_unit == "pixels":  # directions at the ball
-            x, y = ball.circle.x / factor - 0.5 * mask.shape[1], 0.5 * mask.shape[0] - ball.circle.y / factor
-            given = np.asarray(lights.at([[x, y]])[0])
-        seen = (ball_at(small, ball.circle, camera=camera, certain=True) for camera in cameras)
-        checks = [
-            BallCheck(
-                angles_between(one.directions, given),
-                BEYOND * np.hypot(claimed, np.nan_to_num(one.residual)),
-                files,
-            )
-            for one in seen
-            if one is not None
-        ]
-        return min(checks, key=lambda check: check.usual)
-    return None
