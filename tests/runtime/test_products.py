@@ -1,13 +1,33 @@
 """Matrix products in compiled loops."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from photostereo.runtime.products import NARROW, ROWS, WIDE, multiply
 
+UNKNOWN = """
+import llvmlite.binding
+def unknown():
+    raise RuntimeError("failed to get host cpu features")
+llvmlite.binding.get_host_cpu_features = unknown
+"""
+PRODUCT = """
+import numpy as np
+from photostereo.runtime.products import LANES, multiply
+x, matrix = np.ones((5, 7), np.float32), np.arange(7 * 53, dtype=np.float32).reshape(7, 53)
+out = np.empty((5, 53), np.float32)
+multiply(x, matrix, out)
+assert (out == x @ matrix).all()
+print(LANES)
+"""
 
-@pytest.mark.parametrize("rows", [1, ROWS, 3 * ROWS + 2])
-@pytest.mark.parametrize("columns", [1, NARROW, NARROW + 3, WIDE, 2 * WIDE + NARROW + 1])
+
+@pytest.mark.parametrize("rows", [0, 1, ROWS, 3 * ROWS + 2])
+@pytest.mark.parametrize("columns", [0, 1, NARROW, NARROW + 3, WIDE, 2 * WIDE + NARROW + 1])
 @pytest.mark.parametrize("terms", [0, 1, 19])
 def test_products_are_those_of_numpy_to_the_last_row_and_column(rows, columns, terms):
     rng = np.random.default_rng(0)
@@ -18,3 +38,16 @@ def test_products_are_those_of_numpy_to_the_last_row_and_column(rows, columns, t
         multiply(form, matrix, whole[:rows])
         np.testing.assert_allclose(whole[:rows], expected, atol=1e-5)
         assert (whole[rows] == 7.0).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "before"),
+    [({"NUMBA_CPU_NAME": "generic"}, ""), ({}, UNKNOWN)],
+    ids=["any processor", "one that LLVM does not know"],
+)
+def test_products_for_other_processors(settings, before, tmp_path):
+    """Vectors are as long as those that Numba compiles for."""
+    environment = {**os.environ, **settings, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", before + PRODUCT]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.stdout.strip() == "8", done.stderr

@@ -87,11 +87,7 @@ def findings_of(pipeline: Pipeline, opened: OpenCapture) -> dict[str, Any]:
         about.setdefault(name, []).append(catalog()["faults"].get(reason, "cannot be used"))
     for name in opened.moved.intersection(names):
         note(names.index(name), "camera moved")
-    return {
-        "general": list(map(_shown, diagnosis.findings)),
-        "photographs": about,
-        "faults": opened.faults,
-    }
+    return {"general": list(map(_shown, diagnosis.findings)), "photographs": about, "faults": opened.faults}
 
 
 def differences(capture: Capture, shown: Mapping[str, Any]) -> list[Finding]:

@@ -58,10 +58,7 @@ def _plan_spec() -> dict[str, Any]:
         for kind in (ReadOptions, Settings)
         for entry in fields(kind)
     } | _AS_TEXT
-    return {
-        "captures": [str],
-        **{f"{name}?": declared[name] for name in FLAT if name not in _NOT_IN_A_PLAN},
-    }
+    return {"captures": [str], **{f"{name}?": declared[name] for name in FLAT if name not in _NOT_IN_A_PLAN}}
 
 
 def _bad_plan(file: Path, problem: str) -> ParameterError:

@@ -72,10 +72,7 @@ class Heads(dict[Path, Shot]):
 def read_shot(path: Path) -> Shot:
     """Read the settings of a photograph from its header; an empty :class:`Shot` if it cannot be read."""
     try:
-        with (
-            opened(path, "image") as file,
-            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
-        ):
+        with opened(path, "image") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             declared = headers.declared_size(content)
             frame = (declared.height, declared.width) if declared is not None and declared.size else None
             shot = replace(shot_of(content), frame=frame)

@@ -106,10 +106,7 @@ def _decode_with_opencv(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
 def _decode_tiff(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
     import tifffile
 
-    with (
-        explained(lambda problem: _damaged(problem, path)),
-        tifffile.TiffFile(io.BytesIO(data)) as file,
-    ):
+    with explained(lambda problem: _damaged(problem, path)), tifffile.TiffFile(io.BytesIO(data)) as file:
         page = file.pages[0]
         ends = [start + size for start, size in zip(page.dataoffsets, page.databytecounts, strict=True)]
         if not ends or max(ends) > len(data):

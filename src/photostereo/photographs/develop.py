@@ -22,11 +22,7 @@ from photostereo.core.conventions import GRAY_WEIGHTS, Float32, FloatArray, line
 
 
 def develop_into(
-    target: Float32,
-    stored: NDArray[Any],
-    strength: NDArray[Any],
-    srgb: bool,
-    gray_limit: float | None,
+    target: Float32, stored: NDArray[Any], strength: NDArray[Any], srgb: bool, gray_limit: float | None
 ) -> None:
     """Write stored values as intensities; see the module docstring."""
     values, top = (decoded_srgb(stored), 1.0) if srgb else (stored, full_scale(stored))

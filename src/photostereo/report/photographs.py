@@ -73,10 +73,7 @@ def find_verdicts(
 
 
 def contact_sheet(
-    capture: Capture,
-    result: Reconstruction,
-    saturation: FloatArray | None,
-    control: Control = SILENT,
+    capture: Capture, result: Reconstruction, saturation: FloatArray | None, control: Control = SILENT
 ) -> tuple[list[Picture], Verdicts]:
     """Return at most ``MAX_PHOTOGRAPHS`` photographs, small, and the method's maps of them."""
     count = len(capture)

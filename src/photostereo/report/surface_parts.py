@@ -38,12 +38,7 @@ def surface_parts(
         grid = pack_heights(depth, result.mask, frame, tears=tears)
         data, step = {"grids": {result.method: grid}}, int(grid["step"])
         depth_map = depth_picture(depth, result.mask, frame, pixel_size)
-    facts = {
-        "has_depth": data is not None,
-        "grid_step": step,
-        "depth_map": depth_map,
-        "color_bar": color_bar,
-    }
+    facts = {"has_depth": data is not None, "grid_step": step, "depth_map": depth_map, "color_bar": color_bar}
     return data, {name: render_part(name, **facts) for name in PARTS}
 
 

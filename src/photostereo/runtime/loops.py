@@ -23,17 +23,19 @@ import numba
 import numpy as np
 from numba import prange
 from numba.core import event
-from numba.core.caching import FunctionCache
 from numba.core.registry import CPUDispatcher
-from numba.core.runtime import rtsys
 
 from photostereo.core.errors import PhotostereoError
 from photostereo.runtime import compiling
+from photostereo.runtime.keeping import keep
 
 __all__ = ["njit", "prange", "shared"]
 
 #: If the largest array of a loop is smaller than this, a second thread is not worthwhile: waking it takes 50 µs.
 WORTHWHILE = 1 << 16
+
+if numba.config.DISABLE_JIT:  # loops in Python would take hours, and some exist only in machine code
+    raise PhotostereoError(code="compiler-off")
 
 
 class _Listener(event.Listener):  # type: ignore[misc]
@@ -67,15 +69,6 @@ class _Waiting(CPUDispatcher):  # type: ignore[misc]
             return answer
 
 
-class _Ready(FunctionCache):  # type: ignore[misc]
-    """Load a compiled loop without the typing rules, which only a compilation needs: saves a quarter of a second."""
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        rtsys.initialize(target_context)
-        with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
-
-
 def _forked() -> None:
     _pool.cache_clear()  # its threads exist only in the parent
     if _Waiting._layer == "omp":
@@ -88,14 +81,13 @@ if sys.platform == "linux":  # GNU OpenMP; other systems spawn processes or use 
 
 def njit(**options: Any) -> Any:
     """Like ``numba.njit``, but parallel loops can be called from any thread and let other threads run meanwhile."""
+    caching = options.pop("cache", False)
 
     def decorate(function: Any) -> Any:
         compiled = numba.njit(nogil=True, **options)(function)
         if options.get("parallel"):
             compiled.__class__ = _Waiting
-        if options.get("cache"):
-            compiled._cache.__class__ = _Ready
-        return compiled
+        return keep(compiled) if caching else compiled
 
     return decorate
 

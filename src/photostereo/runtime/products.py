@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import llvmlite.binding
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 from photostereo.runtime.loops import njit
 
+#: What Numba compiles for, as in the key of its cache: empty if LLVM does not know this processor.
+FEATURES = cpu_target.target_context.codegen().magic_tuple()[2].split(",")
 #: Floats in a vector register, vectors along a row of a tile, and its rows: twelve sums, and registers for their factors.
-LANES = 16 if llvmlite.binding.get_host_cpu_features().get("avx512f") else 8
+LANES = 16 if "+avx512f" in FEATURES else 8
 VECTORS, ROWS = 3, 4
 WIDE, NARROW = VECTORS * LANES, 4
 

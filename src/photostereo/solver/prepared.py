@@ -290,13 +290,7 @@ def prepare(
 
 
 def _survey(
-    capture: Capture,
-    sample: Part,
-    device: Device,
-    control: Control,
-    small: Crop | None,
-    *,
-    colors: bool,
+    capture: Capture, sample: Part, device: Device, control: Control, small: Crop | None, *, colors: bool
 ) -> tuple[Intensities, str, list[NDArray[np.float32]]]:
     """Read every photograph once; return the intensities of a sample, the digest of the capture, and small photographs."""
     spread = np.flatnonzero(capture.mask)[:: max(1, capture.pixel_count // SAMPLED_PIXELS)]
@@ -335,11 +329,7 @@ def _survey(
 
 
 def _see_whole(
-    measured: Measured,
-    capture: Capture,
-    small: Crop,
-    images: Sequence[NDArray[np.float32]],
-    control: Control,
+    measured: Measured, capture: Capture, small: Crop, images: Sequence[NDArray[np.float32]], control: Control
 ) -> Any:
     """Return what the model computes from small photographs of the whole object."""
     colors = np.stack(images, 1) / np.float32(measured.scale)

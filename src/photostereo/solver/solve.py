@@ -130,12 +130,7 @@ def solve(
 
 
 def _settled(
-    capture: Capture,
-    entry: Method,
-    values: Mapping[str, Any],
-    device: str,
-    strengths: str,
-    control: Control,
+    capture: Capture, entry: Method, values: Mapping[str, Any], device: str, strengths: str, control: Control
 ) -> tuple[Capture, str]:
     """Return the capture with near lights that use its depth, and how that was found; unchanged for distant lights."""
     if not capture.lights.is_near or capture.lights.depth is not None:
@@ -168,11 +163,7 @@ def _tiles(
 
 
 def _solve_tiles(
-    prepared: Prepared,
-    values: Mapping[str, Any],
-    bands: Sequence[Band],
-    control: Control,
-    deal: Deal | None,
+    prepared: Prepared, values: Mapping[str, Any], bands: Sequence[Band], control: Control, deal: Deal | None
 ) -> Reconstruction:
     """Learn on the sample, solve every band with the result, and join the bands.
 

@@ -120,13 +120,7 @@ class Band:
 
 
 def bytes_of_row(
-    width: int,
-    photographs: int,
-    channels: int,
-    *,
-    prior: bool,
-    colors: bool = False,
-    workspace: int = 0,
+    width: int, photographs: int, channels: int, *, prior: bool, colors: bool = False, workspace: int = 0
 ) -> int:
     """Return the bytes needed to solve one row: intensities by pixel (also in color if the model uses ``colors``) and the
     few photographs being read; the model, with ``workspace`` bytes per intensity; the prior."""

@@ -233,11 +233,7 @@ def _groups(labels: NDArray[np.int32], control: Control) -> Iterator[tuple[tuple
 
 
 def _integrate_parts(
-    source: SlopeSource,
-    labels: NDArray[np.int32],
-    pulls: Pulls | None,
-    solve: Solver,
-    control: Control,
+    source: SlopeSource, labels: NDArray[np.int32], pulls: Pulls | None, solve: Solver, control: Control
 ) -> Heights:
     """Solve every group of parts and combine the results."""
     shape = source.mask.shape

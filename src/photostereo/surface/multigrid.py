@@ -96,13 +96,7 @@ def inner_product(a: NDArray[Any], b: NDArray[Any]) -> float:
 
 
 def conjugate_gradients(
-    lattice: Lattice,
-    side: Float64,
-    start: Float64,
-    *,
-    rtol: float,
-    max_iter: int,
-    control: Control = SILENT,
+    lattice: Lattice, side: Float64, start: Float64, *, rtol: float, max_iter: int, control: Control = SILENT
 ) -> Heights:
     """Run preconditioned conjugate gradients from ``start``; every iterate lowers the quadratic energy.
 

@@ -29,10 +29,7 @@ MOST_ITERATIONS = 200
 
 
 def assemble(
-    source: SlopeSource,
-    inside: BoolArray,
-    pulls: Pulls | None = None,
-    control: Control = SILENT,
+    source: SlopeSource, inside: BoolArray, pulls: Pulls | None = None, control: Control = SILENT
 ) -> tuple[Lattice, Float64, Float64]:
     """Assemble the lattice of the pixels of ``inside``, its right-hand side, and a start: the plane of the mean slopes.
 

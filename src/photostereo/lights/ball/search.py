@@ -17,13 +17,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.lights.ball.circle_search import circles_around, find_circles
 from photostereo.lights.ball.geometry import Camera, Circle, facing_view, mirrored_directions
-from photostereo.lights.ball.highlight import (
-    SHINY_FOUND,
-    Highlights,
-    find_highlights,
-    is_shiny,
-    looks_shiny,
-)
+from photostereo.lights.ball.highlight import SHINY_FOUND, Highlights, find_highlights, is_shiny, looks_shiny
 from photostereo.lights.ball.outline_fit import settle_outline
 from photostereo.lights.ball.shading import Shading, fit_shading, settle_circle
 from photostereo.lights.strengths import sample_pixels, unexplained_light

@@ -56,12 +56,7 @@ class PatchGrid:
 
     @classmethod
     def from_mask(
-        cls,
-        mask: BoolArray,
-        *,
-        size: tuple[int, int, int] = (8, 8, 3),
-        stride: int = 4,
-        side: int = 0,
+        cls, mask: BoolArray, *, size: tuple[int, int, int] = (8, 8, 3), stride: int = 4, side: int = 0
     ) -> PatchGrid:
         """Build the grid; no patch crosses from one crop to the next if the picture is a stack of crops of ``side`` rows.
 

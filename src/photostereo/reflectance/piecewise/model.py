@@ -9,11 +9,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import Control
 from photostereo.reflectance.model import Fit, Model, Unknowns
-from photostereo.reflectance.piecewise.elimination import (
-    constrained_fit,
-    eliminate_slopes,
-    statistics,
-)
+from photostereo.reflectance.piecewise.elimination import constrained_fit, eliminate_slopes, statistics
 from photostereo.runtime.algebra import quadratic_cost, solve_shifted_3x3
 from photostereo.runtime.arrays import Array, like, to_numpy
 from photostereo.runtime.illumination import gram_of, project, shading
