@@ -164,11 +164,13 @@ def test_what_cannot_be_done_is_said(noisy, monkeypatch) -> None:
 
 @pytest.mark.parametrize("method", ["dlsr", "pdlnv"])
 def test_a_large_capture_is_solved_in_bands(method: str, device: str) -> None:
-    scene = add_poisson(render_scene("relief", size=(200, 48)).take(10, rng=0), 20, rng=0)
+    # With more noise or atoms a code at its threshold decides the result: rounding turns normals by half a degree.
+    scene = add_poisson(render_scene("relief", size=(200, 48)).take(10, rng=0), 30, rng=0)
     row = bytes_of_row(48, 10, 1, prior=True)
     memory = TEMPORARIES * (OF_THE_PROGRAM + 200 * 48 * OF_A_RESULT + (64 + 48) * row)
-    found = solve(scene, method, crops=8, memory=memory, max_iter=3, device=device)
-    expected = solve(scene, method, crops=8, memory=memory // TEMPORARIES, max_iter=3)
+    options = {"crops": 8, "max_iter": 3, "atoms": 64}
+    found = solve(scene, method, memory=memory, device=device, **options)
+    expected = solve(scene, method, memory=memory // TEMPORARIES, **options)
     assert angle_between(found.normals, expected.normals)[scene.mask].mean() < 0.01
     assert np.abs(found.albedo - expected.albedo).max() < 1e-3
     assert found.angular_error.mean == pytest.approx(expected.angular_error.mean, abs=1e-3)

@@ -168,7 +168,7 @@ def test_survey_is_that_of_the_capture(noisy: ps.Capture) -> None:
     sample = choose_sample(noisy.mask)
     prepared = prepare(noisy, "dlsr", sample=sample, strengths="given")
     assert prepared.measured.scale == pytest.approx(noisy.intensity_scale())
-    assert prepared.digest == noisy.digest
+    assert prepared.digest() == noisy.digest
     flat = noisy.images.reshape(len(noisy), -1)
     assert np.allclose(prepared.noise[0].pixels, flat[:, sample.index].T / prepared.measured.scale)
     learned, _ = prepared.learn(find_method("dlsr").resolve({"max_iter": 2}), SILENT)

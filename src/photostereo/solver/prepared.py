@@ -6,7 +6,7 @@ A single solve, a grid of the prior's strengths, the trials of a sweep and the t
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -114,7 +114,7 @@ class Prepared:
     lights: PixelLights
     model: Model
     device: Device
-    digest: str
+    digest: Callable[[], str]  #: of the photographs; may still be computing
     seconds: dict[str, float]  #: preparation time by stage
     #: noise of the corrected intensities, if the method has a prior, until a strength is chosen from it
     noise: list[Noise]
@@ -230,7 +230,7 @@ class Prepared:
             method=self.measured.method.name,
             parameters=dict(values),
             capture=capture.name,
-            digest=self.digest,
+            digest=self.digest(),
             angular_error=None if truth is None else summarize_error(pictures.normals, truth, mask),
             versions={**versions(), **self.device.facts()},
             strengths=self.measured.conditions.factors,
@@ -263,7 +263,8 @@ def prepare(
     where = device_for(entry, device)
     clock = Clock()
     if sample is None:
-        part, digest = Part.rows(capture.mask), capture.digest
+        known = capture.digest
+        part, digest = Part.rows(capture.mask), lambda: known
         capture.require_light()
         seen = intensities(capture, where, colors=entry.sees_colors)
     else:
@@ -291,8 +292,9 @@ def prepare(
 
 def _survey(
     capture: Capture, sample: Part, device: Device, control: Control, small: Crop | None, *, colors: bool
-) -> tuple[Intensities, str, list[NDArray[np.float32]]]:
-    """Read every photograph once; return the intensities of a sample, the digest of the capture, and small photographs."""
+) -> tuple[Intensities, Callable[[], str], list[NDArray[np.float32]]]:
+    """Read every photograph once; return the intensities of a sample, the digest of the capture once it is known, and
+    small photographs."""
     spread = np.flatnonzero(capture.mask)[:: max(1, capture.pixel_count // SAMPLED_PIXELS)]
     brightness = np.empty((len(capture), spread.size), dtype=np.float32)
     pixels = np.empty((sample.index.size, len(capture)), dtype=np.float32)
@@ -301,7 +303,8 @@ def _survey(
     capture.photographs.keep_decoded()
     control.stage("survey", len(capture))
     ahead = max(1, processors() // 2)
-    with ThreadPoolExecutor(ahead) as pool:
+    pool = ThreadPoolExecutor(ahead)
+    try:
         for number, frame in enumerate(capture.photographs.frames(control)):
             hashes.append(pool.submit(hash_of, frame))
             brightness[number] = gray_of(frame, spread)
@@ -310,9 +313,13 @@ def _survey(
                 tinted[:, number] = frame.reshape(-1, 3)[sample.index]
             if small is not None:
                 images.append(small.shrink(frame)[small.mask])
-            if number >= ahead:
+            if number >= ahead and not capture.in_memory:
                 hashes[number - ahead].result()  # limits the photographs waiting
             control.advance()
+    except BaseException:
+        pool.shutdown(cancel_futures=True)
+        raise
+    pool.shutdown(wait=False)  # what is in memory is hashed while the capture is solved
     if not brightness.any():
         capture.require_light()
     scale = float(np.percentile(brightness, 99))
@@ -321,11 +328,8 @@ def _survey(
         if found is not None:
             found /= np.float32(scale)
     seen = Intensities(device.put(pixels), scale, None if tinted is None else device.put(tinted))
-    content = (job.result() for job in hashes)
-    digest = digest_of(
-        capture.photographs.shape, content, capture.lights.directions, np.asarray(capture.mask)
-    )
-    return seen, digest, images
+    shape, directions, mask = capture.photographs.shape, capture.lights.directions, np.asarray(capture.mask)
+    return seen, lambda: digest_of(shape, (job.result() for job in hashes), directions, mask), images
 
 
 def _see_whole(

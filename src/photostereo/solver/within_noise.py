@@ -259,7 +259,7 @@ class WithinNoise(Model):
         """Return the coarse and the fine part of a shift (N, 3) if each has its own share, else all of it."""
         if self._mask is None:
             return [shift]
-        coarse = cast(namespace(shift).stack([mean_around(s, self._mask) for s in shift.T], -1), "float64")
+        coarse = cast(mean_around(shift, self._mask), "float64")
         return [coarse, shift - coarse]
 
     def tempered(self, normals: Array, shares: Shares) -> Array:

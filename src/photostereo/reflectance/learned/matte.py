@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.runtime.arrays import Array, cast, empty, is_tensor, like, namespace, tensor_batches
+from photostereo.runtime.arrays import Array, cast, is_tensor, like, namespace, tensor_batches, zeros
 from photostereo.runtime.illumination import some_lights
 from photostereo.runtime.matte_fits import UNUSABLE, MatteFit, fit_all, fit_lit
 
@@ -127,20 +127,19 @@ def misfit_around(fit: MatteFit, noise: Array, mask: NDArray[np.bool_], blocks: 
 
 
 def mean_around(values: Array, mask: NDArray[np.bool_]) -> Array:
-    """Mean of (N,) values over the pixels of the mask in a window around each."""
-    return _sum_around(values, mask) / _sum_around(namespace(values).ones_like(values), mask)
-
-
-def _sum_around(values: Array, mask: NDArray[np.bool_]) -> Array:
-    """Sum of (N,) values over a window around each pixel, divided by its size."""
+    """Mean of values, (N,) or (N, k), over the pixels of the mask in a window around each."""
     side = 2 * AROUND + 1
-    index = like(np.flatnonzero(mask), values)
-    picture = namespace(values).zeros_like(empty((mask.size,), values, "float32"))
-    picture[index] = cast(values, "float32")
-    if is_tensor(picture):
+    columns = values.reshape(len(values), -1).T
+    columns = namespace(values).concatenate([columns, namespace(values).ones_like(columns[:1])])
+    inside = like(mask, values)
+    pictures = zeros((len(columns), *mask.shape), values, "float32")
+    pictures[:, inside] = cast(columns, "float32")
+    if is_tensor(pictures):
         from torch.nn.functional import avg_pool2d
 
-        return avg_pool2d(picture.view(1, *mask.shape), side, 1, AROUND).view(-1)[index]
-    from scipy.ndimage import uniform_filter
+        sums = avg_pool2d(pictures[None], side, 1, AROUND)[0][:, inside]
+    else:
+        from scipy.ndimage import uniform_filter
 
-    return np.asarray(uniform_filter(picture.reshape(mask.shape), side, mode="constant").ravel()[index])
+        sums = np.stack([uniform_filter(picture, side, mode="constant")[inside] for picture in pictures])
+    return (sums[:-1] / sums[-1]).T.reshape(values.shape)
