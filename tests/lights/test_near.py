@@ -10,11 +10,13 @@ import pytest
 import photostereo as ps
 from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.exposure import typical_residual
+from photostereo.diagnosis.noise import Noise
 from photostereo.lights.lights import Lights
 from photostereo.report.photographs import find_verdicts
 from photostereo.report.pictures import frame_around
 from photostereo.results.roughness import estimate_roughness
 from photostereo.solver.near import depth_of, every_nth
+from photostereo.solver.within_noise import is_matte
 from photostereo_lab.scenes import dome_lights
 from photostereo_lab.scenes.near import render_near
 
@@ -90,6 +92,17 @@ def test_the_piecewise_model_knows_it_too() -> None:
         ps.solve(render_near(positions, size=48, distant=far, **gloss), "pls") for far in (False, True)
     )
     assert near.angular_error.mean < 1.21 * distant.angular_error.mean
+
+
+@pytest.mark.parametrize(("reflectance", "matte"), [("lambertian", True), ("ggx", False)])
+def test_uneven_noise_does_not_hide_that_a_surface_is_matte(reflectance: str, matte: bool) -> None:
+    """Removing the fall-off leaves more noise in some pixels; that is no sign of gloss."""
+    near = render_near(1.5 * dome_lights(12, max_angle=45), size=48, noise=0.01, reflectance=reflectance)
+    inside = np.flatnonzero(near.mask)
+    lights = replace(near, lights=near.lights.changed(depth=near.truth_depth)).lights_at(inside)
+    pixels = lights.even(near.images.reshape(len(near), -1).T[inside].astype(np.float32))
+    assert is_matte(Noise(pixels, lights.matrix, near.mask, lights.amplified)) is matte
+    assert not is_matte(Noise(pixels, lights.matrix, near.mask))  # as if the noise were even
 
 
 def test_a_large_object_finds_its_depth_on_a_part_of_its_pixels(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,6 +108,14 @@ class Noise:
         """Whether a matte fit leaves a residual; with three photographs it does not."""
         return bool(self.lights.shape[-1] > 3)
 
+    def variances(self, sigma: float) -> Array:
+        """Return the variance of an intensity of each pixel (N,) if ``sigma`` is typical: removing the fall-off of near
+        lights increased it unevenly."""
+        typical = cast(namespace(self.pixels).full_like(self.pixels[:, 0], sigma**2), "float32")
+        if self.amplified is None:
+            return typical
+        return typical * like(self.amplified / np.median(self.amplified), typical)
+
     def by_brightness(self, *, blocks: bool = True) -> NoiseByBrightness:
         """Noise of pixels by brightness; with ``blocks`` also from block to block, if there are any."""
         coarse = self._table(shared=True) if blocks and self.has_blocks else None

@@ -109,11 +109,10 @@ def try_noise(
     normals = cast(normals, "float64")
     fit = fit_all(cast(pixels, "float32"), lights)
     longer = _length(normals) / (_length(cast(fit.scaled, "float64")) + 1e-12)
-    noise = measured.over_blocks**2
+    noise = measured.variances(measured.over_blocks)
     excess = fit.misfit / (noise + 1e-30) - (1.0 + fit.scatter)
     if not measured.has_blocks:  # pixels in the same JPEG block share their noise
-        xp = namespace(excess)
-        excess = xp.maximum(excess, misfit_around(fit, xp.full_like(excess, noise), measured.mask))
+        excess = namespace(excess).maximum(excess, misfit_around(fit, noise, measured.mask))
     return NormalNoise(
         noise=(again - normals) / STEP,
         bias=normals - longer * cast(fit.scaled, "float64"),
@@ -169,9 +168,9 @@ def is_matte(noise: Noise) -> bool:
     """Whether noise alone explains the misfit of a matte surface in the photographs that light each pixel, and does not
     explain everything."""
     pixels = cast(noise.pixels, "float32")
-    variance = namespace(pixels).full_like(pixels[:, 0], noise.sigma**2)
     if not float((pixels * pixels).mean()) > LEAST_LIGHT * noise.sigma**2 > 0.0:
         return False
+    variance = noise.variances(noise.sigma)
     lit = fit_both(pixels, noise.lights, variance)[1]
     return float(misfit_around(lit, variance, noise.mask).mean()) < MATTE
 
