@@ -19,7 +19,7 @@ from photostereo.reflectance.learned.constants import FEATURES
 from photostereo.reflectance.learned.context import network as context_form
 
 SHIPPED_DIGEST = "eb36c2975167872eed750076b1156051eef52437ebbea7130cdffe59b7747c07"
-CONTEXT_DIGEST = "95bd7d0dd0c071b244a9eb70c899a563536391d097416f48b1bc595c0433b711"
+CONTEXT_DIGEST = "90888b40b183f31ac8a8cf911c5df43014177434cfa12c686971cb334f3691ea"
 LAYERS = ("first", "second", "third", "fourth", "head")
 #: Limits of an archive; the built-in one has a width of 96 and two stages.
 MOST_WIDTH, MOST_STAGES = 1024, 8
