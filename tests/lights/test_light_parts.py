@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 from photostereo.diagnosis.expected_error import _of_many
 from photostereo.diagnosis.noise import chi_square_quantile
@@ -68,7 +69,10 @@ def test_samples_and_quantiles() -> None:
     steps = [strength_sample(*sizes).step for sizes in ((9000, 12), (9000, 96), (100, 12))]
     assert steps == [3, 9, 1]
     assert _closest_half(np.array([0.0, 0.1, 5.0, -0.1, 9.0])) == pytest.approx((0, 0.148), abs=1e-3)
-    assert chi_square_quantile(3, 0.999) == pytest.approx(16.266, abs=1e-3)
+    shares = np.array([0.001, 0.5, 0.999])
+    for freedom in (1, 2, 3, 9, 45, 93, 400):
+        found = [chi_square_quantile(freedom, share) for share in shares]
+        assert found == pytest.approx(chi2.ppf(shares, freedom), rel=1e-10)
     assert [round(_of_many(count), 2) for count in (6, 20, 48, 96)] == [1.0, 1.0, 1.16, 1.39]
 
 

@@ -35,6 +35,17 @@ def neighbors(right: np.ndarray, down: np.ndarray, values: np.ndarray) -> np.nda
     return total
 
 
+@pytest.mark.parametrize("shape", [(7, 5), (5, 7), (1, 9), (9, 1), (30, 40)])
+def test_the_coarsest_level_is_solved_exactly(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    right, down, pull = rng.random((3, *shape), dtype=np.float32)
+    right[:, -1] = down[-1] = 0
+    right[:, shape[1] // 2] *= 1e-6  # nearly torn
+    lattice, side = Lattice(right, down, pull), rng.random(shape, dtype=np.float32)
+    found = lattice.factorized()(side)
+    assert np.abs(laplacian(lattice, found) + 1e-6 * diagonal(lattice) * found - side).max() < 1e-6
+
+
 def diagonal(lattice: Lattice) -> np.ndarray:
     """``D`` in double precision."""
     right, down = lattice.right.astype(float), lattice.down.astype(float)

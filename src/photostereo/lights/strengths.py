@@ -177,13 +177,13 @@ def _lights_of(
 
 def _least(rest: FloatArray, squares: FloatArray) -> tuple[float, FloatArray]:
     """Return the smallest share of unexplained light, and its inverse strengths with weighted root mean square 1."""
-    from scipy.linalg import eigh
-
     least = 1e-9 * squares.sum() + 1e-30
     rest = rest + np.diag(np.maximum(least - squares, 0))
     squares = np.maximum(squares, least)
-    values, vectors = eigh((rest + rest.T) / 2, np.diag(squares), subset_by_index=[0, 0])
-    inverse = vectors[:, 0] * np.sign(vectors[:, 0].sum())
+    size = np.sqrt(squares)
+    values, vectors = np.linalg.eigh((rest + rest.T) / (2 * size * size[:, None]))
+    inverse = vectors[:, 0] / size
+    inverse *= np.sign(inverse.sum())
     inverse = np.maximum(inverse, 1e-3 * np.abs(inverse).max())
     inverse = inverse / np.sqrt((squares * inverse**2).sum() / squares.sum())
     return max(float(values[0]), 0.0), np.asarray(inverse)

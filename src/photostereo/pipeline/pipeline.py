@@ -44,7 +44,7 @@ from photostereo.surface import Surface, integrate
 from photostereo.surface.integration import check_method
 
 #: Modules that a solve needs at some point and that are slow to import.
-NEEDED = ("photostereo.runtime.loops", "scipy.special", "scipy.ndimage", "photostereo.report.page")
+NEEDED = ("photostereo.report.page", "photostereo.results.surface_files", "tifffile")
 
 
 @dataclass(frozen=True)
@@ -340,11 +340,12 @@ class Pipeline(ReadingStages):
 
 @cache
 def import_ahead() -> None:
-    """Import the modules in :data:`NEEDED` in a thread while the photographs are read."""
+    """Import the modules in :data:`NEEDED` in a thread while the photographs are read, and what the diagnosis needs."""
 
     def work() -> None:
-        import_module(NEEDED[0]).nothing()
-        for name in NEEDED[1:]:
+        import_module("photostereo.runtime.loops").nothing()
+        import_module("photostereo.lights.unknown.network").shipped_weights()
+        for name in NEEDED:
             import_module(name)
 
     threading.Thread(target=work).start()

@@ -11,7 +11,6 @@ from __future__ import annotations
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter
 
 from photostereo.capture import Capture
 from photostereo.core.conventions import Float64, gray_from_rgb
@@ -43,6 +42,8 @@ def estimate_roughness(capture: Capture, normals: NDArray[np.floating]) -> Float
     normals : (H, W, 3) array
         Unit vectors.
     """
+    from scipy.ndimage import gaussian_filter
+
     capture = capture.evened()
     step = max(1, int(np.ceil(np.sqrt(normals.shape[0] * normals.shape[1] / MOST_PIXELS))))
     seen = np.stack([_gray(photograph[::step, ::step]) for photograph in capture.images])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter, zoom
 
 from photostereo.core.conventions import BoolArray, Float64
 from photostereo.core.errors import ParameterError
@@ -106,6 +105,8 @@ def resample_square(maps: Float64, size: int, *, wrap: bool) -> Float64:
     """Resample a square stack of maps by cubic splines; maps that wrap still do."""
     if not LEAST_TEXELS <= size <= MOST_TEXELS:
         raise ParameterError(code="material-size", size=size, least=LEAST_TEXELS, most=MOST_TEXELS)
+    from scipy.ndimage import gaussian_filter, zoom
+
     shrink = len(maps) / size
     made = []
     for values in np.moveaxis(maps, -1, 0):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 
+import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -109,8 +110,6 @@ def integrate(
     >>> np.round(np.diff(surface.depth[0]), 9).tolist()
     [0.75, 0.75, 0.75, 0.75]
     """
-    from scipy.ndimage import label
-
     shorten_spinning()  # before the compiled kernels load OpenMP
     check_method(method)
     normals = np.asarray(normals)
@@ -123,7 +122,7 @@ def integrate(
     control.check()
     source = SlopeSource(normals, inside, weights=weights, camera=pinhole)
     control.check()
-    labels = np.asarray(label(inside)[0], dtype=np.int32)
+    labels = cv2.connectedComponents(inside.astype(np.uint8), connectivity=4)[1]
     control.check()
     if method == "simchony":
         if weights is not None or anchors is not None:
@@ -216,20 +215,22 @@ def _pulls(
 
 def _groups(labels: NDArray[np.int32], control: Control) -> Iterator[tuple[tuple[slice, slice], BoolArray]]:
     """Yield boxes and masks to solve separately: every large part, and all small ones together; largest first."""
-    from scipy.ndimage import find_objects
-
-    sizes = np.bincount(labels.ravel())
+    parts = cv2.connectedComponentsWithStats((labels > 0).astype(np.uint8), connectivity=4)[2]
+    sizes = parts[:, cv2.CC_STAT_AREA]
     sizes[0] = 0
     control.check()
-    boxes = find_objects(labels)
     large = [int(part) for part in np.argsort(-sizes) if sizes[part] > SMALL_PART]
     for part in large:
-        box = boxes[part - 1]
+        box = _box(*parts[part, :4].tolist())
         yield box, labels[box] == part
     small = (sizes <= SMALL_PART)[labels] & (labels > 0)
     if small.any():
-        box = find_objects(small.astype(np.int8))[0]
+        box = _box(*cv2.boundingRect(small.astype(np.uint8)))
         yield box, small[box]
+
+
+def _box(left: int, top: int, width: int, height: int) -> tuple[slice, slice]:
+    return slice(top, top + height), slice(left, left + width)
 
 
 def _integrate_parts(

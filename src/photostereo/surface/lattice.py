@@ -16,7 +16,7 @@ result does not depend on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,23 +92,32 @@ class Lattice:
             None if self.pull is None else combine_blocks(np.add, self.pull),
         )
 
-    def factorized(self) -> Any:
-        """Return a sparse factorization of A (SuperLU), for small lattices."""
-        from scipy.sparse import diags_array
-        from scipy.sparse.linalg import splu
+    def factorized(self) -> Callable[[Float32], Float64]:
+        """Return a function that solves A x = side, for small lattices: one line of pixels after the other is eliminated.
 
-        height, width = self.right.shape
-        diagonal = self.diagonal().ravel().astype(np.float64)
+        Lines run along the shorter side. SciPy's sparse factorization is as fast, but takes 0.2 seconds to import.
+        """
+        turned = self.right.shape[0] < self.right.shape[1]
+        parts = np.stack([self.right, self.down, self.diagonal()]).astype(np.float64)
+        along, across, diagonal = parts.transpose(0, 2, 1)[[1, 0, 2]] if turned else parts
         diagonal += TOUCH * np.where(diagonal > 0, diagonal, 1.0)
-        bands, offsets = [diagonal], [0]
-        for weights, step in ((self.right, 1), (self.down, width)):
-            if step < height * width and weights.any():
-                band = -weights.ravel()[:-step].astype(np.float64)
-                bands += [band, band]
-                offsets += [step, -step]
-        matrix = diags_array(bands, offsets=offsets, shape=(height * width,) * 2).tocsc()
-        symmetric = {"SymmetricMode": True}
-        return splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=symmetric)
+        inverses: list[Float64] = []
+        for line, links in enumerate(along[:, :-1]):
+            block = np.diag(diagonal[line]) - np.diag(links, 1) - np.diag(links, -1)
+            if line:
+                block -= across[line - 1, :, None] * inverses[-1] * across[line - 1]
+            inverses.append(np.linalg.inv(block))
+
+        def solve(side: Float32) -> Float64:
+            rest = (side.T if turned else side).astype(np.float64)
+            for line in range(1, len(rest)):
+                rest[line] += across[line - 1] * (inverses[line - 1] @ rest[line - 1])
+            rest[-1] = inverses[-1] @ rest[-1]
+            for line in reversed(range(len(rest) - 1)):
+                rest[line] = inverses[line] @ (rest[line] + across[line] * rest[line + 1])
+            return rest.T if turned else rest
+
+        return solve
 
 
 def combine_blocks(combine: np.ufunc, picture: NDArray[Any], fill: float = 0) -> NDArray[Any]:

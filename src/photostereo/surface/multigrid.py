@@ -76,8 +76,7 @@ class Multigrid:
         level = self.levels[depth]
         self.control.check()
         if depth + 1 == len(self.levels):
-            solution = self._coarsest.solve(level.side.ravel().astype(np.float64))
-            level.values[:] = solution.reshape(level.side.shape)
+            level.values[:] = self._coarsest(level.side)
             return level.values
         level.values[:] = 0
         level.relax((0, 1))

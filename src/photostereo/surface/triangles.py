@@ -96,13 +96,13 @@ def split_pinched(faces: Faces, suspect: BoolArray) -> tuple[Faces, NDArray[np.i
     If two fans touch only in one vertex, the surface is not a manifold there, and its boundary, which the walls of a
     solid follow, would cross itself. Vertices that are not ``suspect`` are skipped, to save time.
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     count = suspect.size
     chosen = np.flatnonzero(suspect[faces].any(axis=1))
     if chosen.size == 0:
         return faces, np.arange(count)
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     corner = faces[chosen].ravel().astype(np.int64)
     slot = np.arange(corner.size)
     following = slot - slot % 3 + (slot + 1) % 3

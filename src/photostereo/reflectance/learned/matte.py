@@ -26,6 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -139,7 +140,6 @@ def mean_around(values: Array, mask: NDArray[np.bool_]) -> Array:
 
         sums = avg_pool2d(pictures[None], side, 1, AROUND)[0][:, inside]
     else:
-        from scipy.ndimage import uniform_filter
-
-        sums = np.stack([uniform_filter(picture, side, mode="constant")[inside] for picture in pictures])
+        how = {"ksize": (side, side), "normalize": False, "borderType": cv2.BORDER_CONSTANT}
+        sums = np.stack([cv2.boxFilter(picture, cv2.CV_64F, **how)[inside] for picture in pictures])
     return (sums[:-1] / sums[-1]).T.reshape(values.shape)

@@ -57,14 +57,13 @@ class Rim:
 def rim_of(mask: NDArray[np.bool_]) -> Rim:
     """Find the rim of a mask. The border of the frame is not an outline; parts that are too thin have none."""
     import cv2
-    from scipy.ndimage import gaussian_filter
 
     around = np.pad(mask, 1, mode="edge")
     below = np.full(mask.shape, np.inf)
     if not mask.all():
         away = cv2.distanceTransform(around.astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
         below = away[1:-1, 1:-1].astype(np.float64) - 0.5
-    smooth = gaussian_filter(mask.astype(np.float64), 2.0, mode="nearest")
+    smooth = cv2.GaussianBlur(mask.astype(np.float64), (17, 17), 2.0, borderType=cv2.BORDER_REPLICATE)
     rows, columns = np.nonzero(mask & (below < 1.0))
     above, under = np.maximum(rows - 1, 0), np.minimum(rows + 1, mask.shape[0] - 1)
     before, after = np.maximum(columns - 1, 0), np.minimum(columns + 1, mask.shape[1] - 1)
