@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from photostereo.core.conventions import Float32, FloatArray
 from photostereo.runtime.order import MAD_TO_SIGMA, row_medians
-from photostereo.runtime.threads import in_turn, processors
 
 #: Pixels along the side of a tile: enough of them to fit eight unknowns, few enough for one plane of surface.
 SIDE = 24
@@ -79,26 +78,18 @@ def tile_shifts(
     """
     count, (height, width) = len(pictures), pictures[0].shape
 
-    def steepness(number: int) -> Float32:
-        across, down = derivatives(pictures[number])
-        return tile_means(across * across + down * down, side)
-
-    steep = sum(in_turn(steepness, count, processors()))
+    edges = map(derivatives, pictures)
+    steep = sum(tile_means(across * across + down * down, side) for across, down in edges)
     chosen = np.sort(np.argsort(-steep, kind="stable")[: min(MOST, np.count_nonzero(steep))])
 
     def of_chosen(those: Sequence[Float32]) -> tuple[Float32, Float32]:
         """Values (T, d, n) and their derivatives by columns and rows (T, d, 2, n)."""
-
         values = np.empty((len(chosen), len(those), side * side), np.float32)
         slopes = np.empty((len(chosen), len(those), 2, side * side), np.float32)
-
-        def cut(number: int) -> None:
-            values[:, number] = cut_tiles(those[number], side, chosen)
-            for axis, slope in enumerate(derivatives(those[number])):
+        for number, picture in enumerate(those):
+            values[:, number] = cut_tiles(picture, side, chosen)
+            for axis, slope in enumerate(derivatives(picture)):
                 slopes[:, number, axis] = cut_tiles(slope, side, chosen)
-
-        for _ in in_turn(cut, len(those), processors()):
-            pass
         return values, slopes
 
     values, slopes = of_chosen(pictures)
@@ -114,7 +105,8 @@ def tile_shifts(
         fits = [_fit(own_values[p, own], own_slopes[p, own], _basis(values[p, ~own])) for p in parts]
         return tuple(map(np.concatenate, zip(*fits, strict=True)))
 
-    parts = list(in_turn(of_fold, int(folds.max()) + 1, processors()))
+    # In two threads this takes longer: each step is so short that they mostly wait for the interpreter.
+    parts = [of_fold(fold) for fold in range(int(folds.max()) + 1)]
     order = np.argsort(np.argsort(folds, kind="stable"))
     shifts, information, misfit = (
         np.concatenate(part, axis=1)[:, order] for part in zip(*parts, strict=True)
