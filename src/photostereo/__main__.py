@@ -4,8 +4,9 @@ import gc
 
 from photostereo.runtime.signals import ended_by, leave, orderly_signals
 
-#: New objects between two searches for garbage. With Python's 700 a fifth of the time of importing is spent on them.
-OBJECTS = 10_000
+#: New objects between two searches for garbage. With Python's 700 a fifth of the time of importing is spent on them; with
+#: 10,000 a small solve spends 0.07 seconds.
+OBJECTS = 50_000
 
 
 def main() -> None:

@@ -368,15 +368,15 @@ def _tukey_fit(
 ) -> Circle:
     """Fit the geometric circle by Gauss–Newton, with Tukey's weights, which ignore edges beyond a shrinking window."""
     x, y, radius = circle.x, circle.y, circle.radius
-    window = 2 * reach
+    window, trust = 2 * reach, np.sqrt(strength)
+    design, ridge = np.ones((len(points), 3)), 1e-9 * np.eye(3)
     for _ in range(40):
         dx, dy = points[:, 0] - x, points[:, 1] - y
         length = np.maximum(np.hypot(dx, dy), 1e-9)
         miss = length - radius
-        weight = np.where(np.abs(miss) < window, (1 - (miss / window) ** 2) ** 2, 0.0)
-        weight = weight * np.sqrt(strength)
-        design = np.stack([dx / length, dy / length, np.ones_like(dx)], axis=1)
-        normal = design.T @ (weight[:, None] * design) + 1e-9 * np.eye(3)
+        weight = np.maximum(1 - (miss / window) ** 2, 0.0) ** 2 * trust
+        design[:, 0], design[:, 1] = dx / length, dy / length
+        normal = design.T @ (weight[:, None] * design) + ridge
         step = np.linalg.solve(normal, design.T @ (weight * miss))
         x, y, radius = x + step[0], y + step[1], radius + step[2]
         if window == 2 * tolerance and np.abs(step).max() < 1e-4:
