@@ -140,6 +140,6 @@ def mean_around(values: Array, mask: NDArray[np.bool_]) -> Array:
 
         sums = avg_pool2d(pictures[None], side, 1, AROUND)[0][:, inside]
     else:
-        how = {"ksize": (side, side), "normalize": False, "borderType": cv2.BORDER_CONSTANT}
+        how: dict[str, Any] = {"ksize": (side, side), "normalize": False, "borderType": cv2.BORDER_CONSTANT}
         sums = np.stack([cv2.boxFilter(picture, cv2.CV_64F, **how)[inside] for picture in pictures])
     return (sums[:-1] / sums[-1]).T.reshape(values.shape)
