@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.lights.unknown.shading import matte_normals
-from photostereo.runtime.illumination import shading, weighted_least_squares
+from photostereo.runtime.illumination import projected, shading, weighted_least_squares
 from photostereo.runtime.matte_fits import FEWEST_LIT, LIT_NOISE, LIT_SHARE
 from photostereo.runtime.order import MAD_TO_SIGMA, known_medians
+from photostereo.runtime.symmetric import inverse_symmetric_3x3
 
 _MOST_PIXELS = 3000
 #: Rounds of fit and weights. 10 instead of 15 change strengths by 0.1 % (a glossy relief: 1 %).
@@ -106,11 +107,15 @@ def fit_strengths(
     weight: FloatArray = lit.astype(np.float64)
     count = seen.shape[1]
     inverse: FloatArray = np.ones(count)
+    first, second = np.triu_indices(3)
+    products = directions[..., first, :] * directions[..., second, :]
     for _ in range(ROUNDS):
-        weighted = weight[:, None] * directions  # (n, 3, d)
-        moment = weighted @ np.swapaxes(directions, -1, -2) + 1e-9 * np.eye(3)
-        right = weighted * values[:, None]
-        fit = np.linalg.inv(moment) @ right  # b = fit @ inverse
+        entries = projected(weight, products).T + 1e-9 * (first == second)[:, None]
+        xx, xy, xz, yy, yz, zz = (entry[:, None] for entry in inverse_symmetric_3x3(*entries))
+        right = (weight * values)[:, None] * directions  # (n, 3, d)
+        x, y, z = right[:, 0], right[:, 1], right[:, 2]
+        rows = (xx * x + xy * y + xz * z, xy * x + yy * y + yz * z, xz * x + yz * y + zz * z)
+        fit = np.stack(rows, 1)  # b = fit @ inverse
         before = inverse
         if not equal:
             squares = (weight * values**2).sum(axis=0)

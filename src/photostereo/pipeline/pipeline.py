@@ -347,5 +347,7 @@ def import_ahead() -> None:
         import_module("photostereo.lights.unknown.network").shipped_weights()
         for name in NEEDED:
             import_module(name)
+        for name in ("report", "parts", "head", "surface"):  # compiled, which takes as long as an import
+            import_module("photostereo.report.document").templates().get_template(f"{name}.html")
 
     threading.Thread(target=work).start()

@@ -69,17 +69,16 @@ class Outlines:
         angle = 0.5 * np.arctan2(self.sin2, self.cos2)
         return np.cos(angle), np.sin(angle)
 
-    def across_rays(self, x: FloatArray, y: FloatArray, cx: float, cy: float) -> NDArray[np.float32]:
-        """Interpolate the strength, at points (x, y), of edges that lie across the ray from (cx, cy)."""
-        maps = x.astype(np.float32), y.astype(np.float32)
+    def across_rays(
+        self, x: NDArray[np.float32], y: NDArray[np.float32], angles: FloatArray
+    ) -> NDArray[np.float32]:
+        """Interpolate the strength, at points (x, y) on rays (rows) at these angles, of edges that lie across their ray."""
         cos2, sin2 = (
-            cv2.remap(part, *maps, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
+            cv2.remap(part, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
             for part in (self.cos2, self.sin2)
         )
-        dx, dy = x - cx, y - cy
-        square = np.maximum(dx * dx + dy * dy, 1e-12)
-        agreement = (cos2 * (dx * dx - dy * dy) + sin2 * (2 * dx * dy)) / square
-        return np.asarray(np.maximum(agreement, 0.0), dtype=np.float32)
+        along, across = (f(2 * angles).astype(np.float32)[:, None] for f in (np.cos, np.sin))
+        return np.asarray(np.maximum(cos2 * along + sin2 * across, 0.0))
 
 
 def shared_outlines(images: FloatArray, *, black: float, control: Control = SILENT) -> Outlines:
@@ -346,21 +345,22 @@ def _edges_along_rays(
     angles = np.linspace(0, 2 * np.pi, _ray_count(circle.radius), endpoint=False)
     step = 0.5 if circle.radius < 200 else 1.0
     radii = np.arange(circle.radius - reach, circle.radius + reach + step, step)
-    x = circle.x + radii[None] * np.cos(angles)[:, None]
-    y = circle.y + radii[None] * np.sin(angles)[:, None]
-    profile = outlines.across_rays(x, y, circle.x, circle.y)
+    x = (circle.x + radii[None] * np.cos(angles)[:, None]).astype(np.float32)
+    y = (circle.y + radii[None] * np.sin(angles)[:, None]).astype(np.float32)
+    profile = outlines.across_rays(x, y, angles)
     frame = outlines.frame
     profile[(x < 1) | (x > frame[1] - 2) | (y < 1) | (y > frame[0] - 2)] = 0
     middle = profile[:, 1:-1]
-    inner = np.stack([x, y], axis=-1)[:, 1:-1].astype(np.float32)
-    floor = np.clip(1.5 * cv2.remap(outlines.noise, inner, None, cv2.INTER_LINEAR), 0.002, 0.05)
-    peak = (middle > floor) & (middle >= profile[:, :-2]) & (middle > profile[:, 2:])
+    noise = cv2.remap(outlines.noise, x[:, 1:-1], y[:, 1:-1], cv2.INTER_LINEAR)
+    peak = (
+        (middle > np.clip(1.5 * noise, 0.002, 0.05)) & (middle >= profile[:, :-2]) & (middle > profile[:, 2:])
+    )
     rays, places = np.nonzero(peak)
     left, top, right = profile[rays, places], middle[rays, places], profile[rays, places + 2]
     offset = 0.5 * (left - right) / np.minimum(left - 2 * top + right, -1e-12)
     radius = radii[places + 1] + step * np.clip(offset, -0.5, 0.5)
-    x, y = circle.x + radius * np.cos(angles[rays]), circle.y + radius * np.sin(angles[rays])
-    return rays, np.stack([x, y], axis=1), top.astype(np.float64)
+    points = circle.x + radius * np.cos(angles[rays]), circle.y + radius * np.sin(angles[rays])
+    return rays, np.stack(points, axis=1), top.astype(np.float64)
 
 
 def _tukey_fit(

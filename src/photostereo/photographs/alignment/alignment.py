@@ -264,8 +264,10 @@ def _first_guess(pictures: Float32) -> FloatArray:
     positions = np.zeros((count, 2))
     for _ in range(GUESS_ROUNDS):
         claims = [np.array([positions[other] + found for other, found in own]) for own in compared]
-        positions = np.array([np.median(claim, axis=0) for claim in claims])
+        before, positions = positions, np.array([np.median(claim, axis=0) for claim in claims])
         positions -= np.median(positions, axis=0)
+        if (positions == before).all():
+            break
     off = [
         np.median([np.hypot(*(positions[other] + found - positions[number])) for other, found in own])
         for number, own in enumerate(compared)
