@@ -33,14 +33,15 @@ def test_words_stand_for_methods(capture) -> None:
 
 
 def test_auto_goes_by_the_size_of_the_work() -> None:
-    """Up to a quarter of an hour of one core for the network, and only for as many photographs as it knows."""
+    """Up to five minutes of one core for the best method, and only for as many photographs as the network knows."""
     assert choose("auto", 45_200, 96).name == choose("auto", 612 * 512, 96).name == "dlnet"
     large = choose("auto", 24_000_000, 60)
     assert large.name == "dlsr" and large.why.code == "chosen-by-size"
-    assert large.why.values["minutes"] == pytest.approx(62, abs=0.5)
+    assert large.why.values["minutes"] == pytest.approx(12, abs=0.1)
     assert choose("auto", 1000, 3).name == choose("auto", 1000, 201).name == "dlsr"
     assert choose("best", 24_000_000, 60).name == "dlnet"
-    assert INTENSITIES * SECONDS < 15 * 60
+    assert choose("auto", 12_000_000, 48).name == "dlnet"
+    assert INTENSITIES * SECONDS == pytest.approx(5 * 60)
 
 
 def test_the_result_says_which_was_taken_and_why(capture, tmp_path) -> None:

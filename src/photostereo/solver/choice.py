@@ -19,8 +19,9 @@ DEFAULT_METHOD = "auto"
 FAST, BEST = "dlsr", "dlnet"
 #: Words accepted in place of a method name.
 WORDS = ("auto", "fast", "best")
-#: Seconds per intensity for the network on one core, and the number of pixels × photographs that takes minutes.
-SECONDS, INTENSITIES = 2.6e-6, 300_000_000
+#: Processor seconds per intensity of a large capture with the best method, and the number of pixels × photographs that
+#: takes five minutes of one core.
+SECONDS, INTENSITIES = 5e-7, 600_000_000
 #: Numbers of photographs the network was trained for.
 FEWEST, MOST = 4, 200
 
