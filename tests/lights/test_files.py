@@ -163,6 +163,12 @@ def test_bad_light_files(tmp_path, text, name, code):
     assert "\n" not in str(caught.value)
 
 
+def test_a_word_in_place_of_a_number_is_quoted_as_it_is_in_the_file(tmp_path):
+    text = "# from the dome\nfile,x,y,z\na.png,0,0,1\nb.png,0.1,O.2,1\n"
+    with pytest.raises(CaptureError, match=r"has 'O\.2' in row 2 of its numbers"):
+        read_lights(write(tmp_path, text, "lights.csv"))
+
+
 @pytest.mark.parametrize("shape", [(5,), (5, 1), (1, 5), (5, 3), (3, 5)])
 def test_intensity_files(tmp_path, shape):
     values = np.arange(1.0, 1 + np.prod(shape)).reshape(shape)

@@ -213,13 +213,11 @@ def _rectangle(rows: list[list[str]]) -> NDArray[np.float64]:
     if not rows:
         raise _FileError("light-file-empty", f"contains no lights. {_PER_LINE}")
     for number, row in enumerate(rows, 1):
-        if not all(map(_is_number, row)):
-            words = (
-                f"has {' '.join(row)!r} in line {number}, which cannot be understood. Example: 0.1 0.2 0.97."
-            )
+        if wrong := [word for word in row if not _is_number(word)]:
+            words = f"has {wrong[0]!r} in row {number} of its numbers, which cannot be understood. Example: 0.1 0.2 0.97."
             raise _FileError("light-file-line", words)
         if len(row) != len(rows[0]):
-            words = f"has {len(rows[0])} numbers in its first line but {len(row)} in line {number}. Complete that line."
+            words = f"has {len(rows[0])} numbers in its first row but {len(row)} in row {number}. Complete that row."
             raise _FileError("light-file-line", words)
     return np.array([[decimal(word) for word in row] for row in rows])
 
