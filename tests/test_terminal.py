@@ -161,3 +161,10 @@ def test_words_in_tables_are_not_broken(columns) -> None:
     text = said.get()
     assert "…" not in text and all(word in text for cell in (*header, *rows[0]) for word in cell.split())
     assert max(map(len, text.splitlines())) <= columns
+
+
+def test_a_batch_with_nothing_to_do_shows_no_empty_line(capsys) -> None:
+    with Terminal() as shown:
+        end = Progress(total=2, done=2, failed=0, failed_earlier=0, running=0)
+        shown.report("batch", end=end, time=shown.summary(), overview="index.html")
+    assert capsys.readouterr().out == "2 done\nOverview: index.html\n"

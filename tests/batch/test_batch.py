@@ -232,6 +232,7 @@ def test_captures_are_read_as_by_solve(one, tmp_path):
         ('method = "ls"', "invalid-plan"),
         ("captures = []", "invalid-plan"),
         ('captures = ["a"]\nmetod = "ls"', "invalid-plan"),
+        ('captures = ["a"]\nxyzzy = "ls"', "invalid-plan"),
         ('captures = ["a"]\nseed = true', "invalid-plan"),
         ('captures = ["a"]\nreport = "yes"', "invalid-plan"),
         ('captures = ["a"]\ncrop = [1, 2]', "bad-option"),
@@ -244,6 +245,7 @@ def test_a_bad_plan_is_refused(tmp_path, text, code):
     with pytest.raises(ParameterError) as caught:
         read_plan(plan)
     assert caught.value.code == code
+    assert not str(caught.value).endswith(("..", "?."))
 
 
 def test_a_capture_is_taken_when_its_files_stand_still(tmp_path, monkeypatch):

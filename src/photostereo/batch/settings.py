@@ -62,7 +62,8 @@ def _plan_spec() -> dict[str, Any]:
 
 
 def _bad_plan(file: Path, problem: str) -> ParameterError:
-    return ParameterError(f"{file}: {problem}.", code="invalid-plan", file=file, problem=problem)
+    words = f"{file}: {problem.removesuffix('.')}{'' if problem.endswith('?') else '.'}"
+    return ParameterError(words, code="invalid-plan", file=file, problem=problem)
 
 
 def check_settings(settings: Settings) -> None:
