@@ -349,6 +349,7 @@ def test_methods_lists_all_and_details_one(call) -> None:
     assert code == 0 and all(name in said for name in method_names())
     code, said, _ = call("methods", "pdlnv")
     assert code == 0 and "gamma" in said and "Citation" in said
+    assert "true" in said and "True" not in said  # as --set expects it
 
 
 def test_mesh_again_with_other_options(call, scene_folder, tmp_path) -> None:

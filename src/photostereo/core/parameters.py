@@ -72,7 +72,8 @@ class Parameter:
     def show_default(self) -> str:
         if isinstance(self.default, tuple):
             return "x".join(str(part) for part in self.default)
-        return "auto" if self.default is None else str(self.default)
+        shown = str(self.default)
+        return {"None": "auto", "True": "true", "False": "false"}.get(shown, shown)
 
 
 def _number(value: Any) -> float:
