@@ -342,6 +342,24 @@ def test_corrupt_reaches_the_signal_to_noise_ratio_asked_for(call, fault, scene_
     assert fault("corrupt", scene_folder, "--out", tmp_path / "x")[0] == "nothing-to-do"
 
 
+def test_info_and_compare_know_the_size_of_a_pixel_for_lights_in_millimeters(
+    call, scene_folder, tmp_path
+) -> None:
+    lights, out = tmp_path / "near.csv", tmp_path / "out"
+    positions = 300 * load(scene_folder).lights.directions
+    rows = [f"{number:03d}.png,{x},{y},{z}" for number, (x, y, z) in enumerate(positions, 1)]
+    lights.write_text("\n".join(["file,mm_x,mm_y,mm_z", *rows]), encoding="utf-8")
+    code, said, _ = call("info", scene_folder, "--lights", lights)
+    assert (
+        code == 0 and "--pixel-size 0.1mm" in said and "no light file" not in said and "no mask" not in said
+    )
+    code, said, _ = call("info", scene_folder, "--lights", lights, "--pixel-size", "1mm", "--json")
+    assert code == 0 and "near-lights" in json.loads(said)["note_codes"]
+    words = ("--lights", lights, "--pixel-size", "1mm", "--methods", "ls", "--meshes", "--no-report")
+    assert call("compare", scene_folder, *words, "-o", out)[0] == 0
+    assert json.loads((out / "ls" / "summary.json").read_text())["surface"]["unit"] == "mm"
+
+
 def test_methods_lists_all_and_details_one(call) -> None:
     from photostereo.solver.methods import method_names
 

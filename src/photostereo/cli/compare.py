@@ -64,7 +64,6 @@ def compare(
             "--truth applies to existing results; a capture contains its own.", code="not-for-captures"
         )
     of_each = parameters_by_method(parse_parameters(parameters), names(methods))
-    surface = SurfaceChoice(pixel_size=size, formats=("ply", "glb") if meshes else ())
     pipeline = ps.Pipeline(
         sources[0],
         control=terminal,
@@ -72,7 +71,8 @@ def compare(
         images=images,
         seed=seed,
         device=device,
-        surface=surface if meshes or report else None,
+        pixel_size=pixel_size,
+        surface=SurfaceChoice(formats=("ply", "glb") if meshes else ()) if meshes or report else None,
         report=False,
     )
     if any(ps.find_method(name).sees_colors for name in of_each):

@@ -18,11 +18,13 @@ IN_MEMORY = 800_000_000
 _SAID_HERE = ("no-lights", "lights-from-ball")
 
 
-def info(terminal: Terminal, reading: Reading, capture: Path) -> dict[str, Any]:
+def info(
+    terminal: Terminal, reading: Reading, capture: Path, pixel_size: str | None = None
+) -> dict[str, Any]:
     """Show what a capture contains and what may be wrong with it."""
     from photostereo.pipeline.budget import glance, is_diagnosed_whole
 
-    pipeline = ps.Pipeline(capture, control=terminal, reading=reading.options())
+    pipeline = ps.Pipeline(capture, control=terminal, reading=reading.options(), pixel_size=pixel_size)
     try:
         found = pipeline.capture
         if is_diagnosed_whole(found, IN_MEMORY):
@@ -54,23 +56,23 @@ def _what_there_is(
         found = read_lazily(capture, plain, terminal, need_lights=False)
     except ps.PhotostereoError:
         raise problem from None
-    facts = photograph_facts(found)
+    facts = photograph_facts(found, unsaid=("no-lights", "full-mask"))  # they were not looked for
     terminal.report("info", **facts, findings=[problem])
     return {**facts, "problem": problem.as_dict("terminal")}
 
 
-def photograph_facts(capture: ps.Capture) -> dict[str, Any]:
+def photograph_facts(capture: ps.Capture, unsaid: tuple[str, ...] = ()) -> dict[str, Any]:
     origin = capture.origin
-    height, width = capture.frame
+    notes = [note for note in (origin.notes if origin else ()) if as_finding(note).code not in unsaid]
     return {
         "name": capture.name,
         "layout": origin.layout if origin else "in memory",
         "photographs": len(capture),
-        "size": f"{width} × {height} pixels (width × height)",
+        "size": "{1} × {0} pixels (width × height)".format(*capture.frame),
         "channels": "RGB" if capture.is_color else "gray",
         "bit_depth": origin.bit_depth if origin else 0,
-        "notes": list(origin.notes) if origin else [],
-        "note_codes": [as_finding(note).code for note in origin.notes] if origin else [],
+        "notes": notes,
+        "note_codes": [as_finding(note).code for note in notes],
     }
 
 
@@ -110,8 +112,7 @@ def report_state(terminal: Terminal, pipeline: ps.Pipeline) -> None:
     calibration = None if origin is None else origin.calibration
     warnings = () if calibration is None else calibration.warnings
     notes = () if origin is None else origin.notes
-    if calibration is not None:
-        notes = tuple(n for n in notes if n not in warnings and as_finding(n).code not in _SAID_HERE)
+    notes = tuple(n for n in notes if n not in warnings and as_finding(n).code not in _SAID_HERE)
     lights = None if calibration is None else calibration.lights
     findings = pipeline.diagnosis.findings
     terminal.report("state", lights=lights, warnings=warnings, notes=notes, findings=findings)
