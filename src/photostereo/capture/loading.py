@@ -22,7 +22,7 @@ from photostereo.capture.opening import Found, open_capture
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError, ParameterError
-from photostereo.core.findings import listed
+from photostereo.core.findings import Finding, listed
 from photostereo.core.plugins import announced
 from photostereo.io.images import list_images
 from photostereo.lights.ball.calibration import Calibration
@@ -194,9 +194,13 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
     elif options.lights_strengths == "unknown" and result.lights is not None:
         unknown = np.ones(len(result.lights.vectors), dtype=bool)
         result = replace(result, lights=replace(result.lights, intensities=None, open_strengths=unknown))
-    files = enumerate(result.files)
-    excluded = {number: "excluded" for number, file in files if file.name in options.leave_out}
-    return result.without(excluded)
+    files = [file.name for file in result.files]
+    strange = sorted({*options.leave_out, *options.keep}.difference(files))
+    if strange:
+        result = replace(result, notes=(*result.notes, Finding("no-such-photograph", names=listed(strange))))
+    return result.without(
+        {number: "excluded" for number, name in enumerate(files) if name in options.leave_out}
+    )
 
 
 def _lights_of_another(options: ReadOptions) -> ReadOptions:

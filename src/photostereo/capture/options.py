@@ -81,7 +81,7 @@ class ReadOptions:
     scale : float
         Scale factor for both sides, at most 1. Mask and truth follow ``crop`` and ``scale``.
     leave_out : sequence of str
-        Names of photographs to leave out; unknown names are ignored.
+        Names of photographs to leave out; a note names unknown ones.
     keep : sequence of str
         Names of photographs to use even if they are dark, blurred, duplicates or do not match the others.
     moved_lights : mapping of str to sequence of 3 float
