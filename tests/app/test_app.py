@@ -194,6 +194,13 @@ def test_damaged_results_and_light_files_of_another_length_open_all_the_same(fol
     assert Desk(folder).board["results"] == []
 
 
+def test_a_damaged_photograph_is_a_fault_and_nothing_else(served, folder):
+    (folder / "IMG_5.JPG").write_bytes(b"\xff\xd8 no picture")
+    board = served.settled(served.open(folder))
+    assert [shot["name"] for shot in board["photographs"] if "error" in shot] == ["IMG_5.JPG"]
+    assert "no-such-photograph" not in json.dumps(board["findings"])
+
+
 def test_dropped_photographs_become_a_capture(served, jpegs):
     drop = served.client.post("/api/drop", json={"name": "my owl"}).json()
     for file in sorted(jpegs.glob("*.JPG")):
