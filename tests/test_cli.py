@@ -360,6 +360,18 @@ def test_info_and_compare_know_the_size_of_a_pixel_for_lights_in_millimeters(
     assert json.loads((out / "ls" / "summary.json").read_text())["surface"]["unit"] == "mm"
 
 
+def test_a_mask_does_not_need_the_size_of_a_pixel(call, scene_folder, tmp_path) -> None:
+    capture = load(scene_folder)
+    rows = ["file,mm_x,mm_y,mm_z"]
+    for number, position in enumerate(300 * capture.lights.directions, 1):
+        (tmp_path / f"{number:03d}.png").write_bytes((scene_folder / f"{number:03d}.png").read_bytes())
+        rows.append(",".join([f"{number:03d}.png", *map(str, position)]))
+    (tmp_path / "lights.csv").write_text("\n".join(rows), encoding="utf-8")
+    assert call("mask", tmp_path)[0] == 0
+    found = cv2.imread(str(tmp_path / "mask.png"), cv2.IMREAD_GRAYSCALE) > 0
+    assert (found & capture.mask).sum() > 0.9 * (found | capture.mask).sum()
+
+
 def test_methods_lists_all_and_details_one(call) -> None:
     from photostereo.solver.methods import method_names
 

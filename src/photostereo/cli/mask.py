@@ -17,7 +17,8 @@ def mask(terminal: Terminal, capture: Path, out: Path | None = None, force: bool
 
     target = out or capture / "mask.png"
     with replacing_file(target, force=force) as partial:
-        found = read_lazily(capture, ReadOptions(mask="auto"), terminal, need_lights=False)
+        options = ReadOptions(mask="auto", pixel_size="1mm")  # of no effect: lights do not determine the mask
+        found = read_lazily(capture, options, terminal, need_lights=False)
         write_png(partial, found.whole_mask.astype(np.uint8) * np.uint8(255))
     share = float(found.mask.mean())
     terminal.say(f"Mask:    {target} ({share:.0%} of the frame; white is the object)")
