@@ -135,10 +135,16 @@ def test_every_option_of_the_catalog_belongs_to_a_command() -> None:
     assert (texels["min"], texels["max"]) == (LEAST_TEXELS, MOST_TEXELS) and set(PANELS) <= set(_catalog())
 
 
-def test_help_imports_nothing_heavy() -> None:
+@pytest.mark.parametrize(
+    ("module", "heavy"),
+    [
+        ("cli", "numpy numba scipy cv2 matplotlib trimesh torch dask"),
+        ("pipeline.pipeline", "numba scipy matplotlib trimesh torch dask"),  # Numba is imported meanwhile
+    ],
+)
+def test_start_imports_nothing_heavy(module: str, heavy: str) -> None:
     code = (
-        "import sys, photostereo.cli; "
-        "print([m for m in ('numpy','numba','scipy','cv2','matplotlib','trimesh','torch','dask') if m in sys.modules])"
+        f"import sys, photostereo.{module}; print([name for name in {heavy.split()} if name in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert result.stdout.strip() == "[]"

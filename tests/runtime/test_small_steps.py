@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from photostereo.runtime.algebra import quadratic_cost
 from photostereo.runtime.compiling import MESSAGE, announcing, begun
@@ -24,10 +25,20 @@ def test_a_compilation_is_announced_once() -> None:
     assert said == [MESSAGE]
 
 
-def test_convolution_pads_with_zeros() -> None:
-    w = {"c.weight": np.ones((1, 1, 3, 3), np.float32), "c.bias": np.zeros(1, np.float32)}
-    found = convolve(w, "c", np.ones((1, 3, 3, 1), np.float32))[0, :, :, 0]
-    assert found.tolist() == [[4.0, 6.0, 4.0], [6.0, 9.0, 6.0], [4.0, 6.0, 4.0]]
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "size"), [(1, 1, (4, 4)), (5, 7, (6, 10)), (3, 50, (128, 130))]
+)
+def test_convolution_pads_with_zeros(stride: int, inputs: int, outputs: int, size: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    kernel, bias = rng.standard_normal((outputs, inputs, 3, 3)), rng.standard_normal(outputs)
+    pictures = rng.standard_normal((2, *size, inputs))
+    around = np.pad(pictures, [(0, 0), (1, 1), (1, 1), (0, 0)])
+    windows = np.lib.stride_tricks.sliding_window_view(around, (3, 3), axis=(1, 2))[:, ::stride, ::stride]
+    w = {"c.weight": np.float32(kernel), "c.bias": np.float32(bias)}
+    found = convolve(w, "c", np.float32(pictures), stride)
+    expected = np.einsum("byxirc,oirc->byxo", windows, kernel) + bias
+    np.testing.assert_allclose(found, expected, atol=2e-5)
 
 
 def test_shading_under_shared_and_own_lights() -> None:

@@ -23,8 +23,6 @@ from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.lights.ambient import RoomLight, estimate_room_light
 from photostereo.lights.lights import Lights
-from photostereo.masks.automatic import find_object
-from photostereo.masks.ground import MOST_FRAMES
 from photostereo.masks.reading import mask_from_brightness, mask_from_values, read_mask
 from photostereo.photographs.develop import as_rgb
 from photostereo.photographs.files import PhotographFiles
@@ -194,6 +192,9 @@ def _object_mask(
     code, doubt = "mask-from-brightness", ""
     if not bright:
         is_file = isinstance(photographs, PhotographFiles)
+        from photostereo.masks.automatic import find_object  # with Numba, imported while photographs are read
+        from photostereo.masks.ground import MOST_FRAMES
+
         colored = photographs.sample(MOST_FRAMES) if is_file else photographs  # type: ignore[attr-defined]
         result = find_object(colored.frames(), without=balls, control=control)
         mask, doubt = result.mask, result.doubt

@@ -6,7 +6,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -343,11 +343,13 @@ def import_ahead() -> None:
     """Import the modules in :data:`NEEDED` in a thread while the photographs are read, and what the diagnosis needs."""
 
     def work() -> None:
-        import_module("photostereo.runtime.loops").nothing()
-        import_module("photostereo.lights.unknown.network").shipped_weights()
-        for name in NEEDED:
-            import_module(name)
-        for name in ("report", "parts", "head", "surface"):  # compiled, which takes as long as an import
-            import_module("photostereo.report.document").templates().get_template(f"{name}.html")
+        with suppress(Exception):  # raised again where the module is needed
+            import_module("photostereo.runtime.loops").nothing()
+            import_module("photostereo.lights.unknown.network").shipped_weights()
+            import_module("photostereo.reflectance.learned.weights").context_network()
+            for name in NEEDED:
+                import_module(name)
+            for name in ("report", "parts", "head", "surface"):  # compiled, which takes as long as an import
+                import_module("photostereo.report.document").templates().get_template(f"{name}.html")
 
     threading.Thread(target=work).start()

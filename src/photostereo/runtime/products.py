@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
-from photostereo.runtime.loops import njit
+from photostereo.runtime.loops import njit, shared
 
 #: What Numba compiles for, as in the key of its cache: empty if LLVM does not know this processor.
 FEATURES = cpu_target.target_context.codegen().magic_tuple()[2].split(",")
@@ -97,3 +98,23 @@ def multiply(x, matrix, out):  # type: ignore[no-untyped-def]
             else:
                 _column(x, matrix, out, row, first)
         first += WIDE if wide else NARROW if narrow else 1
+
+
+@shared("lines")
+def convolve_lines(first, last, padded, matrix, bias, stride, lines):  # type: ignore[no-untyped-def]
+    """Each line is one matrix product, of patches that stay in the cache."""
+    wide, outputs = lines.shape[1:]
+    tall = len(lines) // len(padded)
+    third = len(matrix) // 3
+    step = third // 3 * stride
+    patches = np.empty((wide, len(matrix)), dtype=np.float32)
+    for line in range(first, last):
+        picture, top = line // tall, line % tall * stride
+        for x in range(wide):
+            for row in range(3):
+                for k in range(third):
+                    patches[x, row * third + k] = padded[picture, top + row, x * step + k]
+        multiply(patches, matrix, lines[line])
+        for x in range(wide):
+            for k in range(outputs):
+                lines[line, x, k] += bias[k]

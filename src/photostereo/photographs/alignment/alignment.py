@@ -199,7 +199,7 @@ def _estimate(
     - the standard error of its displacement at the end of its longer side, infinite if nothing was seen;
     - the share of the informative tiles that agree within a third of the displacement (or a quarter pixel);
     - the logarithm of what the others leave unexplained of it, over what they leave of a typical one;
-    - the factor by which undoing its displacement reduces what is unexplained.
+    - the factor by which undoing its displacement reduces what is unexplained; 1 if none is large enough to matter.
     """
     longest = max(stack.shape[1:])
     moved = np.zeros((len(stack), 3))
@@ -235,9 +235,11 @@ def _estimate(
             moved = applied + step / size
             moved -= np.median(moved, axis=0)
             control.check()
+            if factor == levels[-1][0] and farthest(moved, reach).max() < 0.5 * MATTERS * scale:
+                break  # none will be moved back
         control.advance()
-    seen = farthest(moved, reach).max() * factor > STILL
-    gain = _gain(small, moved * size) if seen else np.ones(len(stack))
+    matters = farthest(moved, reach).max() > MATTERS * scale
+    gain = _gain(small, moved * size) if matters else np.ones(len(stack))
     return moved / [scale, scale, 1.0], errors / factor / scale, agreement, misfit, gain
 
 
