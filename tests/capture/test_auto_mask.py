@@ -155,16 +155,18 @@ def test_doubt_is_told(vase):
 
 
 def test_a_default_that_is_not_sure_takes_brightness(vase, monkeypatch):
-    import photostereo.capture.assemble as settled
+    from photostereo.capture.assemble import choose_mask
     from photostereo.capture.options import ReadOptions
 
     source = vase.photographs, vase.frame
-    mask, notes = settled.choose_mask(*source, ReadOptions(), "auto", "vase")
+    mask, notes = choose_mask(*source, ReadOptions(), "auto", "vase")
     assert notes[0].code == "mask-found" and overlap(mask, vase.mask) > 0.96
-    monkeypatch.setattr(settled, "find_object", lambda frames, **_: FoundObject(vase.mask, "fog"))
-    _, notes = settled.choose_mask(*source, ReadOptions(), "auto", "vase")
+    monkeypatch.setattr(
+        "photostereo.masks.automatic.find_object", lambda frames, **_: FoundObject(vase.mask, "fog")
+    )
+    _, notes = choose_mask(*source, ReadOptions(), "auto", "vase")
     assert (notes[0].code, notes[0].values["doubt"]) == ("mask-not-found", "fog")
-    _, notes = settled.choose_mask(*source, ReadOptions(mask="auto"), "full", "vase")
+    _, notes = choose_mask(*source, ReadOptions(mask="auto"), "full", "vase")
     assert (notes[0].code, notes[0].values["doubt"]) == ("mask-doubtful", "fog")
 
 

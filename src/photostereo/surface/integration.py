@@ -122,7 +122,7 @@ def integrate(
     control.check()
     source = SlopeSource(normals, inside, weights=weights, camera=pinhole)
     control.check()
-    labels = cv2.connectedComponents(inside.astype(np.uint8), connectivity=4)[1]
+    labels, parts = cv2.connectedComponentsWithStats(inside.astype(np.uint8), connectivity=4)[1:3]
     control.check()
     if method == "simchony":
         if weights is not None or anchors is not None:
@@ -143,7 +143,7 @@ def integrate(
             return solve_robust(problem, control)
 
         pulls = _pulls(source, anchors, anchor_weight, highpass)
-        found = _integrate_parts(source, labels, pulls, solve, control)
+        found = _integrate_parts(source, labels, parts, pulls, solve, control)
 
     depth = found.values
     if pinhole is not None:
@@ -213,12 +213,12 @@ def _pulls(
     return pull, target
 
 
-def _groups(labels: NDArray[np.int32], control: Control) -> Iterator[tuple[tuple[slice, slice], BoolArray]]:
+def _groups(
+    labels: NDArray[np.int32], parts: NDArray[np.int32]
+) -> Iterator[tuple[tuple[slice, slice], BoolArray]]:
     """Yield boxes and masks to solve separately: every large part, and all small ones together; largest first."""
-    parts = cv2.connectedComponentsWithStats((labels > 0).astype(np.uint8), connectivity=4)[2]
     sizes = parts[:, cv2.CC_STAT_AREA]
     sizes[0] = 0
-    control.check()
     large = [int(part) for part in np.argsort(-sizes) if sizes[part] > SMALL_PART]
     for part in large:
         box = _box(*parts[part, :4].tolist())
@@ -234,13 +234,18 @@ def _box(left: int, top: int, width: int, height: int) -> tuple[slice, slice]:
 
 
 def _integrate_parts(
-    source: SlopeSource, labels: NDArray[np.int32], pulls: Pulls | None, solve: Solver, control: Control
+    source: SlopeSource,
+    labels: NDArray[np.int32],
+    parts: NDArray[np.int32],
+    pulls: Pulls | None,
+    solve: Solver,
+    control: Control,
 ) -> Heights:
-    """Solve every group of parts and combine the results."""
+    """Solve every group of parts and combine the results; ``parts`` has their boxes and sizes, as OpenCV counts them."""
     shape = source.mask.shape
     values, torn = np.zeros(shape), (np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool))
     results = []
-    for box, group in _groups(labels, control):
+    for box, group in _groups(labels, parts):
         control.check()
         own = None if pulls is None else (np.where(group, pulls[0][box], 0.0), pulls[1][box])
         result = solve(source.crop(box), group, own)
