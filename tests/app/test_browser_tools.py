@@ -125,6 +125,32 @@ def test_mask_tools_on_a_tablet(tab, served, desk):
     assert page.evaluate("document.documentElement.scrollWidth") <= 820
 
 
+def test_a_mask_that_comes_back_late_does_not_replace_newer_strokes(tab, served, desk):
+    page = tab()
+    go(page, served, desk, "mask")
+    loaded = page.evaluate("""async () => {
+      const { MaskStep } = await import("/static/mask.js");
+      const state = { opening: { state: "done", small: [60, 40] }, lights: { kind: "ball" }, capture: { files: ["a.png"] } };
+      const capture = { id: "x", path: "/none", state, picture: () => "", edit: () => {} };
+      const step = new MaskStep(capture), loaded = [];
+      step.board.load = () => loaded.push(step.version);
+      const comes = (version) => {
+        state.mask = { version, share: 0.5, notes: [] };
+        step.update(new Set(["mask"]));
+      };
+      comes(1);
+      step.board.grow(1);
+      clearTimeout(step.saving);
+      step.saving = null;  // saved
+      comes(2);
+      step.begin("auto");
+      comes(3);
+      step.end();
+      return loaded;
+    }""")
+    assert loaded == [1, 3]
+
+
 def test_zoom_by_wheel_and_buttons(tab, served, desk):
     page = tab()
     go(page, served, desk, "mask")

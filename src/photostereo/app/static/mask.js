@@ -59,8 +59,8 @@ export class MaskStep {
     if (opening?.state !== "done") return;
     this.board.open(opening.small, () => this.capture.picture("view", this.at));
     this.showStrip(capture.files);
-    // What was painted here is newer than what comes back.
-    if (mask && mask.version !== this.version && !this.saving && !this.board.busy) {
+    // What was painted here is newer than what comes back, even after it was saved: an earlier stroke may come back late.
+    if (mask && mask.version !== this.version && !this.isPainted && !this.board.busy) {
       this.version = mask.version;
       this.board.load(this.capture.picture("mask", 0, mask.version));
     }
@@ -95,11 +95,13 @@ export class MaskStep {
   begin(kind) {
     clearTimeout(this.saving);
     this.saving = null;
+    this.isPainted = false;
     this.board.forget();
     this.capture.edit({ mask: kind === "file" ? null : kind });
   }
 
   painted() {
+    this.isPainted = true;
     clearTimeout(this.saving);
     this.saving = setTimeout(() => this.save(), 350);
   }
