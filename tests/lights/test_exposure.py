@@ -61,6 +61,22 @@ def test_a_relief_that_is_not_matte_is_not_tilted(reflectance, within) -> None:
     assert not estimate_strengths(pixels, capture.lights.matrix, noise).corrects
 
 
+@pytest.mark.parametrize(
+    ("name", "reflectance", "count", "rng"),
+    [("coin", "ggx", 16, 3), ("fabric", "blinn-phong", 20, 4), ("figure", "oren-nayar", 12, 4)],
+)
+def test_gloss_and_flat_slopes_are_not_taken_for_the_exposure(name, reflectance, count, rng) -> None:
+    """A flat coin mirrors a light almost everywhere; other normals of a fabric explain other strengths."""
+    lights = scenes.random_lights(count, rng=rng, max_angle=50)
+    capture = scenes.render_scene(name, size=100, lights=lights, reflectance=reflectance, rng=rng)
+    pixels, noise = capture.pixels(), np.full(capture.pixel_count, 1e-5, np.float32)
+    assert not estimate_strengths(pixels, capture.lights.matrix, noise).corrects
+    pixels[:, 1] *= 1.5
+    found = estimate_strengths(pixels, capture.lights.matrix, noise).factors
+    if name != "fabric":  # its strengths are too uncertain
+        assert found[1] == pytest.approx(1.5, abs=0.15) and (np.delete(found, 1) == 1.0).all()
+
+
 @pytest.mark.parametrize("fault", ["clipped", "lost"])
 def test_other_faults_are_not_taken_for_the_exposure(fault) -> None:
     """Most values clipped, or a quarter of them lost."""

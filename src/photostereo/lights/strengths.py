@@ -94,10 +94,10 @@ def _gram(pixels: FloatArray) -> FloatArray:
 
 def fit_strengths(
     seen: FloatArray, lights: NDArray[Any], noise: FloatArray, *, equal: bool = False
-) -> tuple[FloatArray, FloatArray, float]:
+) -> tuple[FloatArray, FloatArray, FloatArray, float]:
     """Fit strengths to pixels (n, d) with these variances (n,) under ``lights`` (3, d) or (n, 3, d). Return strengths (d,),
-    1 for a typical photograph, or all ``equal``; the estimate of each pixel (n, d), NaN if it has none; and the median
-    misfit of a lit entry, as a share of a pixel's brightness."""
+    1 for a typical photograph, or all ``equal``; the estimate of each pixel (n, d), NaN if it has none; the scaled normals
+    (n, 3) of the matte surface; and the median misfit of a lit entry, as a share of a pixel's brightness."""
     directions = np.asarray(lights, np.float64)
     floor = LIT_NOISE * np.sqrt(noise)[:, None] + LIT_SHARE * seen.max(axis=1, keepdims=True)
     lit = (seen > floor) & (seen < WHITE * seen.max())
@@ -131,7 +131,7 @@ def fit_strengths(
     known = lit & (model > FACING * np.linalg.norm(surface, axis=1, keepdims=True))
     middle = float(np.median(1.0 / inverse))
     ratios = np.where(known, values / np.where(known, model, 1.0), np.nan) / middle
-    return 1.0 / inverse / middle, ratios, misfit + 1e-9
+    return 1.0 / inverse / middle, ratios, surface, misfit + 1e-9
 
 
 def strengths_from_shading(pixels: FloatArray, directions: FloatArray) -> FloatArray:
