@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from photostereo.diagnosis.expected_error import _of_many
+from photostereo.diagnosis.expected_error import factor_of_many
 from photostereo.diagnosis.noise import chi_square_quantile
 from photostereo.lights.ambient import estimate_room_light
 from photostereo.lights.exposure import (
@@ -73,7 +73,7 @@ def test_samples_and_quantiles() -> None:
     for freedom in (1, 2, 3, 9, 45, 93, 400):
         found = [chi_square_quantile(freedom, share) for share in shares]
         assert found == pytest.approx(chi2.ppf(shares, freedom), rel=1e-10)
-    assert [round(_of_many(count), 2) for count in (6, 20, 48, 96)] == [1.0, 1.0, 1.16, 1.39]
+    assert [round(factor_of_many(count), 2) for count in (6, 20, 48, 96)] == [1.0, 1.0, 1.16, 1.39]
 
 
 def test_light_of_the_room() -> None:

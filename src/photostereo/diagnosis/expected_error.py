@@ -2,9 +2,9 @@
 
 Three independent errors are combined: the method's estimate for its own normals (the photographs may contradict
 each other or the lights), the accuracy of the light directions, and a common rotation of all lights, which no single pixel
-reveals but the surface as a whole does. The method estimates its error pixel by pixel; the true error is smaller on a
-smooth, simple surface, larger on one with fine detail and edges, and decreases less with very many photographs. A
-detected mistake that the photographs do not contradict (other axes) outweighs them all.
+reveals but the surface as a whole does. The method's is its map ``spread``, once that is scaled by what no pixel knows: the
+detail of the surface and the number of photographs. A detected mistake that the photographs do not contradict (other axes)
+outweighs them all.
 
 The terminal, ``summary.json``, batches, comparisons and the page all use this estimate.
 """
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.findings import Finding
 from photostereo.lights.lights import Lights
 from photostereo.lights.turn import coarse_curl, turn_of_lights
@@ -103,9 +104,6 @@ def expected_error(
     own = _own(result) if own is None else own
     if own is None:
         return None
-    curl = coarse_curl(result.normals, result.mask)
-    own *= 1.0 if np.isnan(curl) else float(np.clip((curl / USUAL_CURL) ** POWER, *FACTORS))
-    own *= 1.0 if lights is None else _of_many(len(lights))
     found = [f for f in findings if f.severity != "good" and f.code not in NO_REASONS]
     of_lights = 0.0
     if lights is not None and lights.known and np.isfinite(lights.expected_error).any():
@@ -139,7 +137,13 @@ def _own(result: Reconstruction) -> float | None:
     return float(known.mean(dtype=np.float64)) if known.size else None
 
 
-def _of_many(photographs: int) -> float:
-    """Factor for the per-pixel error estimate: errors that all photographs share do not average out."""
+def factor_of_detail(normals: FloatArray, mask: BoolArray) -> float:
+    """Factor for the error that pixels expect: smaller on a smooth surface, larger on one with fine detail and edges."""
+    curl = coarse_curl(normals, mask)
+    return 1.0 if np.isnan(curl) else float(np.clip((curl / USUAL_CURL) ** POWER, *FACTORS))
+
+
+def factor_of_many(photographs: int) -> float:
+    """Factor for the error that pixels expect: errors that all photographs share do not average out."""
     shared = (1 + CORRELATION * (photographs - 1)) / (1 + CORRELATION * (USUAL_COUNT - 1))
     return float(max(shared, 1.0) ** 0.5)

@@ -12,7 +12,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray
 from photostereo.core.findings import Finding
 from photostereo.diagnosis.diagnose import diagnose
-from photostereo.diagnosis.expected_error import ExpectedError, expected_error
+from photostereo.diagnosis.expected_error import ExpectedError, expected_error, factor_of_detail
 from photostereo.diagnosis.metrics import angle_between
 from photostereo.solver.near import depth_of
 from photostereo.solver.reconstruction import Reconstruction
@@ -45,7 +45,9 @@ def second_opinion(
     control.check()
     apart = angle_between(normals[some], opinion.normals[some])
     expected = np.hypot(opinion.maps["spread"][some], apart)
-    return float(expected.mean(dtype=np.float64)), float(apart.mean(dtype=np.float64))
+    # The detail is that of the whole surface, not of the sample.
+    factor = factor_of_detail(result.normals, result.mask) / factor_of_detail(opinion.normals, some)
+    return factor * float(expected.mean(dtype=np.float64)), float(apart.mean(dtype=np.float64))
 
 
 def assess(

@@ -21,6 +21,7 @@ from photostereo.capture.intensities import Intensities, intensities
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import gray_from_rgb
 from photostereo.core.errors import ParameterError
+from photostereo.diagnosis.expected_error import factor_of_detail, factor_of_many
 from photostereo.diagnosis.metrics import summarize_error
 from photostereo.diagnosis.noise import Noise
 from photostereo.lights.unknown.crops import Crop
@@ -224,6 +225,9 @@ class Prepared:
     ) -> Reconstruction:
         """Return the result with these pictures of the whole capture; ``facts`` are further fields of it."""
         capture, mask, truth = self.capture, np.asarray(self.capture.mask), self.capture.truth
+        if "spread" in pictures.maps:  # single pixels know neither the surface nor what photographs share
+            factor = factor_of_detail(pictures.normals, mask) * factor_of_many(len(capture))
+            np.multiply(pictures.maps["spread"], np.float32(factor), out=pictures.maps["spread"])
         result = Reconstruction(
             **pictures._asdict(),
             mask=mask,
