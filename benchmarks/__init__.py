@@ -1,1 +1,1 @@
-"""Speed and memory as ratios against a reference in the same run, with accuracy beside them."""
+"""Benchmarks: accuracy, and speed and memory relative to a reference in the same run."""

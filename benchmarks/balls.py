@@ -1,10 +1,10 @@
-"""Lights found from balls: random rendered captures with exact truth, and how far off what is found.
+"""Accuracy of lights found from balls, on random rendered captures with exact truth.
 
 Each case draws the kind, number, size and place of the balls (some reach beyond the frame), the lights, the room, the
-table (black cloth, plain or patterned) and the camera (some in perspective, with its focal length known). What fails is
-counted among the failures, not left out; and so is what is wrong and does not say so: more than a degree off, more than
-twice what is stated, and no warning. Seeds below 9600 were looked at while the code was written, the worst of them
-closely; those from 12000 to 12099 are the figures of benchmarks/README.md; any others are fresh.
+table (black cloth, plain or patterned) and the camera (some in perspective, with known focal length). Cases in which no
+ball is found are counted, not left out. So are misleading ones: more than a degree off, more than twice the stated error,
+and no warning. Seeds below 9600 were used during development, and the worst of them studied; the figures in
+benchmarks/README.md are for seeds 12000 to 12099; any others are new.
 
 Run: python -m benchmarks.balls [count] [first seed] [-v]
 """
@@ -34,7 +34,7 @@ BLACK = 0.03
 
 @dataclass(frozen=True)
 class Case:
-    """One capture and what was found in it; NaN where nothing was."""
+    """A capture and the lights found in it; NaN if none were found."""
 
     seed: int
     balls: tuple[Ball, ...]
@@ -51,12 +51,12 @@ class Case:
 
     @property
     def misleads(self) -> bool:
-        """Wrong, and nothing was said."""
+        """Whether the result is wrong and there was no warning."""
         return self.mean > max(1.0, 2.0 * self.stated) and not self.warned
 
 
 def draw(seed: int, kinds: Sequence[str] = KINDS) -> tuple[Shoot, str, float | None, float]:
-    """A random capture, words about it, its focal length, and how bright its table is."""
+    """A random capture, its description, its focal length and the brightness of its table."""
     rng = np.random.default_rng(seed)
     several = rng.random() < SEVERAL
     chosen = list(rng.permutation(kinds))[: rng.integers(2, 4)] if several else [str(rng.choice(kinds))]
@@ -153,7 +153,7 @@ def _alone(case: Case, *, kind: str, low: float, high: float) -> bool:
 
 
 def table(cases: Sequence[Case]) -> str:
-    """Percentiles by kind and size; captures on black cloth, which swallows outlines, are counted by themselves."""
+    """Percentiles by kind and size; captures on black cloth, which hides outlines, are counted separately."""
     lines = [
         "| balls | radius | captures | not found | mean error: median, 90 %, 95 % | within 0.5° | worst light: median, 95 % "
         "| stated: median | strengths: median, 90 % | within 3 % | wrong, nothing said |",

@@ -28,7 +28,7 @@ SCENES = ("sphere", "vase", "relief", "figure")
 
 
 class KillsAWorker(RunControl):
-    """Kills a worker when a tenth is done, and keeps the last count."""
+    """Kills a worker when a tenth of the captures are done, and keeps the last count."""
 
     def __init__(self, after: int) -> None:
         self.after, self.killed = after, False
@@ -41,7 +41,7 @@ class KillsAWorker(RunControl):
 
 
 def make_captures(place: Path, count: int) -> None:
-    """Few scenes, many folders; the last one's first photograph is cut off."""
+    """Make many folders from few scenes; the first photograph of the last one is truncated."""
     for name in SCENES:
         write_diligent(render_scene(name, size=SIDE, lights=dome_lights(12)), place / f"{name} 000")
     for number in range(len(SCENES), count):

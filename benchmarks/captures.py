@@ -1,4 +1,4 @@
-"""Where the research captures are."""
+"""Location of the research captures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ABSENT = "the DiLiGenT captures are absent: set PHOTOSTEREO_DATA to the folder t
 
 
 def diligent_folder() -> Path | None:
-    """``diligent`` of PHOTOSTEREO_DATA or of the data beside the checkout; None where there is neither."""
+    """``diligent`` in PHOTOSTEREO_DATA or in the data beside the checkout; None if neither exists."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     for place in (os.environ.get("PHOTOSTEREO_DATA"), beside):
         if place and (Path(place) / "diligent").is_dir():

@@ -1,4 +1,4 @@
-"""Every model alone and with the dictionary prior, with defaults, on captures with truth.
+"""Every model alone and with the dictionary prior, with default parameters, on captures with truth.
 
     python -m benchmarks.composition pmsData/catPNG pmsData/bearPNG ... [--photographs 20] [--snr 5]
 

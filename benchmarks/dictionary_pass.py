@@ -1,13 +1,13 @@
-"""How much faster the compiled dictionary pass is than the dense NumPy form, with their difference beside it.
+"""Speed of the compiled dictionary pass relative to the dense NumPy version, and the difference of their results.
 
     python -m benchmarks.dictionary_pass          19,304 patches of 8 × 8 × 3, 192 atoms, about 5 % non-zeros
     python -m benchmarks.dictionary_pass --quick  a tenth of the patches
 
-Both forms start from the same state, taken after two passes, and run in turn in one process, so that other
-load on the machine meets both. Compilation is done before. The dense form has as many BLAS threads as NumPy
-gives it. Printed are wall times with the ratios of their medians and of their minima, then the processor time
-of the same runs, which other load disturbs less. In single precision the forms may differ where a code lies
-within rounding of mu; the number of such ties is printed.
+Both versions start from the same state, taken after two passes, and run in turn in one process, so that other
+load on the machine affects both. Compilation is excluded. The dense version has as many BLAS threads as NumPy
+gives it. The output lists wall times with the ratios of their medians and of their minima, then the processor
+time of the same runs, which other load affects less. In single precision the results may differ if a code equals
+mu to within rounding; the number of such ties is printed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MU = 0.4
 
 
 def dense_pass(R: np.ndarray, D: np.ndarray, B: np.ndarray, mu: float) -> None:
-    """The residual form in NumPy, in place and without new large arrays."""
+    """The update of the residual in NumPy, in place and without new large arrays."""
     outer = np.empty_like(R)
     for i in range(len(D)):
         R += np.multiply.outer(B[i], D[i], out=outer)

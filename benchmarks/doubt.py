@@ -1,11 +1,14 @@
-"""Is the expected error of a result true, and is a good capture left alone?
+"""Does the expected error match the true one, and are good captures free of false alarms?
 
-``python -m benchmarks.doubt spoiled`` solves 40 small rendered captures that were spoiled in different ways, with the
-default method, and compares the expected error with the true one. ``python -m benchmarks.doubt good --count 200`` reads
-good captures from files as ``solve`` does and counts photographs that are left out, moved or suspected, and wrong grades.
-``python -m benchmarks.doubt misplaced --count 60`` turns one photograph of such captures, or takes one of another object.
-``python -m benchmarks.doubt many --count 32`` compares the expected error with the true one with 10, 20 and 96 photographs.
-Other scenes, lights and noise with ``--seed``; several captures at a time with ``--workers``.
+    python -m benchmarks.doubt spoiled      40 small rendered captures with different faults, default method: expected
+                                            and true error
+    python -m benchmarks.doubt good         good captures, read from files as ``solve`` does: photographs that are left
+                                            out, moved or suspected, and wrong grades
+    python -m benchmarks.doubt misplaced    one photograph of such captures rotated, or of another object
+    python -m benchmarks.doubt many         expected and true error with 10, 20 and 96 photographs
+
+``--count`` sets the number of captures, ``--seed`` selects other scenes, lights and noise, and ``--workers`` runs several
+captures at a time.
 """
 
 from __future__ import annotations
@@ -50,7 +53,7 @@ Spoil = Callable[[np.ndarray, np.ndarray, np.random.Generator], tuple[np.ndarray
 
 
 def turned(lights: np.ndarray, axis: tuple[float, float, float], degrees: float) -> np.ndarray:
-    """Directions turned about an axis."""
+    """Directions rotated about an axis."""
     k, angle = np.asarray(axis) / np.linalg.norm(axis), np.radians(degrees)
     along = np.outer(lights @ k, k) * (1 - np.cos(angle))
     return lights * np.cos(angle) + np.cross(k, lights) * np.sin(angle) + along
@@ -86,7 +89,7 @@ def moved(pixels: int, share: float) -> Spoil:
 
 
 def near(distance: float) -> Spoil:
-    """Lights at this many widths of the frame, whose strength falls off with the squared distance."""
+    """Lights at this many frame widths, whose strength falls off with the squared distance."""
 
     def spoil(im, L, rng):
         rows, columns = np.mgrid[: im.shape[1], : im.shape[2]] / im.shape[2] - 0.5
@@ -137,7 +140,7 @@ def dome(count: int = PHOTOGRAPHS, angle: float = 60) -> np.ndarray:
 
 
 def spoilers() -> list[list[tuple[str, Spoil, np.ndarray]]]:
-    """Thirteen faults, each in three degrees: name, what is done, and the true lights; and a tone curve."""
+    """Thirteen faults at three levels each, and a tone curve: name, change, and the true lights."""
     side = (0.0, 0.0, 1.0), (1.0, 0.5, 0.0)
     return [
         [(f"noise {v}", noise(v), dome()) for v in (0.02, 0.1, 0.3)],
@@ -158,7 +161,7 @@ def spoilers() -> list[list[tuple[str, Spoil, np.ndarray]]]:
 
 
 def cases(near_too: bool) -> list[tuple[int, tuple[str, Spoil, np.ndarray]]]:
-    """The faults, each with the number of the scene that has it."""
+    """The faults, each with the number of its scene."""
     found = [
         (fault + severity, case) for fault, row in enumerate(spoilers()) for severity, case in enumerate(row)
     ]
@@ -169,7 +172,7 @@ def cases(near_too: bool) -> list[tuple[int, tuple[str, Spoil, np.ndarray]]]:
 
 
 def spoiled_one(number: int, seed: int, method: str) -> tuple[str, float, float, str, str]:
-    """Name, true and expected error, grade and first reason of one spoiled capture."""
+    """Name, true and expected error, grade and first reason of one capture with a fault."""
     which, (name, spoil, lights) = cases(near_too=True)[number]
     shape, texture, reflectance = SCENES[(which + seed) % len(SCENES)]
     rng = 1000 * seed + number if seed else which
@@ -186,7 +189,7 @@ def spoiled_one(number: int, seed: int, method: str) -> tuple[str, float, float,
 
 
 def spoiled(pool: ProcessPoolExecutor, seed: int, method: str, near_too: bool) -> None:
-    """A table of true and expected errors, their rank correlation, and results that are wrongly called good."""
+    """A table of true and expected errors, their rank correlation, and results that are wrongly graded good."""
     rows = []
     for row in pool.map(partial(spoiled_one, seed=seed, method=method), range(len(cases(near_too)))):
         name, true, expected, grade, why = row
@@ -216,7 +219,7 @@ def good_scene(number: int) -> tuple[Capture, np.ndarray]:
 
 
 def misplaced_one(number: int, seed: int) -> list[str]:
-    """Which spoiled photographs of a capture are not named, and which good ones are."""
+    """Misplaced photographs of a capture that are not reported, and good ones that are."""
     number += 10_000 * seed
     rng = np.random.default_rng(number)
     scene, images = good_scene(number)
@@ -247,7 +250,7 @@ def misplaced_one(number: int, seed: int) -> list[str]:
 
 
 def misplaced(pool: ProcessPoolExecutor, count: int, seed: int) -> None:
-    """Photographs that are turned or show another object, and are not named."""
+    """Rotated photographs and photographs of another object that are not reported."""
     missed = np.zeros(4, int)
     for said in pool.map(partial(misplaced_one, seed=seed), range(count)):
         missed += [bool(line) for line in said]
@@ -263,7 +266,7 @@ def misplaced(pool: ProcessPoolExecutor, count: int, seed: int) -> None:
 def mildly_off(
     images: np.ndarray, lights: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What no check finds and no number of photographs averages out: each in half of the captures."""
+    """Faults that no check detects and that do not average out; each in half of the captures."""
     count, height, width = images.shape
     rows, columns = np.mgrid[:height, :width] / np.array([height / 2, width / 2])[:, None, None] - 1
     if rng.random() < 0.6:  # uneven beams
@@ -283,7 +286,7 @@ def mildly_off(
 
 
 def many_one(number: int, seed: int) -> list[list[float]]:
-    """Expected over true error of a capture with 10, 20 and 96 photographs, as rendered and mildly off."""
+    """Ratio of expected to true error with 10, 20 and 96 photographs, as rendered and with mild faults."""
     number += 10_000 * seed
     shape, texture, reflectance = (*SCENES[:5], *MORE_SCENES)[number % (5 + len(MORE_SCENES))]
     rng = np.random.default_rng(500 + number)
@@ -309,14 +312,14 @@ def many_one(number: int, seed: int) -> list[list[float]]:
 
 
 def many(pool: ProcessPoolExecutor, count: int, seed: int) -> None:
-    """Expected over true error by the number of photographs, geometric means."""
+    """Ratio of expected to true error by the number of photographs, geometric means."""
     found = np.exp(np.log(np.array(list(pool.map(partial(many_one, seed=seed), range(count))))).mean(axis=0))
     for name, row in zip(("as rendered", "mildly off"), found, strict=True):
         print(name, *(f"{photographs}: {ratio:.2f}" for photographs, ratio in zip(MANY, row, strict=True)))
 
 
 def good_one(number: int, seed: int, method: str) -> str:
-    """What is wrongly said of a good capture: left out, moved, suspected, or not trusted."""
+    """False alarms on one good capture: left out, moved, suspected, or not trusted."""
     number += 10_000 * seed
     scene, images = good_scene(number)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,13 +1,13 @@
-"""Captures as cameras give them, from files to page: seconds of each stage, processor time, peak memory and accuracy.
+"""Typical captures, from files to page: seconds of each stage, processor time, peak memory and accuracy.
 
 Run: python -m benchmarks.everyday [--place FOLDER] [--again] [ROW ...]
 
 A row is METHOD:MEGAPIXELSxPHOTOGRAPHS, with a c at the end for color: dlnet:1.5x12 fast:12x24c, or METHOD@cuda for a
 GPU. Without rows: all of the table. Captures and finished rows are kept in FOLDER (build/everyday), so that an interrupted
-run goes on where it was; --again measures finished rows once more. ``ls`` is the reference: reading, surface, meshes and
-page without a method.
+run can continue; --again repeats finished rows. ``ls``, which itself takes almost no time, is the reference: reading,
+surface, meshes and page.
 
-Each is a whole frame of glossy stone with cast shadows and noise of 1 %, on which the network cannot be skipped.
+Each capture is a full frame of glossy stone with cast shadows and 1 % of noise, on which the network cannot be skipped.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NOISE = 0.01
 
 
 def write_capture(folder: Path, megapixels: float, photographs: int, *, color: bool) -> None:
-    """Photographs of 16 bits with noise, as a plain folder, and the true normals beside it."""
+    """Write noisy 16-bit photographs as a plain folder, and the true normals beside it."""
     height = round(float(np.sqrt(megapixels * 1e6 / 1.5)))
     frame, lights = (height, round(1.5 * height)), np.asarray(dome_lights(photographs))
     scene = render_scene("relief", size=RENDERED, lights=lights, reflectance="ggx", color=color)
@@ -65,7 +65,7 @@ def _tiled(picture: np.ndarray, frame: tuple[int, int]) -> np.ndarray:
 
 
 class Stages(ps.Control):
-    """Wall and processor seconds of each stage, and its largest memory."""
+    """Wall and processor seconds of each stage, and its peak memory."""
 
     def __init__(self) -> None:
         self.spent: dict[str, list[float]] = {}
@@ -83,7 +83,7 @@ class Stages(ps.Control):
 
 
 def solve_here(folder: Path, method: str, out: Path) -> None:
-    """One solve in this process; what it took, as JSON."""
+    """Solve once in this process; return time and memory as JSON."""
     control = Stages()
     name, _, device = method.partition("@")
     ps.Pipeline(folder, method=name, device=device or "cpu", control=control).write(out, force=True)
@@ -95,7 +95,7 @@ def solve_here(folder: Path, method: str, out: Path) -> None:
 
 
 def measure(row: str, place: Path) -> dict[str, float | dict[str, list[float]]]:
-    """One row, in a process of its own."""
+    """Measure one row, in a separate process."""
     found = re.fullmatch(r"([\w@]+):([\d.]+)x(\d+)(c?)", row)
     if found is None:
         raise SystemExit(f"{row} is not a row: METHOD:MEGAPIXELSxPHOTOGRAPHS, perhaps with a c")

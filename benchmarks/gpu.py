@@ -1,12 +1,11 @@
-"""What a GPU gains over two cores of the computer it is in, with the difference of the results beside it.
+"""Speed of a GPU relative to two CPU cores, and the difference of their results.
 
     python -m benchmarks.gpu [CAT] [--json FILE] [--repetitions 20] [--only pass full_frame learned large cat pixelwise]
 
-CAT is DiLiGenT's cat, a folder or an .npz capture; without it the last two steps are left out. The program binds
-itself to two cores first, so the CPU's
-figures are those of a small computer. GPU times are medians over the repetitions between device events, after
-warm-up and compilation; TF32 is off (torch's default). CPU times are medians of three runs of the compiled kernels
-(full frame: one run). One (λ, μ) and the grid of 64 are seconds on the wall.
+CAT is DiLiGenT's cat, a folder or an .npz capture; without it the last two steps are skipped. The program binds itself to
+two cores, so the CPU times are those of a small computer. GPU times are medians over the repetitions between device
+events, after warm-up and compilation; TF32 is off (torch's default). CPU times are medians of three runs of the compiled
+kernels (full frame: one run). Times of one (λ, μ) and of the grid of 64 are wall-clock seconds.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def on_device(work: Callable[[], Any], repetitions: int, warm_up: int = 3) -> di
 
 
 def on_cpu(work: Callable[[], Any], repetitions: int = 3) -> dict[str, float]:
-    """Milliseconds of wall-clock time on the bound cores; the first run compiles and does not count."""
+    """Wall-clock milliseconds on the two cores; the first run compiles and does not count."""
     work()
     times = []
     for _ in range(repetitions):
@@ -128,7 +127,7 @@ def measure_full_frame(repetitions: int) -> dict[str, Any]:
 
 
 def profiles() -> str:
-    """Where a solve of the full frame, and one of the learned model, spend the GPU's time, kernel by kernel."""
+    """GPU time of each kernel, for a full-frame solve and one of the learned model."""
     from torch.profiler import ProfilerActivity, profile
 
     clean = render_scene("relief", size=FRAME, lights=dome_lights(PHOTOGRAPHS), cast_shadows=False)
@@ -282,7 +281,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--repetitions", type=int, default=20)
     parser.add_argument("--only", nargs="*")
-    parser.add_argument("--profile", action="store_true", help="two solves kernel by kernel, and no more")
+    parser.add_argument("--profile", action="store_true", help="only profile two solves by kernel")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         parser.exit(1, "This benchmark needs an NVIDIA GPU and a PyTorch built for it.\n")

@@ -1,21 +1,21 @@
-"""The harm suite: whatever a prior does, it must not be worse than the model without it.
+"""The harm suite: a prior must not make results worse than those of the model alone.
 
 Every cell is a synthetic capture with exact truth: reliefs, coins, fabric, figures × 8, 12, 20, 48 lights × noise of 0
-to 5 % of full scale × 16 bits, 8 bits, JPEG × shadows or none. A method with a prior passes a cell where
+to 5 % of full scale × 16 bits, 8 bits, JPEG × shadows or none. A method with a prior passes a cell if
 
 - its mean angular error is at most 1.05 × that of the same model with the same parameters alone, plus 0.05°;
 - at noise of 0.5 % or less, the power of its normals above a quarter of the Nyquist frequency is at least 0.9 of the
-  truth's: fine detail is kept. Where the model alone is below that already (a robust model that drops half of the
-  photographs in shadows), the prior has not taken it; such cells are counted in brackets.
+  truth's: fine detail is kept. If the model alone is already below that (a robust model that ignores half of the
+  photographs in shadows), the prior has not lost it; such cells are counted in a separate column.
 
-All surfaces are matte, so a model for every material can be held against the better of ls and sbl, too: at most 1.1 ×
-its error plus 0.1°.
+All surfaces are matte, so a model for every material is also compared with the better of ls and sbl: its error may be at
+most 1.1 times as large, plus 0.1°.
 
 Run: python -m benchmarks.harm [--methods dlnv,dlsr,cbr+dictionary] [--size 128] [--cells 80] [--known FILE] [--rows]
 
-``--cells 80`` takes 80 cells, spread over all axes; ``--processes 15`` works on so many at once and ``--minutes 8`` ends
-after that time; with ``--known`` a run goes on where it ended, and ``--minutes 0`` tells what is known. The exit status is
-the number of failures.
+``--cells 80`` runs 80 cells, spread over all axes; ``--processes 15`` runs 15 at a time; ``--minutes 8`` stops after eight
+minutes. With ``--known`` a run continues an earlier one, and ``--minutes 0`` only prints its results. The exit status is
+the number of failures (at most 100).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Cell:
         return f"{self.scene}, {self.lights} lights, noise {self.noise:.1%}, {self.coding}, {shadows}"
 
     def capture(self, size: int) -> ps.Capture:
-        """The photographs: rendered, disturbed, stored and read back."""
+        """The photographs: rendered, with noise, stored and read back."""
         # Without shadows: lights so near the camera's axis, and only pixels so turned to it, that all are lit.
         tilt = None if self.shadows else 55.0
         clean = render_scene(
@@ -82,7 +82,7 @@ class Cell:
 
 
 def stored(images: np.ndarray, coding: str) -> np.ndarray:
-    """Photographs as a file of this kind gives them back."""
+    """Photographs after storing them in a file of this kind."""
     values = np.clip(images, 0.0, 1.0)
     if coding == "JPEG":
         # A camera's file: sRGB, quality 90; read back to linear intensities.
@@ -97,7 +97,7 @@ def stored(images: np.ndarray, coding: str) -> np.ndarray:
 
 
 def cells() -> list[Cell]:
-    """All cells, in an order whose every beginning is spread over all axes."""
+    """All cells, ordered so that the first N are spread over all axes."""
     everything = [Cell(*axes) for axes in product(SCENES, LIGHTS, NOISE, CODING, (False, True))]
     # 0.618 of their number, and prime to it: each is met once.
     return [everything[355 * k % len(everything)] for k in range(len(everything))]
@@ -105,7 +105,7 @@ def cells() -> list[Cell]:
 
 @dataclass(frozen=True)
 class Figures:
-    """What a method gave on a cell: mean error in degrees, and the share of the truth's fine detail."""
+    """Results of a method on a cell: mean error in degrees, and the share of the truth's fine detail."""
 
     error: float
     detail: float
@@ -123,7 +123,7 @@ class Outcome:
 
     @property
     def ratio(self) -> float:
-        """The error relative to that of the model alone; below 0.05° nobody asks."""
+        """The error relative to that of the model alone, which counts as at least 0.05°."""
         return self.own.error / max(self.alone.error, 0.05)
 
     @property
@@ -132,17 +132,17 @@ class Outcome:
 
     @property
     def flat(self) -> bool:
-        """Fine detail is missing that the model alone has."""
+        """Whether fine detail is missing that the model alone has."""
         return self.below and self.alone.detail >= DETAIL
 
     @property
     def below(self) -> bool:
-        """Fine detail is missing, by the prior's or by the model's own fault."""
+        """Whether fine detail is missing, because of the prior or the model."""
         return self.cell.noise <= QUIET and self.own.detail < DETAIL
 
     @property
     def beyond_matte(self) -> bool:
-        """Worse on these matte surfaces than a general model may be."""
+        """Whether the error is larger than a general model may have on matte surfaces."""
         return self.own.error > MATTE_FACTOR * self.matte + MATTE_DEGREES
 
     def __str__(self) -> str:
@@ -157,7 +157,7 @@ class Outcome:
 
 
 class Suite:
-    """The cells at one size; what was solved before is read from a file of lines and not solved again."""
+    """The cells at one size; earlier results are read from a file and not computed again."""
 
     def __init__(self, size: int, known: Path | None = None) -> None:
         self._size, self._file = size, known
@@ -171,12 +171,12 @@ class Suite:
         return f"{cell}, {self._size}: {name} {values or ''}".strip()
 
     def knows(self, cell: Cell, methods: tuple[str, ...]) -> bool:
-        """Whether nothing of a cell is left to be solved."""
+        """Whether all results of a cell are known."""
         asked = [("ls", {}), ("sbl", {}), *((name, {}) for name in methods), *map(model_alone, methods)]
         return all(self._key(cell, *one) in self._known for one in asked)
 
     def run(self, cell: Cell, methods: tuple[str, ...]) -> list[Outcome]:
-        """Every method on a cell, each beside its own model alone."""
+        """Run every method on a cell, and its model alone."""
         capture = None
 
         def figures(name: str, **values: Any) -> Figures:
@@ -201,7 +201,7 @@ class Suite:
 
 
 def model_alone(name: str) -> tuple[str, dict[str, Any]]:
-    """The model of a method and those of the method's parameters in which it differs from the model's own."""
+    """The model of a method, and the parameters in which the method differs from the model's defaults."""
     method = find_method(name)
     model = find_method(method.model.name)
     own = model.resolve({})
@@ -216,7 +216,7 @@ def fine_detail(normals: np.ndarray, truth: np.ndarray, mask: np.ndarray) -> flo
 
 
 def fine_power(normals: np.ndarray) -> float:
-    """Power above a quarter of the Nyquist frequency, under a window that hides the frame's edges."""
+    """Power above a quarter of the Nyquist frequency, under a window that suppresses the edges of the frame."""
     side = normals.shape[0]
     taper = np.hanning(side)[:, None, None] * np.hanning(side)[None, :, None]
     spectrum = np.abs(np.fft.fft2((normals - normals.mean(axis=(0, 1))) * taper, axes=(0, 1))) ** 2
@@ -240,7 +240,7 @@ def largest_square(mask: np.ndarray) -> tuple[slice, slice]:
 
 
 def table(outcomes: list[Outcome]) -> str:
-    """What became of each method's cells, and its mean (and worst) error relative to the model alone on each axis."""
+    """Outcomes of each method, and its mean (and worst) error relative to the model alone, by axis."""
     methods = dict.fromkeys(outcome.method for outcome in outcomes)
     lines = [
         "| method | cells | mean | worst | worse than allowed | detail lost | had none | beyond the matte fits |",
@@ -279,7 +279,7 @@ def table(outcomes: list[Outcome]) -> str:
 def outcomes_of(
     suite: Suite, chosen: list[Cell], methods: tuple[str, ...], processes: int, minutes: float
 ) -> Iterator[Outcome]:
-    """What becomes of the cells, as it comes; those are left out for which the time did not suffice."""
+    """Yield outcomes as they arrive, until the time is up."""
     end = monotonic() + 60.0 * minutes
     known = [cell for cell in chosen if suite.knows(cell, methods)]
     for cell in known:
@@ -303,14 +303,12 @@ def main() -> int:
     with_prior = [name for name in method_names() if find_method(name).has_prior]
     parser.add_argument("--methods", default=",".join(with_prior))
     parser.add_argument("--size", type=int, default=128)
+    parser.add_argument("--cells", type=int, default=None, help="run only N cells, spread over all axes")
     parser.add_argument(
-        "--cells", type=int, default=None, help="the first so many only, spread over all axes"
+        "--processes", type=int, default=1, help="cells to run at a time; limit each to one thread"
     )
-    parser.add_argument(
-        "--processes", type=int, default=1, help="cells at work at once; set one thread for each"
-    )
-    parser.add_argument("--minutes", type=float, default=np.inf, help="no longer than this")
-    parser.add_argument("--known", type=Path, help="a file of what was solved before; it grows")
+    parser.add_argument("--minutes", type=float, default=np.inf, help="time limit")
+    parser.add_argument("--known", type=Path, help="file of earlier results; new ones are appended")
     parser.add_argument("--rows", action="store_true", help="print every cell, not only the failures")
     options = parser.parse_args()
     suite, methods = Suite(options.size, options.known), tuple(options.methods.split(","))

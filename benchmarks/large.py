@@ -2,10 +2,10 @@
 
 Run: python -m benchmarks.large [--method dlsr] [--photographs 60] [--memory 6GB] [--mask] [--rough] [MEGAPIXELS ...]
 
-Without sizes: 1 and 4 megapixels. A carved tablet with cast shadows and noise, rendered once and laid out as tiles in
-a frame of 2 : 3; with --mask only the outline of a figure in it (31 %) is solved; --rough is an egg box as rough as its
-patches are large, the worst case for a dictionary. 24 megapixels × 60 photographs take 2.5 GB of disk for the
-photographs and 2.9 GB for what is decoded; 50 megapixels are for `--method ls`.
+Without sizes: 1 and 4 megapixels. The scene is a carved tablet with cast shadows and noise, rendered once and tiled to a
+frame of 2 : 3; with --mask only the outline of a figure in it (31 %) is solved; --rough is an egg box with noisy normals,
+the worst case for a dictionary. 24 megapixels × 60 photographs take 2.5 GB of disk for the photographs and
+2.9 GB for the decoded ones; 50 megapixels are for `--method ls`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NOISE = 0.01
 
 
 def tablet(height: int, width: int, lights: np.ndarray) -> Iterator[np.ndarray]:
-    """Photographs of the carved tablet, laid out as tiles."""
+    """Photographs of the carved tablet, tiled."""
     scene = render_scene("relief", size=(min(height, RENDERED), min(width, RENDERED)), lights=lights)
     rows, cols = -(-height // scene.frame[0]), -(-width // scene.frame[1])
     for image in scene.images:
@@ -42,7 +42,7 @@ def tablet(height: int, width: int, lights: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def rough(height: int, width: int, lights: np.ndarray) -> Iterator[np.ndarray]:
-    """Photographs of a rough egg box."""
+    """Photographs of an egg box with noisy normals."""
     normals = egg_box(max(height, width))[:height, :width]
     for light in lights.astype(np.float32):
         yield np.maximum(normals @ light, 0) * np.float32(0.5)
@@ -64,7 +64,7 @@ def write_capture(folder: Path, height: int, width: int, photographs: int, *, is
 
 
 def measure(folder: Path, out: Path, options: list[str]) -> dict[str, float]:
-    """Wall and processor seconds, peak memory, and the seconds of each stage, of one run in a process of its own."""
+    """Wall and processor seconds, peak memory, and the seconds of each stage, of one run in a separate process."""
     command = ["solve", str(folder), *options, "--out", str(out), "--force", "-q"]
     watch = (
         "import atexit; from pathlib import Path; atexit.register(lambda: print("

@@ -1,11 +1,11 @@
-"""net and dlnet on the DiLiGenT captures with truth: all photographs, few, and under Poisson noise, in tint and in gray.
+"""net and dlnet on the DiLiGenT captures with truth: all photographs, few, and with Poisson noise, in color and in gray.
 
-Draws and noise are those of ``photostereo solve --images 20 --seed 0`` and of the sweeps. Gray captures are noisy
-in gray, tint captures in each channel: gray has less light to see by. Beside the error stands what net expected.
+Draws and noise are those of ``photostereo solve --images 20 --seed 0`` and of the sweeps. Noise is added to the gray
+values of gray captures and to each channel of color captures. The expected error of net is next to the true one.
 
 Run: python -m benchmarks.learned [--seeds 5] [--settings all,15dB] [--keep FOLDER]
 
-``--keep`` holds a row per trial, so that an interrupted run goes on and several may share the work. Needs the DiLiGenT
+``--keep`` stores a row per trial, so that a run can be continued and several can share the work. Needs the DiLiGenT
 captures (PHOTOSTEREO_DATA or ../shared/data).
 """
 
@@ -47,7 +47,7 @@ SETTINGS: Mapping[str, tuple[int | None, float | None, bool, float | None]] = {
 
 @lru_cache(maxsize=2)
 def whole_capture(path: Path, tint: bool) -> ps.Capture:
-    """All photographs of an object, kept for its other trials."""
+    """All photographs of an object, cached for its other trials."""
     return ps.load(path, color=tint)
 
 
@@ -61,7 +61,7 @@ def capture_of(folder: Path, name: str, setting: str, seed: int) -> ps.Capture:
 
 
 def trial(capture: ps.Capture) -> dict[str, float]:
-    """Mean errors of both methods, and what net expected; in degrees."""
+    """Mean errors of both methods, and the expected error of net; in degrees."""
     truth, mask = capture.truth, capture.mask
     capture = replace(capture, truth=None)
     prepared = prepare(capture, "dlnet")
@@ -76,7 +76,7 @@ def trial(capture: ps.Capture) -> dict[str, float]:
 
 
 def row_of(keep: Path, folder: Path, name: str, setting: str, seed: int) -> dict[str, float]:
-    """A trial, made once."""
+    """The row of a trial, computed once."""
     path = keep / f"{name}-{setting}-{seed}.json"
     if not path.exists():
         write_text(path, json.dumps(trial(capture_of(folder, name, setting, seed))))
@@ -85,7 +85,7 @@ def row_of(keep: Path, folder: Path, name: str, setting: str, seed: int) -> dict
 
 
 def report(setting: str, rows: Mapping[tuple[str, int], Mapping[str, float]]) -> None:
-    """A line of the mean over all objects, and one per object."""
+    """A line for the mean over all objects, and one per object."""
     asked = SETTINGS[setting][3]
 
     def line(name: str, chosen: list[Mapping[str, float]]) -> str:

@@ -1,4 +1,4 @@
-"""The paper's algorithm, literally: the reference that the benchmarks compare with. Not part of the library.
+"""The paper's algorithm, literally: the reference for the benchmarks. Not part of the library.
 
 Dense passes over the atoms, 25 proximal steps of size 1 / (2 ‖L‖²) on the full photographs, slopes from a
 precomputed pseudoinverse (with the √γ that the stacked form needs; the paper prints γ). Intensities, λ, μ

@@ -1,12 +1,11 @@
-"""Loading a capture and solving `ls`, against merely decoding its files with OpenCV; and the peak of memory.
+"""Time for loading a capture and solving `ls`, relative to decoding its files with OpenCV; and peak memory.
 
-    python -m benchmarks.loading            a synthetic full-size capture: 96 photographs of 612 × 512, 16-bit
-    RGB python -m benchmarks.loading FOLDER     a capture of one's own
+    python -m benchmarks.loading            a synthetic full-size capture: 96 photographs of 612 × 512, 16-bit RGB
+    python -m benchmarks.loading FOLDER     your own capture
 
-Both sides of the ratio run in the same process, in turns, with the files in the page cache; the best of
-several turns counts, because other work on the machine can only make a turn slower. Memory is measured in a
-fresh process: the peak of its resident set while it loads and solves, less what it held once the modules were
-imported.
+Both sides of the ratio run alternately in one process, with the files in the page cache; the best of several
+runs counts, because other load on the machine can only make a run slower. Memory is measured in a fresh process:
+its peak resident set while it loads and solves, minus that after importing the modules.
 
 Targets: at most 1.5 times the decoding on two threads; at most 1.8 times the float32 gray stack.
 """
@@ -56,7 +55,7 @@ print(json.dumps({"before": before, "load": loaded - before, "solve": resident("
 
 
 def make_capture(folder: Path, *, photographs: int = 96, height: int = 612, width: int = 512) -> Path:
-    """A full-size ball with texture and sensor noise in the DiLiGenT layout: files of a realistic size."""
+    """A full-size ball with texture and sensor noise in the DiLiGenT layout, with files of realistic size."""
     from photostereo.capture import Capture, write_diligent
 
     rng = np.random.default_rng(0)
@@ -77,7 +76,7 @@ def make_capture(folder: Path, *, photographs: int = 96, height: int = 612, widt
 
 
 def measure_time(folder: Path, turns: int = 7) -> dict[str, float]:
-    """Seconds for decoding alone on two threads, and for load and `ls`; the best of several turns of each."""
+    """Seconds for decoding alone on two threads, and for load and `ls`; the best of several runs of each."""
     from photostereo.capture import load
     from photostereo.solver.solve import solve
 
@@ -122,7 +121,7 @@ def _clocks() -> tuple[float, float]:
 
 
 def measure_memory(folder: Path) -> dict[str, int]:
-    """Bytes of the peak over what the modules need, after loading and after `ls`; Linux only."""
+    """Peak bytes beyond what the modules need, after loading and after `ls`; Linux only."""
     done = subprocess.run(
         [sys.executable, "-c", _MEMORY_SCRIPT, str(folder)], check=True, capture_output=True, text=True
     )
@@ -130,7 +129,7 @@ def measure_memory(folder: Path) -> dict[str, int]:
 
 
 def report(folder: Path) -> bool:
-    """Measure one capture, print the figures, and say whether both targets are met."""
+    """Measure one capture, print the figures, and return whether both targets are met."""
     seconds, memory = measure_time(folder), measure_memory(folder)
     ratio = memory["solve"] / memory["stack"]
     print(f"{folder.name}:")
@@ -148,7 +147,7 @@ def report(folder: Path) -> bool:
 
 
 def main() -> int:
-    """Run from the command line; 0 if the targets are met."""
+    """Run from the command line; return 0 if the targets are met."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,6 +1,5 @@
-"""``--mask auto`` against the masks that people painted: the shared objects before their black ground, and pasted onto
-textured ground that the lamps light unevenly, with noise. Intersection over union; beside it without the colors, and
-mask "bright".
+"""``--mask auto`` against hand-painted masks: the shared objects on their black background, and pasted onto textured ground
+with uneven light and noise. Prints intersection over union; also without color, and for the mask "bright".
 
 Run: python -m benchmarks.masks       Needs the shared captures (PHOTOSTEREO_DATA or ../shared/data).
 """
@@ -22,7 +21,7 @@ GROUNDS = {"its own": 0.0, "dark cloth": 0.15, "bright table": 0.5}
 
 
 def on_ground(images: np.ndarray, mask: np.ndarray, level: float, rng: np.random.Generator) -> np.ndarray:
-    """The object on a flat textured ground, of changing color, under lamps of uneven strength and fall-off."""
+    """The object on flat, textured ground of varying color, under lights of uneven strength and fall-off."""
     if level == 0:
         return images
     top, frame = np.percentile(images[:, mask], 99), mask.shape

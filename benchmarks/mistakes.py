@@ -1,10 +1,10 @@
-"""Mistakes that people make, found before a solve: the shared captures and scenes, each falsified in every way.
+"""Detection of common mistakes before a solve, on the shared captures and scenes, each with every mistake.
 
-Named: the right kind of mistake. Mended: what is advised gives the right directions back. No warning may come where
-nothing was falsified.
+Named: the right kind of mistake is reported. Mended: the recommended options restore the right directions. There must be
+no warning for an unchanged capture.
 
 Run: python -m benchmarks.mistakes [-v]       Needs the shared captures (PHOTOSTEREO_DATA or ../shared/data).
-     python -m benchmarks.mistakes --unseen   On captures that no threshold was set on (benchmarks/unseen.py).
+     python -m benchmarks.mistakes --unseen   On captures not used to set thresholds (benchmarks/unseen.py).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Parts = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Falsification:
-    """What is done to images, lights and mask, and the codes of the mistakes that name it rightly."""
+    """The change to images, lights and mask, and the codes of mistakes that describe it correctly."""
 
     name: str
     codes: tuple[str, ...]
@@ -65,7 +65,7 @@ WAYS = (
 
 
 def telling() -> Iterator[tuple[str, ps.Capture]]:
-    """Captures whose shape and material can tell: matte or glossy objects, no mirrors, no planes."""
+    """Captures whose shape and material reveal mistakes: matte or glossy objects, no mirrors, no planes."""
     folder = diligent_folder()
     assert folder is not None
     for name in OBJECTS:
@@ -85,7 +85,7 @@ def telling() -> Iterator[tuple[str, ps.Capture]]:
 
 
 def others() -> Iterator[tuple[str, ps.Capture]]:
-    """Further captures on which nothing may be said: a mirror, planes and steps, fewer photographs, rings of lights."""
+    """Further captures that must cause no warning: a mirror, planes and steps, fewer photographs, rings of lights."""
     folder = diligent_folder()
     assert folder is not None
     uw = folder.parent / "uw"
@@ -101,13 +101,13 @@ def others() -> Iterator[tuple[str, ps.Capture]]:
 
 
 def held_out() -> Iterator[tuple[str, Unseen]]:
-    """Random captures of seeds that were not looked at before the thresholds stood."""
+    """Random captures with seeds that were not used before the thresholds were set."""
     for capture in unseen(range(100, 148)):
         yield capture.name, capture
 
 
 def mends(found: tuple[Finding, ...], falsified: np.ndarray, right: np.ndarray) -> bool:
-    """Whether the options advised give the right directions back."""
+    """Whether the recommended options restore the right directions."""
     lights = falsified
     for mistake in found:
         if mistake.remedy == "reverse-lights":

@@ -1,10 +1,10 @@
 """Near lights against distant ones: ``python -m benchmarks.near [--device cuda] [--methods ls,dlnet] [--size 128]``.
 
 A wavy dome (:mod:`photostereo_lab.scenes.near`) under 12 and 20 lights at 1.5 to 6 object sizes, matte and glossy, with
-1 % of noise, seen in parallel or by a camera at 2.5 object sizes. For each method the mean error in degrees under near
-lights, as a multiple of that under the same lights infinitely far away; and the root mean square error of the depth in
-percent of the object's size. "perspective" has the camera, and its object a fifth of its size above the origin of the
-positions.
+1 % of noise, seen by an orthographic camera or one at 2.5 object sizes. For each method: the mean error in degrees under
+near lights, as a multiple of that under the same lights infinitely far away, and the root mean square error of the depth
+in percent of the object's size. "perspective" uses the near camera, with the object a fifth of its size above the origin
+of the positions.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Accuracy under noise on real captures: 20 of 96 photographs, Poisson noise, seeds 0 to 4, one fixed λ and μ per
-signal-to-noise ratio for all objects; beside it what the defaults give.
+signal-to-noise ratio for all objects; next to it, the defaults.
 
 Run: python -m benchmarks.noise [seeds]       Needs the DiLiGenT captures (PHOTOSTEREO_DATA or ../shared/data).
 """

@@ -1,5 +1,5 @@
-"""PDLNV against the paper's literal algorithm: seconds, final cost, memory, independence of the
-photographs' number.
+"""PDLNV against the paper's literal algorithm: seconds, final cost, memory, and how little the number of photographs
+matters.
 
 Run: python -m benchmarks.pdlnv
 """
@@ -115,7 +115,7 @@ def seconds_of(capture, lam, options) -> list[float]:
 
 
 def run_memory() -> None:
-    """Peak memory above the loaded capture, in a process of its own."""
+    """Peak memory beyond the loaded capture, in a separate process."""
     output = subprocess.run(
         [sys.executable, "-m", "benchmarks.pdlnv", "--memory"], capture_output=True, text=True, check=True
     )

@@ -1,4 +1,4 @@
-"""The largest memory that this process has used."""
+"""The peak memory of this process."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from pathlib import Path
 
 
 def peak_memory() -> int:
-    """Bytes. Not ``ru_maxrss``, which a process inherits from the one that started it."""
+    """Return bytes. This is not ``ru_maxrss``, which a process inherits from its parent."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return 1024 * int(status.split("VmHWM:")[1].split()[0])
 
 
 def reset_peak_memory() -> None:
-    """Count from what is used now."""
+    """Restart from the memory that is used now."""
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")

@@ -1,11 +1,10 @@
-"""How long the report takes to make, how large it is, and how soon a browser can be used on it.
+"""Time to write the report, its size, and the time until it is usable in a browser.
 
     python benchmarks/report.py [--photographs 96] [--methods 7]
 
-A 612 × 512 synthetic object that fills most of the frame, in color. The issue asks for less than 5 s, less
-than 10 MB and less than 2 s. Opening is timed in headless Chromium with software rendering, from the start
-of the navigation until the relighting view has been drawn once; the best of five, because other work on the
-machine only ever adds to it.
+A 612 × 512 synthetic object that fills most of the frame, in color. The targets are less than 5 s, 10 MB and 2 s.
+Opening is timed in headless Chromium with software rendering, from the start of the navigation until the relighting
+view has been drawn once; the best of five, because other load on the machine can only add to it.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def bumpy_disc(photographs: int) -> tuple[Capture, Reconstruction, Any]:
 
 
 def seconds_to_open(page: Path) -> float | None:
-    """Best of five loads in Chromium, or None where there is none."""
+    """Best of five loads in Chromium, or None if it is not installed."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         return None

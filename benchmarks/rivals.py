@@ -1,9 +1,9 @@
-"""The rivals: accuracy beside the paper and the published maps, speed against plain loops, memory.
+"""Baseline methods: accuracy next to the paper and the published maps, speed against plain loops, memory.
 
 Run: python -m benchmarks.rivals [accuracy] [published] [variants] [outliers] [speed] [memory] [seconds]
 
-Without arguments everything that needs no capture runs, and the rest where the shared research captures are
-found. Each part prints one Markdown table; benchmarks/README.md quotes them.
+Without arguments, all parts run; those that need the shared research captures are skipped if these are missing.
+Each part prints one Markdown table; benchmarks/README.md quotes them.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def table(header: list[str], rows: list[list]) -> None:
 
 
 def accuracy() -> None:
-    """Mean errors beside the paper's rows; the best of each grid, chosen by the truth as the paper does."""
+    """Mean errors next to those of the paper; the best of each grid, chosen by the truth as in the paper."""
     print("### Mean angular error, all 96 photographs, no shadow masks\n")
     rows = []
     for name in OBJECTS:
@@ -132,7 +132,7 @@ def accuracy() -> None:
 
 
 def published() -> None:
-    """Against the maps that the authors' own code made, with shadow thresholds."""
+    """Comparison with the maps made by the authors' own code, with shadow thresholds."""
     print(
         f"### Against the published normal maps (theirs have shadow thresholds; ours where said, {SHADOW:g})\n"
     )
@@ -178,7 +178,7 @@ def variants() -> None:
 
 
 def outliers() -> None:
-    """dlsr where it should be at home, and on clean photographs; 20 photographs, defaults of every method."""
+    """dlsr on outliers, for which it is made, and on clean photographs; 20 photographs, default parameters."""
     print("### 20 photographs, defaults: mean error, and seconds of dlsr\n")
     methods = ("ls", "l1", "sbl", "pls", "dlnv", "pdlnv", "dlsr")
     cases: dict[str, Callable] = {
@@ -202,7 +202,7 @@ def outliers() -> None:
 
 
 def cbr_loop(pixels: np.ndarray, lights: np.ndarray) -> None:
-    """The same mathematics as cbr, a pixel after another with NumPy and SciPy."""
+    """The same mathematics as cbr, one pixel at a time, with NumPy and SciPy."""
     cone = monotone_cone(2, 2, "rising")
     t = (lights[2] - lights[2].min()) / np.ptp(lights[2])
     along_angle = bernstein_basis(1, t)
@@ -216,7 +216,7 @@ def cbr_loop(pixels: np.ndarray, lights: np.ndarray) -> None:
 
 
 def clock(function: Callable, repeat: int = 3) -> float:
-    """The fastest of a few runs: noise of a busy machine only ever adds."""
+    """The fastest of a few runs: other load on the machine can only add to it."""
     times = []
     for _ in range(repeat):
         began = time.perf_counter()
@@ -226,7 +226,7 @@ def clock(function: Callable, repeat: int = 3) -> float:
 
 
 def speed() -> None:
-    """Compiled models against plain loops over the pixels, which are timed on 500 of them and scaled."""
+    """Compiled models against plain loops over pixels, timed on 500 of them and extrapolated."""
     if diligent_folder() is not None:
         it = Object("cat")
         pixels, lights, title = it.pixels, it.lights, "cat, 45,200 pixels x 96"
@@ -265,7 +265,7 @@ def speed() -> None:
 
 
 def seconds() -> None:
-    """The paper's Table III beside ours."""
+    """The paper's Table III next to ours."""
     print("### Seconds: the paper's Table III, and ours from the photographs in memory to the normals\n")
     methods = ("l1", "sbl", "rpca", "cbr", "dlsr")
     rows = []
@@ -326,7 +326,7 @@ print((peak_memory() - before) / 2**20)
 
 
 def memory() -> None:
-    """Peak memory beyond the photographs, in a process of its own."""
+    """Peak memory beyond the photographs, in a separate process."""
     print("### Peak memory beyond the photographs, 300,000 pixels x 96 (photographs: 110 MiB)\n")
     rows = []
     for name in ("l1", "sbl", "rpca", "cbr", "dlsr"):

@@ -2,10 +2,10 @@
 
     python -m benchmarks.sample [--method dlsr] [--crops 20] [--snr 5 15] [--size 600] [CAPTURE ...]
 
-Without captures: the six of DiLiGenT (where they are found), and three scenes. 20 photographs with Poisson noise; the
-default parameters throughout. "all" is `photostereo.solve`; "sample" is what a large capture does. The objects are
-small, so their sample is made small too (20 crops of 32 × 32 pixels, about 1,000 patches); scenes have the default
-sample of 200 crops, and a frame that is larger than it.
+Without captures: the six of DiLiGenT (if present), and three scenes. 20 photographs with Poisson noise and default
+parameters. "all" is `photostereo.solve`; "sample" learns as for a large capture. The objects are small, so their
+sample is small too (20 crops of 32 × 32 pixels, about 1,000 patches); scenes have the default sample of 200 crops, and
+larger frames than that.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SCENES = ("figure", "relief", "vase")
 
 
 def captures(named: list[str], size: int, crops: int) -> Iterator[tuple[ps.Capture, int]]:
-    """Captures, and how many crops to learn on."""
+    """Captures, and the number of crops to learn on."""
     if named:
         yield from ((ps.load(path), crops) for path in named)
         return

@@ -42,7 +42,7 @@ def problem(name: str, megapixels: float):
 
 
 def sparse_matrix(lattice, mask):
-    """The matrix over the pixels of the mask, with one of them held so that it is not singular."""
+    """The matrix over the pixels of the mask, with one of them fixed so that it is not singular."""
     from scipy.sparse import csr_array
 
     number = np.full(mask.shape, -1, dtype=np.int32)
@@ -81,7 +81,7 @@ def cosine_solver(lattice, mask, dtype):
 
 
 def preconditioned(lattice, side, start, precondition):
-    """Conjugate gradients around any preconditioner: the values and the number of iterations."""
+    """Conjugate gradients with any preconditioner: the values and the number of iterations."""
     values, residual, image = start, side, np.empty_like(side)
     goal = RTOL * np.linalg.norm(side)
     residual -= lattice.apply(values, image)

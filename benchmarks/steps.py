@@ -1,9 +1,9 @@
-"""Processor time of the steps that everybody waits for, on one thread: to hold one version against another.
+"""Processor time of the main steps on one thread, for comparing two versions.
 
-    python -m benchmarks.steps [NAME ...]          in a checkout of each
+    python -m benchmarks.steps [NAME ...]          in a checkout of each version
 
-DiLiGenT's cat where it is found, all 96 photographs, or 20 of them at 5 dB; otherwise a rendered relief. The least of
-several runs counts: what else the machine does only ever adds.
+DiLiGenT's cat if present, all 96 photographs, or 20 of them at 5 dB; otherwise a rendered relief. The fastest of several
+runs counts: other load on the machine can only add to it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GIVEN = {"lam": 10.0, "mu": 0.1, "max_iter": 10}
 
 
 def steps() -> dict[str, tuple[Callable[[], object], int]]:
-    """Name → what to run, and how often."""
+    """Name → function to run, and how often."""
     folder = diligent_folder()
     place = None if folder is None else folder / "pmsData" / "catPNG"
     everything = (

@@ -1,4 +1,4 @@
-"""Integration: speed and memory as ratios in the same run, accuracy beside them. Times are processor seconds.
+"""Integration: accuracy, and speed and memory as ratios in the same run. Times are processor seconds.
 
 Run: python -m benchmarks.surface [accuracy] [rectangle] [poisson] [robust] [memory] [growth]      (all without arguments)
 
@@ -57,7 +57,7 @@ def ball(size: int, share: float = 0.98) -> tuple[np.ndarray, np.ndarray]:
 
 
 def wave(size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Heights and normals of a wave that breaks: it rises smoothly from the left and ends in a step at the middle."""
+    """Heights and normals of a breaking wave: it rises smoothly from the left and ends in a step at the middle."""
     row, col = np.mgrid[:size, :size]
     y, x, length, top = (row - size / 2) / (size / 3), col - size / 2, 3 * size / 8, 20 * size / 128
     across = np.where(np.abs(y) < 1, (1 - y**2) ** 2, 0.0)
@@ -69,7 +69,7 @@ def wave(size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def egg_box(size: int) -> np.ndarray:
-    """Noisy normals of an egg box, single precision, made row by row so that making them takes no memory."""
+    """Noisy normals of an egg box, in single precision, computed row by row to save memory."""
     n = np.empty((size, size, 3), dtype=np.float32)
     turn = np.float32(2 * np.pi / 300)
     rng = np.random.default_rng(0)
@@ -82,7 +82,7 @@ def egg_box(size: int) -> np.ndarray:
 
 
 def timed(work, repeat: int = 1):
-    """The result and the shortest processor time: on a shared machine wall time also measures the neighbors."""
+    """The result and the shortest processor time: on a shared machine, wall time includes other load."""
     best, result = np.inf, None
     for _ in range(repeat):
         began = time.process_time()
@@ -180,7 +180,7 @@ def robust() -> None:
 
 
 def memory() -> None:
-    """Peak memory of a fresh process, less that of one that integrates almost nothing."""
+    """Peak memory of a fresh process, minus that of one that integrates almost nothing."""
     print("| method | pixels | peak, MB | bytes a pixel |")
     print("|---|---|---|---|")
     for method in ("simchony", "poisson", "robust"):

@@ -1,7 +1,7 @@
-"""Captures that no threshold was set on: random shapes, materials, lights and cameras, drawn from a seed.
+"""Captures not used to set thresholds: random shapes, materials, lights and cameras, drawn from a seed.
 
 Blobs (a sphere with bumps of several sizes), loops and terrains; matte, rough or glossy, with painted patterns; lights
-at random, on domes, in two rings or from one half of the sky; 8 or 12 bits, JPEG, noise; with a mask or the full frame.
+at random, on domes, in two rings or on one side; 8 or 12 bits, JPEG, noise; with a mask or the full frame.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SIZE = 140
 
 @dataclass(frozen=True, eq=False)
 class Unseen:
-    """A capture in plain arrays; ``whole`` where its mask is the full frame."""
+    """A capture as plain arrays; ``whole`` if its mask is the full frame."""
 
     name: str
     images: np.ndarray
@@ -28,7 +28,7 @@ class Unseen:
     whole: bool
 
     def gray(self) -> Unseen:
-        """As it is."""
+        """The capture itself: it is gray already."""
         return self
 
 
@@ -121,7 +121,7 @@ def _photographs(
 
 
 def _through(images: np.ndarray, camera: str, rng: np.random.Generator) -> np.ndarray:
-    """What a camera makes of it, linear again."""
+    """Photographs after the camera, converted back to linear values."""
     images = np.clip(images / np.percentile(images, rng.uniform(99, 99.99)), 0, 1)
     images = np.clip(images + rng.normal(0, 1, images.shape) * np.sqrt(1e-6 + 1e-5 * images), 0, 1)
     if camera != "JPEG":

@@ -48,7 +48,7 @@ def test_formats_come_back(ball, tmp_path: Path, kind: str) -> None:
         mesh = trimesh.Trimesh(
             mesh.vertices / 1000, mesh.faces, vertex_normals=mesh.vertex_normals, process=False
         )
-    assert b"z towards the camera" in path.read_bytes()
+    assert b"z toward the camera" in path.read_bytes()
     again = trimesh.load(path, process=False)  # force="mesh" would make new normals
     if isinstance(again, trimesh.Scene):
         (again,) = again.geometry.values()

@@ -1,1 +1,1 @@
-"""For research: synthetic scenes, sweeps, the paper's experiments, training, figures. Stands on top of photostereo."""
+"""Research tools on top of photostereo: synthetic scenes, sweeps, the paper's experiments, training, figures."""

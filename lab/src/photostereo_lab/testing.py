@@ -58,7 +58,7 @@ def near_scene() -> Capture:
 
 @cache
 def shiny_scene() -> Capture:
-    """Highlights and cast shadows: nothing is exact here, so a difference would show."""
+    """Highlights and cast shadows: no method is exact here, so differences show."""
     return render_scene("vase", size=40, lights=dome_lights(12), reflectance="ggx")
 
 
@@ -80,7 +80,7 @@ def check_exact_on_a_matte_scene(name: str, device: str = "cpu") -> None:
 
 
 def check_near_lights(name: str, device: str = "cpu") -> None:
-    """Lights that differ from pixel to pixel are used as such; treating them as distant would cost several degrees."""
+    """Lights that differ from pixel to pixel are used as such; distant lights would cause errors of several degrees."""
     near = near_scene()
     assert near.truth is not None
     error = _angles(_run(near, name, device).normals, near.truth, near.mask)

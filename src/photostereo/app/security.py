@@ -103,11 +103,11 @@ class Guard:
     def _refusal(self, scope: Scope, headers: Headers, origins: set[str]) -> Response | None:
         address, origin = self.address, headers.get("origin")
         if origin is not None and origin not in origins:
-            return PlainTextResponse("Another page may not use the app.", 403)
+            return PlainTextResponse("Other pages may not use the app.", 403)
         site = headers.get("sec-fetch-site", "none")
         reads = scope["method"] in ("GET", "HEAD")
         if site not in ("same-origin", "none") and not (reads and scope["path"] == "/"):
-            return PlainTextResponse("Another page may not use the app.", 403)
+            return PlainTextResponse("Other pages may not use the app.", 403)
         if not reads and origin is None:
             return PlainTextResponse("Changes must come from the app's own page.", 403)
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]

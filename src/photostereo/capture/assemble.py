@@ -1,4 +1,4 @@
-"""Reading, stage 4: find the mask, and put photographs, lights, mask and truth together to a :class:`Capture`."""
+"""Reading, stage 4: find the mask, and combine photographs, lights, mask and truth into a :class:`Capture`."""
 
 from __future__ import annotations
 

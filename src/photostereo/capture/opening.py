@@ -1,6 +1,6 @@
 """Reading, stages 1 and 2: list the files of a capture, open its photographs and examine each once.
 
-Unusable photographs are left out, each with its reason, and the movement of the camera is estimated.
+Unusable photographs are left out, each with a reason, and camera movement is estimated.
 """
 
 from __future__ import annotations

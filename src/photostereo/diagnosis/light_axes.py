@@ -211,7 +211,9 @@ def _explained(
     if given.away > AWAY:
         signs.append(f"{100 * given.away:.0f} % of the normals point away from the camera")
     if curls:
-        signs.append(f"the slopes form no surface (curl {given.curl:.2f}, with {words} {seen.curl:.2f})")
+        signs.append(
+            f"the slopes do not form a surface (curl {given.curl:.2f}; with {words}, {seen.curl:.2f})"
+        )
     if decided and given.outwards < seen.outwards - 0.1:
         outward = f"in {100 * given.outwards_share:.0f} %, with {words} in {100 * seen.outwards_share:.0f} %"
         signs.append(f"normals along the outline point outward {outward}")

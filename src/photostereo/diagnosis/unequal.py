@@ -1,4 +1,4 @@
-"""Detect photographs that differ from the others in ways no light explains: in sharpness, or in an uncertain exposure.
+"""Detect photographs that differ from the others in ways that no light explains: in sharpness, or in exposure.
 
 The prediction of one photograph from all of them has the detail that they share. A blurred or displaced photograph
 shows less of the detail than of the shading. If many do, the normals lose their detail, and no single photograph stands out.

@@ -1,7 +1,7 @@
 """The capture of ``photostereo demo`` and of the app's example: a synthetic owl under 20 lights, with true normals.
 
 ``owl.npz`` holds the colors, the normals, and which lights reach each pixel; ``python -m photostereo_lab.scenes.example``
-makes it again.
+regenerates it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Results appear complete or not at all: write beside the target, then move into place.
 
 A run that fails or is interrupted (Ctrl-C, SIGTERM) leaves neither half a result nor a temporary folder behind, and an
-older result stays untouched until the new one is complete. An old result and a new one are exchanged in a single step
+older result is kept until the new one is complete. An old result and a new one are exchanged in a single step
 of the file system, if it has one; otherwise the old one is renamed first, and renamed back if the second step fails.
 The next run removes the leftovers of a killed one: their names hold the machine and the process.
 """

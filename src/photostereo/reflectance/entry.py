@@ -70,7 +70,7 @@ class ModelEntry:
         try:
             found = getattr(import_module(module), name)
             if not callable(found):
-                raise TypeError("it is no class")
+                raise TypeError("it is not a class")
         except (ImportError, AttributeError, TypeError, ValueError) as problem:
             raise ParameterError(
                 code="broken-plugin", name=self.name, model=self.model, problem=str(problem)

@@ -59,7 +59,7 @@ def write_report(
     capture : Capture, optional
         Adds the photographs, the lights, the diagnosis and, if the truth is known, the error.
     depth : (H, W) array, optional
-        Height towards the camera in pixels, NaN outside the mask; adds the surface.
+        Height toward the camera in pixels, NaN outside the mask; adds the surface.
     tears : (H, W) array of bool, optional
         True where the surface is torn between a pixel and its right or lower neighbors; the view shows a gap.
     files : mapping, optional

@@ -37,7 +37,7 @@ def describe_heights(size: PixelSize | None, outside: str) -> str:
     unit = "mm" if size is not None and size.known else "pixels"
     unknown = " (the size of a pixel was not given)" if size is not None and not size.known else ""
     return (
-        f"Heights in {unit}{unknown}, growing towards the camera; rows run down; {outside} outside the mask."
+        f"Heights in {unit}{unknown}, growing toward the camera; rows run down; {outside} outside the mask."
     )
 
 
@@ -45,7 +45,7 @@ def describe_normals(flip_y: bool, *, signed: bool) -> str:
     """Describe a picture of normals in a sentence."""
     green = "down (DirectX)" if flip_y else "up (OpenGL)"
     numbers = "R, G, B are x, y, z, signed" if signed else "R, G, B are (x, y, z + 1) / 2"
-    return f"Normals: {numbers}; x right, green {green}, z towards the camera; 0 outside the mask."
+    return f"Normals: {numbers}; x right, green {green}, z toward the camera; 0 outside the mask."
 
 
 def encode_heights(depth: ArrayLike, mask: BoolArray) -> tuple[NDArray[np.uint16], tuple[float, float]]:
@@ -162,7 +162,7 @@ def write_exr(
 
 #: Meaning of the arrays, for ``summary.json``.
 ARRAYS = {
-    "normals.npy": "Unit normals: x right, y up, z towards the camera; 0 outside the mask.",
+    "normals.npy": "Unit normals: x right, y up, z toward the camera; 0 outside the mask.",
     "albedo.npy": "Linear albedo in the units of the photographs; 0 outside the mask.",
     "mask.npy": "True inside the object.",
     "dictionary.npy": "The learned atoms, one per row: the patches of x, y and z in turn, each in row-major order.",

@@ -44,7 +44,7 @@ TEXTURE_SIDE = 4096
 class TexturedMesh:
     """A mesh with its textures."""
 
-    vertices: Float64  #: (V, 3), in pixels; x right, y up, z towards the camera.
+    vertices: Float64  #: (V, 3), in pixels; x right, y up, z toward the camera.
     faces: NDArray[np.int64]  #: (F, 3), counterclockwise as seen from the camera.
     normals: Float64  #: (V, 3), unit normals of the light mesh.
     tangents: Float64  #: (V, 3), unit tangents, along increasing u.

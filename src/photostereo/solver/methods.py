@@ -139,7 +139,7 @@ def method_names() -> tuple[str, ...]:
 
 
 def find_method(name: str | Method, prior: str | None = None) -> Method:
-    """Look up a method by name, with another prior if one is named.
+    """Look up a method by name, optionally adding a prior.
 
     Parameters
     ----------

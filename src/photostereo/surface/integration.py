@@ -70,8 +70,8 @@ def integrate(
     anchor_weight : float
         Weight of a known height relative to a slope. The default fits them almost exactly; lower it for noisy ones.
     highpass : float, optional
-        Flatten forms longer than about this many pixels, which accumulate the errors of all normals. A wave
-        of this length is halved, shorter ones stay: ``Σ w (2π/highpass)² z²`` is added to the cost.
+        Flatten shapes wider than about this many pixels, over which errors of the normals accumulate. A wave
+        of this length is halved, shorter ones are kept: ``Σ w (2π/highpass)² z²`` is added to the cost.
     rtol : float
         Relative residual of the linear solve (``poisson``).
     max_iter : int, optional

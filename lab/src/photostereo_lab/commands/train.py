@@ -33,7 +33,7 @@ def train(
     evaluate: Path | None = option("Afterwards, test `net` on the captures in this folder."),
     force: bool = False,
 ) -> dict[str, Any]:
-    """Train a learned model on synthetic data (needs PyTorch; a GPU is better).
+    """Train a learned model on synthetic data (needs PyTorch; a GPU is recommended).
 
     --evaluate applies to the reflectance model only.
     """

@@ -22,7 +22,7 @@ ALL_METHODS = ("pdlnv", "dlnv", "pls", "cbr", "sbl", "rpca", "ls")
 OUR_METHODS = ("net", "dlnet")
 OURS_NOTE = (
     "net and DLnet are this package's own methods, not the paper's: a reflectance model learned from synthetic "
-    "pixels, without and with the dictionary. They have no grid, so they are among the defaults only."
+    "pixels, without and with the dictionary. They have no grid, so they appear only among the defaults."
 )
 QUICK_NOTE = "Quick: small grids and few trials; the figures are rougher than those of a full run."
 

@@ -193,8 +193,8 @@ def _common_mask(columns: Sequence[Column], truth: FloatArray | None, zooms: Seq
     for name, size in sizes.items():
         if size != shape:
             raise ParameterError(
-                f"{name} has {size[1]} × {size[0]} pixels, {columns[0].name} has {shape[1]} × {shape[0]}: results "
-                "of one capture go into one figure.",
+                f"{name} has {size[1]} × {size[0]} pixels, {columns[0].name} has {shape[1]} × {shape[0]}: a figure "
+                "can only show results of one capture.",
                 code="other-size",
                 name=name,
             )

@@ -1,4 +1,4 @@
-"""Make the packaged example again: ``python -m photostereo_lab.scenes.example src/photostereo/example/owl.npz``."""
+"""Regenerate the packaged example: ``python -m photostereo_lab.scenes.example src/photostereo/example/owl.npz``."""
 
 from __future__ import annotations
 

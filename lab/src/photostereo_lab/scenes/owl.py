@@ -2,7 +2,7 @@
 
 Rounded parts are ellipsoids about a common plane. Their **squared** heights are polynomials defined
 everywhere, so blending them before taking the root gives round joints and a round outline. Parts in front
-of one another are joined by the plain maximum: a cliff where the front one ends, as in a real photograph.
+of one another are joined by the plain maximum, with a cliff at the edge of the front one, as in a real photograph.
 """
 
 from __future__ import annotations

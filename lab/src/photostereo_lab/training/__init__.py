@@ -1,4 +1,4 @@
-"""Train the learned models, on synthetic scenes that are generated on the fly and on nothing else.
+"""Train the learned models, only on synthetic scenes that are generated on the fly.
 
 ``solids``     random solids as implicit fields, seen from the camera
 ``reliefs``    coins, carvings, folds, paintings: height fields that fill a frame or a flat outline

@@ -96,7 +96,7 @@ def miscalibrated(
 ) -> tuple[Tensor, Tensor]:
     """Directions off by up to about ``degrees``, and strengths (S, d) off by ``strength``, as after a calibration.
 
-    In a share ``spoiled`` of the captures they are grossly wrong: all lights tilted, some of them displaced, or strengths
+    In the share ``spoiled`` of the captures, they are grossly wrong: all lights tilted, some of them displaced, or strengths
     that drift during the series.
     """
     count, photographs = lights.shape[:2]

@@ -223,7 +223,7 @@ def _train(
             last = time.perf_counter()
     if step == 0:
         raise ParameterError(
-            f"No step was made in {settings.minutes:g} minutes: generating the first batch takes longer. Train for longer.",
+            f"No step was completed in {settings.minutes:g} minutes: generating the first batch takes longer. Train longer.",
             code="no-training-step",
             minutes=settings.minutes,
         )
@@ -275,7 +275,7 @@ def _explained(path: Path) -> Iterator[None]:
         words = (str(problem).splitlines() or [""])[0][:200] or type(problem).__name__
         raise ParameterError(
             f"{path} does not fit this training, or is damaged ({words}). Use the settings with which it was made, or start "
-            "anew.",
+            "over.",
             code="bad-checkpoint",
             file=path,
         ) from problem

@@ -1,8 +1,8 @@
 """Scenes and their photographs: the generator for all trainings.
 
-Geometry is drawn in pools and shown several times, each time with other lights, materials and cameras. Light comes from
-the lights, with cast shadows, from the surface itself in several bounces, from a table or a wall, and a little from all
-directions.
+Geometry is drawn in pools and shown several times, each time with other lights, materials and cameras. Pixels
+receive light from the lights, with cast shadows, from the surface itself in several bounces, from a table or a wall, and
+a little from all directions.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ export class MaskStep {
     this.undo = button("Undo", "Ctrl+Z", () => this.board.undo());
     this.redo = button("Redo", "Ctrl+Shift+Z", () => this.board.redo());
     this.size = h("input", { type: "range", min: "2", max: "120", value: "28", "aria-label": "Size of the brush", oninput: () => { this.board.size = Number(this.size.value); } });
-    this.tools = segments("Tool", [["brush", "Brush", "B: add to the object"], ["eraser", "Eraser", "E: take away"], ["polygon", "Polygon", "P: click corners, then the first one again; with Alt it takes away"]], "brush", (tool) => { this.board.tool = tool; });
+    this.tools = segments("Tool", [["brush", "Brush", "B: add to the object"], ["eraser", "Eraser", "E: remove from the object"], ["polygon", "Polygon", "P: click corners, then the first one again; hold Alt to remove"]], "brush", (tool) => { this.board.tool = tool; });
     this.strip = h("div", { class: "strip row" });
     this.at = 0;
     const tools = [this.tools,

@@ -1,10 +1,10 @@
-"""Compare the directions of edges between photographs, to find those that are turned or of another object.
+"""Compare the directions of edges between photographs, to detect those that are rotated or show another object.
 
 Under another light an edge (an outline, a crease, a painted line) becomes brighter or darker, or vanishes, but it does not
 turn. So the directions of edges, whatever their sign, are compared: under similar light most of them are the same, and
-every photograph has some other with a similar light. A photograph that is turned matches such a partner only if it is
-turned back, one of another object never. Objects that look alike when turned (a weave, a star) prove nothing: there the
-other photographs, turned by the same angle, match partners, too.
+every photograph has a partner with a similar light. A rotated photograph matches its partner only if it is rotated back;
+one of another object never does. Objects that look alike when turned (a weave, a star) prove nothing: there, the
+other photographs match their partners after the same rotation, too.
 """
 
 from __future__ import annotations

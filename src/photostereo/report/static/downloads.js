@@ -33,12 +33,12 @@ class Downloads {
         const normal = unpackNormal(at(i));
         if (normal) normal.forEach((value, k) => { samples[3 * i + k] = Math.round((turn[k] * value * 0.5 + 0.5) * 65535); });
       }
-      const comment = `Normals: red x right, green y ${stem === "directx" ? "down (DirectX)" : "up (OpenGL)"}, blue z towards the camera; black outside the mask.`;
+      const comment = `Normals: red x right, green y ${stem === "directx" ? "down (DirectX)" : "up (OpenGL)"}, blue z toward the camera; black outside the mask.`;
       saveBlob(`normals-${stem}.png`, await pngFile(width, height, 3, samples, { ...options, comment }));
     } else if (kind === "normals-exr") {
       const planes = { R: new Float32Array(count), G: new Float32Array(count), B: new Float32Array(count) };
       for (let i = 0; i < count; i += 1) [planes.R[i], planes.G[i], planes.B[i]] = unpackNormal(at(i)) || [0, 0, 0];
-      saveBlob("normals.exr", exrFile(width, height, planes, { ...options, comment: "Normals: R x right, G y up, B z towards the camera; 0 outside the mask." }));
+      saveBlob("normals.exr", exrFile(width, height, planes, { ...options, comment: "Normals: R x right, G y up, B z toward the camera; 0 outside the mask." }));
     } else if (stem === "albedo") {
       const samples = new Uint8Array(3 * count);
       for (let i = 0; i < count; i += 1) samples.set(at(i).subarray(0, 3), 3 * i);
@@ -49,7 +49,7 @@ class Downloads {
     } else if (kind === "depth") {
       const samples = Uint16Array.from({ length: count }, (_, i) => at(i)[0] * 256 + at(i)[1]);
       const { low, high } = this.relighter.data.sets[set];
-      const comment = `Height towards the camera: 0 is unknown, 1 the lowest point, 65535 is ${units.length(high - low)} above it.`;
+      const comment = `Height toward the camera: 0 is unknown, 1 the lowest point, 65535 is ${units.length(high - low)} above it.`;
       saveBlob("depth.png", await pngFile(width, height, 1, samples, { ...options, comment }));
     } else {
       const heights = Float32Array.from({ length: count }, (_, i) => {

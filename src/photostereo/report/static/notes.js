@@ -78,9 +78,9 @@ class Notes {
     try {
       if (this.list.length) localStorage.setItem(this.key, JSON.stringify(this.toArrays()));
       else localStorage.removeItem(this.key);
-      this.said.textContent = this.list.length ? "Kept in this browser. Save them to carry them elsewhere." : "";
+      this.said.textContent = this.list.length ? "Stored in this browser. Save them to use them elsewhere." : "";
     } catch {
-      this.said.textContent = "This browser keeps nothing for this page: save the notes before you close it.";
+      this.said.textContent = "This browser does not store notes for this page: save them before you close it.";
     }
   }
 
@@ -148,7 +148,7 @@ class Notes {
       this.list.push(...notes);
       this.changed();
     } catch {
-      this.said.textContent = "That file holds no notes of this page.";
+      this.said.textContent = "That file contains no notes for this page.";
     }
   }
 }

@@ -26,7 +26,7 @@ from photostereo.surface.mesh import MOST_TRIANGLES, Mesh, build_mesh, build_sma
 #: Content of a file, whole or in pieces.
 Content = bytes | Iterable[bytes]
 #: Description of the axes, for files that can hold it.
-AXES = "x right, y up, z towards the camera"
+AXES = "x right, y up, z toward the camera"
 #: Thickness of the base plate of a printable solid, as a share of the larger side of the object: strong enough to
 #: handle, thin enough not to dominate. It only affects the look of a print.
 BASE_SHARE = 0.02

@@ -70,7 +70,7 @@ def make_material(
     roughness : (H, W) array, optional
         From :func:`~photostereo.results.roughness.estimate_roughness`; otherwise 0.8 everywhere.
     tileable : bool
-        Blend the ends so that copies of the material join seamlessly; it becomes about a fifth smaller on each side.
+        Blend the edges so that copies of the material join seamlessly; it becomes about a fifth smaller on each side.
     stretch : bool
         Scale the albedo so that its 99th percentile is white. By default it keeps its measured values.
     size : int, optional

@@ -1,6 +1,6 @@
 """Wavefront OBJ; a textured mesh has its material and pictures in files beside it.
 
-Lengths are in millimeters (in pixels if the pixel size is unknown); y is up, z towards the camera.
+Lengths are in millimeters (in pixels if the pixel size is unknown); y is up, z toward the camera.
 """
 
 from __future__ import annotations

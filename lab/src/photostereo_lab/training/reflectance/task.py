@@ -1,4 +1,4 @@
-"""Training of the set network: half of the pixels are single ones, half belong to rendered objects.
+"""Training of the set network: half of the pixels are isolated, half belong to rendered objects.
 
 The fixed validation set is drawn once, half from each source, in conditions that mirror the use of the model: 96
 photographs nearly clean, 20 at 15 dB, 20 at 5 dB, 10 and 6 nearly clean. It has no real data. The score is the mean
