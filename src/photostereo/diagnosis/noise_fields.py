@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.conventions import FloatArray
+from photostereo.core.conventions import FloatArray, Indices
 from photostereo.runtime.arrays import Array, like, to_numpy
 from photostereo.runtime.illumination import mean_lights, without_matte, without_shading
 from photostereo.runtime.order import MAD_TO_SIGMA
@@ -67,7 +67,7 @@ def more_noise(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 0)
     return like((noise * _of_unit_power(fields, noise)).astype(np.float32), pixels)
 
 
-def _shared(pixels: Array, lights: NDArray[Any]) -> tuple[Array, NDArray[Any], FloatArray, NDArray[np.intp]]:
+def _shared(pixels: Array, lights: NDArray[Any]) -> tuple[Array, NDArray[Any], FloatArray, Indices]:
     """Pixels, (3, d) lights, the combinations (d - 3, d) in which a matte surface cancels, and a fixed order of the lights.
 
     If lights differ between pixels, these are their matte residuals and the mean lights. With the order, each light keeps

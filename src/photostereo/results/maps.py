@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import (
     BoolArray,
+    Float32,
     decode_normals,
     encode_normals,
     row_bands,
@@ -108,7 +109,7 @@ def write_normal_png(
 
 def read_normal_map(
     png_path: str | Path, mask_path: str | Path | None = None, flip_y: bool = False
-) -> tuple[NDArray[np.float32], BoolArray]:
+) -> tuple[Float32, BoolArray]:
     """Read unit normals (H, W, 3) and the mask, by default the alpha channel or every pixel that has a normal."""
     source = Path(png_path)
     picture = decode_image(source, alpha=True)

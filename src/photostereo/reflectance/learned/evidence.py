@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
+from photostereo.core.conventions import BoolArray
 from photostereo.diagnosis.noise import PixelNoise
 from photostereo.reflectance.learned import kernels
 from photostereo.reflectance.learned.matte import Witness, fit_both, matte_witness, misfits_around
@@ -58,7 +59,7 @@ class Evidence:
 
 def gather_evidence(
     seen: Photographs,
-    mask: NDArray[np.bool_] | None,
+    mask: BoolArray | None,
     noise: PixelNoise,
     weights: Weights,
     *,
@@ -108,7 +109,7 @@ def ask_network(
 
 
 def _averaged(
-    seen: Photographs, mask: NDArray[np.bool_], noise: Array, control: Control
+    seen: Photographs, mask: BoolArray, noise: Array, control: Control
 ) -> tuple[Photographs, Array]:
     """Average pixels with neighbors that are equal within the noise; also return the remaining variance."""
     pixels, colors, lights = seen

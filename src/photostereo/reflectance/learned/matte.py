@@ -30,6 +30,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.conventions import BoolArray
 from photostereo.runtime.arrays import Array, cast, is_tensor, like, namespace, tensor_batches, zeros
 from photostereo.runtime.illumination import some_lights
 from photostereo.runtime.matte_fits import UNUSABLE, MatteFit, fit_all, fit_lit
@@ -106,7 +107,7 @@ def matte_witness(
 
 
 def misfits_around(
-    fits: tuple[MatteFit, MatteFit], noise: Array, mask: NDArray[np.bool_], blocks: bool = False
+    fits: tuple[MatteFit, MatteFit], noise: Array, mask: BoolArray, blocks: bool = False
 ) -> tuple[Array, Array]:
     """Mean misfit (N,) of both fits over a window around each pixel, beyond noise and in units of its variance.
 
@@ -119,7 +120,7 @@ def misfits_around(
     return whole, lit
 
 
-def misfit_around(fit: MatteFit, noise: Array, mask: NDArray[np.bool_], blocks: bool = False) -> Array:
+def misfit_around(fit: MatteFit, noise: Array, mask: BoolArray, blocks: bool = False) -> Array:
     """Mean of s² (N,) over the pixels around each, beyond noise and in units of its variance (N,)."""
     xp, scatter = namespace(noise), fit.scatter
     expected = 1.0 + (BY_BLOCKS if blocks else BY_NOISE) * scatter
@@ -127,7 +128,7 @@ def misfit_around(fit: MatteFit, noise: Array, mask: NDArray[np.bool_], blocks: 
     return cast(mean_around(excess, mask).clip(0.0), "float32")
 
 
-def mean_around(values: Array, mask: NDArray[np.bool_]) -> Array:
+def mean_around(values: Array, mask: BoolArray) -> Array:
     """Mean of values, (N,) or (N, k), over the pixels of the mask in a window around each."""
     side = 2 * AROUND + 1
     columns = values.reshape(len(values), -1).T
