@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.conventions import FloatArray, Indices
 from photostereo.runtime.arrays import Array, like, to_numpy
-from photostereo.runtime.illumination import mean_lights, without_matte, without_shading
+from photostereo.runtime.illumination import mean_lights, without_matte
 from photostereo.runtime.order import MAD_TO_SIGMA
 
 #: Standard deviations at which entries of a field are clipped: shadows and highlights.
@@ -75,7 +75,8 @@ def _shared(pixels: Array, lights: NDArray[Any]) -> tuple[Array, NDArray[Any], F
     """
     if lights.ndim > 2:
         pixels, lights = without_matte(pixels, lights), mean_lights(lights)
-    return pixels, lights, without_shading(lights), np.argsort(np.lexsort(lights))
+    rest = np.linalg.svd(np.asarray(lights, dtype=np.float64))[2][3:]  # orthonormal rows
+    return pixels, lights, rest, np.argsort(np.lexsort(lights))
 
 
 def _of_unit_power(fields: NDArray[Any], noise: float) -> NDArray[Any]:

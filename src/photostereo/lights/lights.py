@@ -330,11 +330,6 @@ class Lights:
         return toward / distance[:, None], distance
 
 
-def as_lights(value: Lights | ArrayLike | None, count: int) -> Lights:
-    """Return lights from any accepted value: a Lights object, directions (d, 3), or None if they are not known yet."""
-    return value if isinstance(value, Lights) else Lights(value, count=count)
-
-
 def _vectors(value: ArrayLike, words: str) -> FloatArray:
     vectors = _frozen(value)
     if vectors.ndim != 2 or vectors.shape[1] != 3:

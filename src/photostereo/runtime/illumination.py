@@ -88,11 +88,6 @@ def without_matte(values: Array, lights: NDArray[Any], chosen: Any = slice(None)
     return values[:, chosen] - shading(least_squares(values, lights), like(lights[..., chosen], values))
 
 
-def without_shading(lights: NDArray[Any]) -> FloatArray:
-    """Return orthonormal rows (d - 3, d): combinations of photographs under lights (3, d) in which matte surfaces cancel."""
-    return np.asarray(np.linalg.svd(np.asarray(lights, dtype=np.float64))[2][3:])
-
-
 def some_lights(lights: Array, which: Any) -> Array:
     """Return the lights of some of the pixels."""
     return lights if lights.ndim == 2 else lights[which]
