@@ -29,9 +29,6 @@ from photostereo.io.png import encode_png
 from photostereo.masks.reading import read_mask
 from photostereo.solver.reconstruction import Reconstruction
 
-#: TIFF code for pixels per centimeter.
-RESOLUTION_PER_CENTIMETER = 3
-
 
 def describe_heights(size: PixelSize | None, outside: str) -> str:
     """Describe a file of heights in a sentence; with ``size`` None, they are in pixels by intent."""
@@ -75,7 +72,7 @@ def write_heights(folder: Path, depth: ArrayLike, mask: BoolArray, size: PixelSi
     about: dict[str, Any] = {"description": said, "software": "photostereo"}
     if size.known:
         about["resolution"] = (size.per_centimeter, size.per_centimeter)
-        about["resolutionunit"] = RESOLUTION_PER_CENTIMETER
+        about["resolutionunit"] = tifffile.RESUNIT.CENTIMETER
     write_array(folder / "depth.npy", z.astype(np.float32))
     with writing(folder / "depth.tiff") as file:
         tifffile.imwrite(file, lengths.astype(np.float32), metadata=None, **about)
