@@ -24,7 +24,7 @@ WIDEST = 3.0
 BLOCK = 4096
 
 
-def noise_fields(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 0) -> Array:
+def noise_fields(pixels: Array, lights: NDArray[Any], noise: float) -> Array:
     """Three noise fields of unit power (N, 3), from (N, d) intensities under (3, d) lights.
 
     ``noise`` is their standard deviation, measured between neighbors. If the fields have more power, they contain smooth
@@ -33,7 +33,7 @@ def noise_fields(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 
     The fields are combinations of photographs that cancel a matte surface, orthogonal for six photographs or more. Three
     photographs have none; the fields are then white noise.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     pixels, lights, rest, order = _shared(pixels, lights)
     if not len(rest):
         return like(rng.standard_normal((len(pixels), 3)), pixels)
@@ -49,13 +49,13 @@ def noise_fields(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 
     return like(_of_unit_power(fields, noise), pixels)
 
 
-def more_noise(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 0) -> Array:
+def more_noise(pixels: Array, lights: NDArray[Any], noise: float) -> Array:
     """Return (N, d) more noise of the same kind and power as the (N, d) intensities have, to be added to them.
 
     The residuals of a matte fit are mixed by a random rotation, so that each of the d photographs gets
     a part of all; ``noise`` is their standard deviation.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     pixels, lights, rest, order = _shared(pixels, lights)
     count = lights.shape[1]
     if not len(rest):

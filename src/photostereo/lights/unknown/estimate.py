@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import Float32, FloatArray
 from photostereo.core.errors import CaptureError
-from photostereo.io.network_weights import Weights
 from photostereo.lights.unknown.crops import SYMMETRIES, Thumbnails
 from photostereo.lights.unknown.network import LightNetwork, Look, shipped_weights, unit_vectors
 from photostereo.lights.unknown.shading import TO_CAMERA, Frames, matte_normals
@@ -84,7 +83,6 @@ def estimate_lights(
     thumbnails: Thumbnails,
     *,
     known: ArrayLike | None = None,
-    weights: Weights | None = None,
     most_views: int = MOST_VIEWS,
     control: Control = SILENT,
 ) -> UnknownLights:
@@ -109,7 +107,7 @@ def estimate_lights(
             found=np.shape(known),
         )
     views = SYMMETRIES[: next((count for count in (8, 4, 2) if count * len(images) <= most_views), 1)]
-    network = LightNetwork(weights or shipped_weights(), thumbnails, known)
+    network = LightNetwork(shipped_weights(), thumbnails, known)
     control.stage("estimating lights", total=2 * len(views))
     first: list[Look] = []
     for view in views:
