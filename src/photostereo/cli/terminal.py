@@ -6,7 +6,6 @@ import textwrap
 import time
 from collections.abc import Sequence
 from functools import cache
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from photostereo.batch.options import Progress, RunControl, as_time
@@ -51,10 +50,8 @@ class Terminal(RunControl):
         self._announcing.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._announcing.__exit__(kind, value, trace)
+    def __exit__(self, *problem: Any) -> None:
+        self._announcing.__exit__(*problem)
         self.finish()
         self.end()
 
