@@ -40,7 +40,7 @@ class Evidence:
     seen: Photographs  #: averaged within the noise
     fine: Array  #: (N,) variance of their noise
     noise: Array  #: (N,) the same, including noise that neighbors share
-    around: tuple[Array | None, Array | None]  #: misfits that neighbors share, of both matte fits
+    around: tuple[Array, Array]  #: misfits that neighbors share, of both matte fits
     #: matte, network: the witnesses; the network's variance is infinite for pixels that the matte fit settles
     matte: Witness
     network: Witness
@@ -48,13 +48,13 @@ class Evidence:
     def some(self, which: slice) -> Evidence:
         """Return a copy for some of the pixels."""
 
-        def of(part: Array | None) -> Array | None:
-            return None if part is None else contiguous(part[which] + 0)
+        def of(part: Array) -> Array:
+            return contiguous(part[which] + 0)
 
         pixels, colors, lights = self.seen
-        seen = Photographs(of(pixels), of(colors), some_lights(lights, which))
-        around, witnesses = map(of, self.around), (self.matte.some(which), self.network.some(which))
-        return Evidence(seen, of(self.fine), of(self.noise), tuple(around), *witnesses)  # type: ignore[arg-type]
+        seen = Photographs(of(pixels), None if colors is None else of(colors), some_lights(lights, which))
+        around, witnesses = (of(self.around[0]), of(self.around[1])), (self.matte, self.network)
+        return Evidence(seen, of(self.fine), of(self.noise), around, *(one.some(which) for one in witnesses))
 
 
 def gather_evidence(
@@ -75,7 +75,7 @@ def gather_evidence(
     control.check()
     fits = fit_both(seen.pixels, seen.lights, unexplained)
     control.check()
-    around: tuple[Array | None, Array | None] = (None, None)
+    around = 0.0 * fine, 0.0 * fine
     if mask is not None:
         around = misfits_around(fits, unexplained, mask, noise.coarse is not None)
     matte = matte_witness(fits, unexplained, around)

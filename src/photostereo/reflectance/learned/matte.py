@@ -72,12 +72,10 @@ def combine(*witnesses: Witness) -> Witness:
     return Witness(total / (length + 1e-30)[:, None], 1.0 / precision)
 
 
-def variance_of_fit(fit: MatteFit, noise: Array, around: Array | None = None) -> Array:
+def variance_of_fit(fit: MatteFit, noise: Array, around: Array | float) -> Array:
     """Return v (N,) for noise of variance σ² (N,); ``around`` is the misfit shared by neighbors, in units of σ²."""
     excess = fit.misfit - noise * (1.0 + fit.scatter)
-    excess = excess * (excess > 0)
-    if around is not None:
-        excess = namespace(excess).maximum(excess, noise * around)
+    excess = namespace(excess).maximum(excess * (excess > 0), noise * around)
     squared = (fit.scaled * fit.scaled).sum(-1)
     error = noise + HIDDEN_MISFIT * fit.photographs * excess + 1e-10
     # A normal that faces away from the camera belongs to no visible surface.
@@ -94,7 +92,7 @@ def fit_both(pixels: Array, lights: NDArray[Any], noise: Array) -> tuple[MatteFi
 
 
 def matte_witness(
-    fits: tuple[MatteFit, MatteFit], noise: Array, around: tuple[Array | None, Array | None] = (None, None)
+    fits: tuple[MatteFit, MatteFit], noise: Array, around: tuple[Array | float, Array | float] = (0.0, 0.0)
 ) -> Witness:
     """Return the better of the two fits of :func:`fit_both`; ``around`` is from :func:`misfits_around`."""
     whole, lit = fits
