@@ -169,11 +169,8 @@ def wrapped(text: str, console: Console) -> str:
     """Wrap text between words, keeping paths in one piece; unchanged if the output is not a terminal."""
     if not console.is_terminal:
         return text
-    lines = (
-        textwrap.wrap(line, console.width, break_long_words=False, break_on_hyphens=False)
-        for line in text.split("\n")
-    )
-    return "\n".join("\n".join(line) for line in lines)
+    wrapper = textwrap.TextWrapper(console.width, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(map(wrapper.fill, text.split("\n")))
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> Any:

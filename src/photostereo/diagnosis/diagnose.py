@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -150,10 +150,8 @@ def _contradictions(gray: Capture, noise: float, control: Control) -> Iterator[F
         yield Finding("near-lights-unchecked")
         return
     images, lights, mask, origin = gray.images, gray.lights.directions, gray.mask, gray.origin
-    read: dict[str, Any] = (
-        {} if origin is None else {"axes_given": origin.axes, "straightened": origin.straightened}
-    )
-    mistakes = find_mistakes(images, lights, mask, **read)
+    axes, straightened = ("", False) if origin is None else (origin.axes, origin.straightened)
+    mistakes = find_mistakes(images, lights, mask, axes_given=axes, straightened=straightened)
     yield from mistakes
     control.check()
     strengths = relative_strengths(images, lights, mask, noise)

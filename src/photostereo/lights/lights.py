@@ -177,9 +177,7 @@ class Lights:
         points = np.zeros((len(rows), 3))
         points[:, 0] = columns - 0.5 * (frame[1] - 1)
         points[:, 1] = 0.5 * (frame[0] - 1) - rows
-        turn = None
-        if self.camera is not None:
-            turn = turns_to_z(self.camera - points)
+        turn = None if self.camera is None else turns_to_z(self.camera - points)
         if self.depth is not None:
             height = np.nan_to_num(self.depth[np.rint(rows).astype(int), np.rint(columns).astype(int)])
             along = (

@@ -127,10 +127,9 @@ def _curl(
         chosen = chosen if turn is None else chosen @ turn.T
         return np.asarray(-chosen[:, :2] / np.maximum(chosen[:, 2:], 0.5 * FACING))
 
-    (p, q), (px, qx), (py, qy) = (
-        part.T
-        for part in (slopes(0, 0), (slopes(0, 1) - slopes(0, -1)) / 2, (slopes(-1, 0) - slopes(1, 0)) / 2)
-    )
+    p, q = slopes(0, 0).T
+    px, qx = ((slopes(0, 1) - slopes(0, -1)) / 2).T
+    py, qy = ((slopes(-1, 0) - slopes(1, 0)) / 2).T
     twist = (py + qx) / 2
     effects = np.stack([q * twist - p * qy, p * twist - q * px, px + qy], axis=1)
     return qx - py, effects, np.sqrt(px**2 + qx**2 + py**2 + qy**2)

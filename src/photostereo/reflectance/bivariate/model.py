@@ -106,10 +106,8 @@ class Bivariate(Model):
         normals, coefficients = np.empty((count, 3)), np.empty((count, size))
         for part in pixel_batches(count, control, "bivariate regression", size=BATCH):
             sums = self._gram[part], self._cross[part], self._lights_gram[part]
-            own, answers = (
-                (self._least_squares[part], self._usable[part]),
-                (normals[part], coefficients[part]),
-            )
+            own = self._least_squares[part], self._usable[part]
+            answers = normals[part], coefficients[part]
             kernels.constrained_fit(*sums, self._cone, self._total, *own, RIDGE, *answers)
         return Fit(normals, {"coefficients": coefficients})
 
