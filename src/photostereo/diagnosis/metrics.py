@@ -96,10 +96,6 @@ def summarize_error(normals: FloatArray, truth: FloatArray, mask: BoolArray) -> 
     mask : (H, W) array of bool
         The pixels to compare.
 
-    Returns
-    -------
-    ErrorSummary
-
     Examples
     --------
     >>> up = np.zeros((2, 2, 3))

@@ -79,10 +79,6 @@ def texture_mesh(
     control : Control
         Can cancel.
 
-    Returns
-    -------
-    TexturedMesh
-
     Examples
     --------
     >>> from photostereo.surface import integrate

@@ -83,10 +83,6 @@ def integrate(
     control : Control
         Receives progress (iterations of ``robust``, percent of ``poisson``) and can cancel the work.
 
-    Returns
-    -------
-    Surface
-
     Raises
     ------
     ParameterError
