@@ -72,12 +72,8 @@ def remember(folder: Path) -> None:
 
 def list_folder(path: Path) -> dict[str, Any]:
     """List the subfolders of a folder and count its photographs; no file content is returned."""
-    entries = []
-    with os.scandir(path) as found:
-        for entry in islice(found, _LISTED):
-            with suppress(OSError):
-                if not entry.name.startswith(".") and entry.is_dir():
-                    entries.append(entry.name)
+    entries = islice(path.iterdir(), _LISTED)
+    folders = [entry.name for entry in entries if not entry.name.startswith(".") and os.path.isdir(entry)]
     try:
         photographs = len(photographs_and_mask(path)[0])
     except PhotostereoError:
@@ -85,7 +81,7 @@ def list_folder(path: Path) -> dict[str, Any]:
     return {
         "path": str(path),
         "parent": None if path.parent == path else str(path.parent),
-        "folders": sorted(entries, key=str.casefold),
+        "folders": sorted(folders, key=str.casefold),
         "photographs": photographs,
         "is_capture": photographs >= 3 or recognize(path) is not None,
     }

@@ -16,9 +16,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from photostereo.io.images import is_image
 from photostereo.io.names import WINDOWS_DEVICES, shortened
+from photostereo.report.serving import LOOPBACK
 
-#: Only this machine can connect.
-LOOPBACK = "127.0.0.1"
 #: Other files accepted with dropped photographs: lights and their strengths.
 _LIGHT_SUFFIXES = (".csv", ".txt", ".json", ".lp")
 #: Headers of every response.

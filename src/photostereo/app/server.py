@@ -26,12 +26,12 @@ from photostereo._version import __version__
 from photostereo.app import places
 from photostereo.app.desk import RESULTS, Desk
 from photostereo.app.process import WorkerProcess
-from photostereo.app.security import LOOPBACK, Address, Guard, harmless_name
+from photostereo.app.security import Address, Guard, harmless_name
 from photostereo.core.errors import CaptureError, OutputError, PhotostereoError
 from photostereo.io.camera import read_shot
 from photostereo.io.images import PLAIN_SUFFIXES
 from photostereo.io.names import folder_name
-from photostereo.report.serving import PAGE, ResultTiles, is_own, page_text
+from photostereo.report.serving import LOOPBACK, PAGE, ResultTiles, is_own, page_text
 from photostereo.results.choice import FORMAT_NAMES
 from photostereo.solver.methods import find_method, method_names
 

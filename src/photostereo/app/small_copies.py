@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from photostereo.capture.opening import Found
 from photostereo.core.control import Control
+from photostereo.core.conventions import BoolArray, Float32
 from photostereo.core.errors import PhotostereoError
 from photostereo.io.atomic import write_bytes, write_text
 from photostereo.io.camera import Shot, common_orientation, exposures, focal_in_pixels
@@ -83,7 +84,7 @@ class SmallCopies:
         """The folder that the pipeline reads."""
         return self.work / "small" / self.name
 
-    def shrink_mask(self, mask: NDArray[Any]) -> NDArray[np.bool_]:
+    def shrink_mask(self, mask: NDArray[Any]) -> BoolArray:
         small = cv2.resize(mask.astype(np.float32), self.small[::-1], interpolation=cv2.INTER_AREA)
         return np.asarray(small >= 0.5)
 
@@ -138,7 +139,7 @@ class SmallCopies:
         table = found.lights
         if table is None:
             return
-        columns: list[tuple[list[str], NDArray[Any], NDArray[np.bool_] | None]]
+        columns: list[tuple[list[str], NDArray[Any], BoolArray | None]]
         columns = [(["x", "y", "z"], table.vectors, table.open_directions)]
         if (strengths := table.intensities) is not None:
             names = ["intensity"] if strengths.ndim == 1 else ["r", "g", "b"]
@@ -169,7 +170,7 @@ def small_name(name: str) -> str:
     return f"{name}.ppm"
 
 
-def _decoded(file: Path, shot: Shot, share: float) -> NDArray[np.float32]:
+def _decoded(file: Path, shot: Shot, share: float) -> Float32:
     """Decode a photograph to linear values, no larger than needed."""
     factor = next((n for n in _REDUCED if n * share <= 1.0), 1)
     if file.suffix.lower() in (".jpg", ".jpeg") and factor > 1:
@@ -186,18 +187,18 @@ def _decoded(file: Path, shot: Shot, share: float) -> NDArray[np.float32]:
     return linear_part(stored, srgb=shot.srgb and full_scale(stored) > 1)
 
 
-def _shrunk(linear: NDArray[np.float32], size: tuple[int, int]) -> NDArray[np.float32]:
+def _shrunk(linear: Float32, size: tuple[int, int]) -> Float32:
     return np.asarray(cv2.resize(np.ascontiguousarray(linear), size[::-1], interpolation=cv2.INTER_AREA))
 
 
-def _sixteen_bits(linear: NDArray[np.float32]) -> bytes:
+def _sixteen_bits(linear: Float32) -> bytes:
     """Encode as 16-bit PGM or PPM."""
     values = np.rint(np.clip(linear, 0, 1) * 65535).astype(">u2")
     kind = b"P5" if values.ndim == 2 else b"P6"
     return kind + f" {values.shape[1]} {values.shape[0]} 65535\n".encode() + values.tobytes()
 
 
-def _write_pictures(work: Path, number: int, linear: NDArray[np.float32]) -> None:
+def _write_pictures(work: Path, number: int, linear: Float32) -> None:
     view = to_srgb(np.clip(linear, 0, 1))
     height, width = view.shape[:2]
     rows, cols = scaled_size(height, width, min(1.0, THUMBNAIL / max(height, width)))

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from photostereo.app.findings import differences, findings_of, lights_facts, original
 from photostereo.app.places import free_place
@@ -24,7 +23,7 @@ from photostereo.capture.layouts.folder import find_alone
 from photostereo.capture.loading import find_capture
 from photostereo.capture.opening import Found, require_matching
 from photostereo.capture.options import ESTIMATE, ReadOptions
-from photostereo.core.conventions import encode_normals
+from photostereo.core.conventions import BoolArray, encode_normals
 from photostereo.core.errors import CaptureError, PhotostereoError
 from photostereo.core.findings import as_finding
 from photostereo.example import owl
@@ -62,7 +61,7 @@ class OpenCapture:
     version: int = 0
     circle: tuple[float, float, float] | None = None  #: the ball
     #: Masks that were detected (by their keyword) or read from files.
-    masks: dict[Any, NDArray[np.bool_]] = field(default_factory=dict)
+    masks: dict[Any, BoolArray] = field(default_factory=dict)
     mask_notes: list[Any] = field(default_factory=list)
     faults: dict[str, str] | None = None  #: photographs that cannot be used
     moved: frozenset[str] = frozenset()  #: displaced photographs

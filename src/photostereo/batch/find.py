@@ -20,9 +20,9 @@ FEWEST_PHOTOGRAPHS = 3
 State = tuple[tuple[str, int, int], ...]
 
 
-def as_text(path: Path) -> str:
-    """The path as text; bytes that are not text are escaped."""
-    return str(path).encode("utf-8", "backslashreplace").decode()
+def as_text(name: Path | str) -> str:
+    """A path or a message as text; bytes of file names that are not text are escaped."""
+    return str(name).encode("utf-8", "backslashreplace").decode()
 
 
 def find_captures(places: Iterable[Path], *, out: Path) -> list[Path]:

@@ -80,10 +80,8 @@ class Ledger:
         stored = values | {name: json.dumps(values[name]) for name in _AS_JSON}
         with self._open() as database:
             marks = ", ".join(f":{name}" for name in _COLUMNS)
-            # File names may contain bytes that are not text.
             texts = {
-                name: value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
-                for name, value in stored.items()
+                name: as_text(value) if isinstance(value, str) else value for name, value in stored.items()
             }
             database.execute(f"INSERT OR REPLACE INTO captures VALUES ({marks})", texts)
             with self.lines.open("a", encoding="utf-8", errors="replace") as file:

@@ -212,10 +212,8 @@ def _room_light(opened: Opened, lights: Lights, options: ReadOptions, mask: Bool
         return None
     full = photographs.full_frame
     factor = small.shape[1] / full[0]
-    rows, columns = (
-        slice(round(factor * s.start), round(factor * s.stop)) for s in options.framing.box(full)
-    )
-    part = small[:, rows, columns]
+    box = (slice(round(factor * s.start), round(factor * s.stop)) for s in options.framing.box(full))
+    part = small[:, *box]
     if not part.size:
         return None
     inside = cv2.resize(mask.astype(np.uint8), part.shape[:0:-1], interpolation=cv2.INTER_NEAREST) > 0

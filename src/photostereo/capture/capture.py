@@ -21,7 +21,7 @@ from photostereo.core.conventions import BoolArray, Float32, FloatArray, gray_fr
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.core.plugins import Displayed
-from photostereo.lights.lights import Lights, as_lights
+from photostereo.lights.lights import Lights
 from photostereo.photographs.source import (
     Photographs,
     PhotographsInMemory,
@@ -141,7 +141,8 @@ class Capture(Displayed):
         }
         if not parts["mask"].any():
             raise CaptureError(code="empty-mask", remedy="whole-frame", name=name)
-        parts["lights"] = as_lights(lights, count).require_usable(count, name)
+        lights = lights if isinstance(lights, Lights) else Lights(lights, count=count)
+        parts["lights"] = lights.require_usable(count, name)
         for label, part in parts.items():
             object.__setattr__(self, label, part)
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import photostereo as ps
 from photostereo.cli.command import option
 from photostereo.cli.options import Reading, complete_method, names, parse_parameters
 from photostereo.cli.terminal import Terminal
+from photostereo.core.units import PixelSize
 from photostereo.io.tables import Table
-
-if TYPE_CHECKING:
-    from photostereo.core.units import PixelSize
 
 #: A row of figures per method or result.
 Rows = Sequence[Mapping[str, Any]]
@@ -45,7 +43,6 @@ def compare(
 ) -> dict[str, Any]:
     """Compare several methods on one capture, or existing results: a table, pictures and a page."""
     from photostereo.cli.info import report_state
-    from photostereo.core.units import PixelSize
     from photostereo.io.atomic import write_text
     from photostereo.io.names import folder_name
     from photostereo.pipeline import comparison

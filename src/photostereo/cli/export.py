@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import photostereo as ps
 from photostereo.cli.command import option
 from photostereo.cli.terminal import Terminal
+from photostereo.core.units import PixelSize
 from photostereo.results.choice import FORMAT_NAMES
-
-if TYPE_CHECKING:
-    from photostereo.core.units import PixelSize
 
 
 def export(
@@ -31,7 +29,6 @@ def export(
     force: bool = False,
 ) -> dict[str, Any]:
     """Export a result for other programs."""
-    from photostereo.core.units import PixelSize
     from photostereo.io.atomic import replacing_directory, write_json
     from photostereo.results.export import export_result
     from photostereo.results.formats import check_formats
@@ -73,7 +70,6 @@ def export(
 
 
 def size_of_result(source: Path) -> PixelSize:
-    from photostereo.core.units import PixelSize
     from photostereo.solver.result_files import read_summary
 
     facts = read_summary(source).get("surface") or {}

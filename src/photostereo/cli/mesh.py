@@ -10,6 +10,7 @@ from typing import Any
 import photostereo as ps
 from photostereo.cli.options import names
 from photostereo.cli.terminal import Terminal
+from photostereo.core.units import PixelSize
 
 
 def mesh(
@@ -29,7 +30,6 @@ def mesh(
     force: bool = False,
 ) -> dict[str, Any]:
     """Rebuild depth and meshes with other options, or from any normal map."""
-    from photostereo.core.units import PixelSize
     from photostereo.io.atomic import replacing_directory, write_json
     from photostereo.io.ownership import MARK
     from photostereo.pipeline.folder import files_to_offer, shown_on_page

@@ -6,7 +6,6 @@ import textwrap
 import time
 from collections.abc import Sequence
 from functools import cache
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from photostereo.batch.options import Progress, RunControl, as_time
@@ -51,10 +50,8 @@ class Terminal(RunControl):
         self._announcing.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._announcing.__exit__(kind, value, trace)
+    def __exit__(self, *problem: Any) -> None:
+        self._announcing.__exit__(*problem)
         self.finish()
         self.end()
 
@@ -172,11 +169,8 @@ def wrapped(text: str, console: Console) -> str:
     """Wrap text between words, keeping paths in one piece; unchanged if the output is not a terminal."""
     if not console.is_terminal:
         return text
-    lines = (
-        textwrap.wrap(line, console.width, break_long_words=False, break_on_hyphens=False)
-        for line in text.split("\n")
-    )
-    return "\n".join("\n".join(line) for line in lines)
+    wrapper = textwrap.TextWrapper(console.width, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(map(wrapper.fill, text.split("\n")))
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> Any:

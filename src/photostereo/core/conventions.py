@@ -23,6 +23,7 @@ FloatArray = NDArray[np.floating[Any]]
 BoolArray = NDArray[np.bool_]
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 #: The luma weights of the published DiLiGenT figures (ITU-R BT.601, as MATLAB's ``rgb2gray`` rounds them).
 GRAY_WEIGHTS = (0.298936, 0.587043, 0.114021)

@@ -1,13 +1,13 @@
 """A matte surface under a light."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from photostereo.core.conventions import Float64, srgb_curve
+from photostereo.core.conventions import BoolArray, Float64, srgb_curve
 
 
 def relight(
-    normals: ArrayLike, albedo: ArrayLike, mask: NDArray[np.bool_], light: ArrayLike, *, linear: bool = False
+    normals: ArrayLike, albedo: ArrayLike, mask: BoolArray, light: ArrayLike, *, linear: bool = False
 ) -> Float64:
     """Render a result under a light: a picture (H, W, 3) with values in [0, 1].
 
@@ -34,7 +34,7 @@ def relight(
     return np.where(mask[..., None], np.clip(picture if linear else srgb_curve(picture), 0.0, 1.0), 0.0)
 
 
-def relative_albedo(albedo: ArrayLike, mask: NDArray[np.bool_]) -> Float64:
+def relative_albedo(albedo: ArrayLike, mask: BoolArray) -> Float64:
     """Albedo in three channels, divided by its 99th percentile."""
     values = np.nan_to_num(np.maximum(np.asarray(albedo, dtype=np.float64), 0.0), posinf=0.0)
     values = values if values.ndim == 3 else np.repeat(values[..., None], 3, axis=2)

@@ -24,14 +24,6 @@ _TEXT = re.compile(r"\s*\+?((?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*([^\s\d]*)\s*",
 class PixelSize:
     """Width of a pixel.
 
-    Attributes
-    ----------
-    millimeters : float
-        Millimeters per pixel; 1 if the size is not known.
-    known : bool
-        Whether it was given. If not, lengths stay in pixels, files carry no resolution, and glTF, which requires
-        meters, treats a pixel as a millimeter.
-
     Examples
     --------
     >>> PixelSize.of("0.1mm")
@@ -42,7 +34,9 @@ class PixelSize:
     'pixel'
     """
 
-    millimeters: float = 1.0
+    millimeters: float = 1.0  #: millimeters per pixel; 1 if the size is not known
+    #: Whether it was given. If not, lengths stay in pixels, files carry no resolution, and glTF, which requires meters,
+    #: treats a pixel as a millimeter.
     known: bool = False
 
     def __post_init__(self) -> None:

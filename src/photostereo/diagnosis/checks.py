@@ -138,9 +138,8 @@ def order_evidence(values: FloatArray, lights: FloatArray) -> OrderEvidence:
     tried = [
         (unexplained_by_equal(gram, lights[places]), words) for words, places in usual_orders(len(lights))
     ]
-    best, words = min(
-        tried, key=lambda order: round(order[0], 9)
-    )  # on a ring, several are equal: the likeliest
+    # On a ring, several are equal: the likeliest comes first.
+    best, words = min(tried, key=lambda order: round(order[0], 9))
     return OrderEvidence(
         given=unexplained_by_equal(gram, lights),
         least=max(0.0, 1 - float(np.linalg.eigvalsh(gram)[-3:].sum()) / float(np.trace(gram))),

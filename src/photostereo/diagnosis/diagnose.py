@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -35,39 +35,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis(Displayed):
-    """The state of a capture and, if given, of a result.
+    """The state of a capture and, if given, of a result."""
 
-    Attributes
-    ----------
-    photographs : int
-        Number of photographs.
-    dark_count : (H, W) array of int
-        Number of photographs in which each pixel is dark; -1 outside the mask.
-    lights : LightGeometry
-        Conditioning of the light directions.
-    noise : NoiseEstimate
-        Estimated noise level.
-    saturation : float
-        Share of saturated values inside the mask.
-    saturation_by_photograph : (d,) array
-        The same for each photograph.
-    dim_photographs : tuple of int
-        Numbers (from 1) of photographs that are nearly dark.
-    residual : (H, W) array
-        Relative misfit of a matte surface with the computed normals; NaN outside the mask.
-    findings : tuple of Finding
-        All findings, each with its severity, worst first.
-    """
-
-    photographs: int
+    photographs: int  #: number of photographs
+    #: (H, W) number of photographs in which each pixel is dark; -1 outside the mask
     dark_count: NDArray[np.int32]
-    lights: LightGeometry
-    noise: NoiseEstimate
-    saturation: float
-    saturation_by_photograph: FloatArray
+    lights: LightGeometry  #: conditioning of the light directions
+    noise: NoiseEstimate  #: estimated noise level
+    saturation: float  #: share of saturated values inside the mask
+    saturation_by_photograph: FloatArray  #: (d,) the same for each photograph
+    #: (H, W) relative misfit of a matte surface with the computed normals; NaN outside the mask
     residual: FloatArray
-    dim_photographs: tuple[int, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    dim_photographs: tuple[int, ...] = ()  #: numbers (from 1) of photographs that are nearly dark
+    findings: tuple[Finding, ...] = ()  #: all findings, each with its severity, worst first
 
     @property
     def advice(self) -> tuple[str, ...]:
@@ -150,10 +130,8 @@ def _contradictions(gray: Capture, noise: float, control: Control) -> Iterator[F
         yield Finding("near-lights-unchecked")
         return
     images, lights, mask, origin = gray.images, gray.lights.directions, gray.mask, gray.origin
-    read: dict[str, Any] = (
-        {} if origin is None else {"axes_given": origin.axes, "straightened": origin.straightened}
-    )
-    mistakes = find_mistakes(images, lights, mask, **read)
+    axes, straightened = ("", False) if origin is None else (origin.axes, origin.straightened)
+    mistakes = find_mistakes(images, lights, mask, axes_given=axes, straightened=straightened)
     yield from mistakes
     control.check()
     strengths = relative_strengths(images, lights, mask, noise)

@@ -56,7 +56,7 @@ def dim_photographs(images: FloatArray, mask: BoolArray) -> tuple[int, ...]:
     return tuple(int(number) + 1 for number in np.flatnonzero(bright < DIM_SHARE * bright.max()))
 
 
-def saturation_share(images: FloatArray, mask: BoolArray) -> tuple[float, NDArray[np.floating]]:
+def saturation_share(images: FloatArray, mask: BoolArray) -> tuple[float, FloatArray]:
     """Share of saturated values inside the mask, overall and per photograph.
 
     The ceiling of the sensor is unknown (photographs are divided by strengths), but saturation leaves a mark: many pixels

@@ -19,9 +19,8 @@ from typing import Any
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.conventions import BoolArray, FloatArray, Indices
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.lights.geometry import (
@@ -171,10 +170,10 @@ def wrong_axes(surface: CoarseSurface, lights: FloatArray, axes_given: str) -> F
     return _explained(axes, given, seen, decided=decided, axes_given=axes_given)
 
 
-def usual_orders(count: int) -> list[tuple[str, NDArray[np.intp]]]:
+def usual_orders(count: int) -> list[tuple[str, Indices]]:
     """Return the usual ways in which lists get mixed up (shifted, reversed, sorted as text), and the places (d,)."""
     places = np.arange(count)
-    found: list[tuple[str, NDArray[np.intp]]] = []
+    found: list[tuple[str, Indices]] = []
     for shift in sorted(range(1, count), key=lambda shift: min(shift, count - shift)):
         by = shift if shift <= count // 2 else shift - count
         found.append((f"shifted by {by}", np.roll(places, -shift)))
@@ -234,7 +233,7 @@ class Opinion:
     degrees: float
 
 
-def judge_axes(images: NDArray[np.floating], lights: FloatArray, mask: BoolArray) -> Opinion | None:
+def judge_axes(images: FloatArray, lights: FloatArray, mask: BoolArray) -> Opinion | None:
     """Return the axes in which directions (d, 3) agree with those estimated from photographs (d, H, W) or (d, H, W, 3).
 
     None if the object is flat, the estimate is uncertain, or no axes or several agree with it.

@@ -62,32 +62,22 @@ def angular_error(normals: FloatArray, truth: FloatArray, mask: BoolArray | None
 
 @dataclass(frozen=True)
 class ErrorSummary:
-    """Angular error over the mask, in degrees.
-
-    Attributes
-    ----------
-    mean, median, p90, p95, max : float
-        Mean, median, percentiles and maximum.
-    within_5deg, within_10deg, within_30deg : float
-        Shares of the pixels, from 0 to 1, with an error of at most that many degrees.
-    pixels : int
-        Number of mask pixels.
-    unknown_truth : int
-        Mask pixels without a true normal (the zero vector); they count as 90 degrees.
-    known_mean, known_median : float or None
-        The same without those pixels; None if no truth is known at all.
-    """
+    """Angular error over the mask, in degrees."""
 
     mean: float
     median: float
+    #: p90, p95: percentiles
     p90: float
     p95: float
     max: float
+    #: within_5deg, within_10deg, within_30deg: shares of the pixels, from 0 to 1, with an error of at most that many
+    #: degrees
     within_5deg: float
     within_10deg: float
     within_30deg: float
-    pixels: int
-    unknown_truth: int
+    pixels: int  #: number of mask pixels
+    unknown_truth: int  #: mask pixels without a true normal (the zero vector); they count as 90 degrees
+    #: known_mean, known_median: the same without those pixels; None if no truth is known at all
     known_mean: float | None = None
     known_median: float | None = None
 
@@ -105,10 +95,6 @@ def summarize_error(normals: FloatArray, truth: FloatArray, mask: BoolArray) -> 
         Estimated and true normals.
     mask : (H, W) array of bool
         The pixels to compare.
-
-    Returns
-    -------
-    ErrorSummary
 
     Examples
     --------

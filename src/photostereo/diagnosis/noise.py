@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
+from photostereo.core.conventions import BoolArray, Float32, Float64, FloatArray, Indices, gray_from_rgb
 from photostereo.lights.lights import Lights
 from photostereo.runtime.arrays import Array, cast, contiguous, is_tensor, like, namespace, to_numpy
 from photostereo.runtime.illumination import gram_of, least_squares, some_lights, without_matte
@@ -60,7 +60,7 @@ EDGES = 0.9
 CROP = 32
 
 #: Mean intensities of pixels, increasing, and the noise variance of an intensity of such a pixel.
-NoiseTable = tuple[NDArray[np.float64], NDArray[np.float64]]
+NoiseTable = tuple[Float64, Float64]
 
 
 @dataclass(eq=False)
@@ -74,7 +74,7 @@ class Noise:
     lights: NDArray[Any]  #: (3, d) or (N, 3, d)
     mask: BoolArray
     #: (N,) factor by which removing the fall-off of near lights increased the variance
-    amplified: NDArray[np.float32] | None = None
+    amplified: Float32 | None = None
 
     @classmethod
     def of_images(cls, images: FloatArray, lights: Lights, mask: BoolArray) -> Noise:
@@ -145,7 +145,7 @@ class Noise:
             blocks=self.has_blocks,
         )
 
-    def _differences(self, most: int, shared: bool) -> tuple[NDArray[np.intp], Array]:
+    def _differences(self, most: int, shared: bool) -> tuple[Indices, Array]:
         """``(a − b − c + d) / 2`` (squares, d) at the corners of evenly spread squares, and the pixel indices of corners a.
 
         Without their matte fit, if that leaves a residual. Uses about ``most`` squares, up to twice as many. The
@@ -207,7 +207,7 @@ class NoiseByBrightness(NamedTuple):
     #: noise from one block of a JPEG file to the next; None without such blocks
     coarse: NoiseTable | None = None
 
-    def at(self, pixels: Array, amplified: NDArray[np.float32] | None = None) -> PixelNoise:
+    def at(self, pixels: Array, amplified: Float32 | None = None) -> PixelNoise:
         """Noise of (N, d) intensities as the camera recorded them, or ``amplified``."""
         more = 1.0 if amplified is None else like(amplified, pixels)
         fine, coarse = (

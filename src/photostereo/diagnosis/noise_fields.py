@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.conventions import FloatArray
+from photostereo.core.conventions import FloatArray, Indices
 from photostereo.runtime.arrays import Array, like, to_numpy
-from photostereo.runtime.illumination import mean_lights, without_matte, without_shading
+from photostereo.runtime.illumination import mean_lights, without_matte
 from photostereo.runtime.order import MAD_TO_SIGMA
 
 #: Standard deviations at which entries of a field are clipped: shadows and highlights.
@@ -24,7 +24,7 @@ WIDEST = 3.0
 BLOCK = 4096
 
 
-def noise_fields(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 0) -> Array:
+def noise_fields(pixels: Array, lights: NDArray[Any], noise: float) -> Array:
     """Three noise fields of unit power (N, 3), from (N, d) intensities under (3, d) lights.
 
     ``noise`` is their standard deviation, measured between neighbors. If the fields have more power, they contain smooth
@@ -33,7 +33,7 @@ def noise_fields(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 
     The fields are combinations of photographs that cancel a matte surface, orthogonal for six photographs or more. Three
     photographs have none; the fields are then white noise.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     pixels, lights, rest, order = _shared(pixels, lights)
     if not len(rest):
         return like(rng.standard_normal((len(pixels), 3)), pixels)
@@ -49,13 +49,13 @@ def noise_fields(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 
     return like(_of_unit_power(fields, noise), pixels)
 
 
-def more_noise(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 0) -> Array:
+def more_noise(pixels: Array, lights: NDArray[Any], noise: float) -> Array:
     """Return (N, d) more noise of the same kind and power as the (N, d) intensities have, to be added to them.
 
     The residuals of a matte fit are mixed by a random rotation, so that each of the d photographs gets
     a part of all; ``noise`` is their standard deviation.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     pixels, lights, rest, order = _shared(pixels, lights)
     count = lights.shape[1]
     if not len(rest):
@@ -67,7 +67,7 @@ def more_noise(pixels: Array, lights: NDArray[Any], noise: float, seed: int = 0)
     return like((noise * _of_unit_power(fields, noise)).astype(np.float32), pixels)
 
 
-def _shared(pixels: Array, lights: NDArray[Any]) -> tuple[Array, NDArray[Any], FloatArray, NDArray[np.intp]]:
+def _shared(pixels: Array, lights: NDArray[Any]) -> tuple[Array, NDArray[Any], FloatArray, Indices]:
     """Pixels, (3, d) lights, the combinations (d - 3, d) in which a matte surface cancels, and a fixed order of the lights.
 
     If lights differ between pixels, these are their matte residuals and the mean lights. With the order, each light keeps
@@ -75,7 +75,8 @@ def _shared(pixels: Array, lights: NDArray[Any]) -> tuple[Array, NDArray[Any], F
     """
     if lights.ndim > 2:
         pixels, lights = without_matte(pixels, lights), mean_lights(lights)
-    return pixels, lights, without_shading(lights), np.argsort(np.lexsort(lights))
+    rest = np.linalg.svd(np.asarray(lights, dtype=np.float64))[2][3:]  # orthonormal rows
+    return pixels, lights, rest, np.argsort(np.lexsort(lights))
 
 
 def _of_unit_power(fields: NDArray[Any], noise: float) -> NDArray[Any]:

@@ -97,9 +97,7 @@ def shot_of(head: headers.Content) -> Shot:
                 if part.kind == b"\xe1" and (body := part.body(head)).startswith(b"Exif\0"):
                     exif = body[6:]
                     break
-        elif (
-            head[: len(headers.PNG_SIGNATURE)] == headers.PNG_SIGNATURE
-        ):  # EXIF may come before or after the pixels
+        elif head[:8] == headers.PNG_SIGNATURE:  # EXIF may come before or after the pixels
             chunks = {
                 part.kind: part.body(head) for part in headers.png_chunks(head) if part.kind in _PNG_TAGS
             }

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.conventions import Float32
 from photostereo.core.errors import CaptureError, MissingDependencyError
 from photostereo.io.headers import Declared, require_plausible
 from photostereo.io.memory import require_memory
@@ -53,7 +54,7 @@ def read_heic(path: Path) -> NDArray[Any]:
         return np.asarray(file)[..., :3]
 
 
-def read_exr(path: Path) -> NDArray[np.float32]:
+def read_exr(path: Path) -> Float32:
     """Linear values of an EXR file: (H, W) or (H, W, 3) float32, as they are stored."""
     with _library("OpenEXR", path, "an EXR", "exr") as library:
         with library.File(str(path), header_only=True) as file:

@@ -37,6 +37,7 @@ def folder_name(name: str) -> str:
     return f"_{kept}" if kept.split(".")[0].lower() in WINDOWS_DEVICES else kept
 
 
-def shortened(name: str, limit: int = NAME_BYTES) -> str:
-    """The beginning of a name, at most ``limit`` bytes, without splitting a character."""
-    return os.fsencode(name)[:limit].decode("utf-8", "ignore") if len(os.fsencode(name)) > limit else name
+def shortened(name: str) -> str:
+    """The beginning of a name, at most :data:`NAME_BYTES`, without splitting a character."""
+    data = os.fsencode(name)
+    return data[:NAME_BYTES].decode("utf-8", "ignore") if len(data) > NAME_BYTES else name

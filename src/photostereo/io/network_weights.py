@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.conventions import Float32
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.io.safe import read_npz
 
@@ -33,7 +34,7 @@ Shapes = Callable[[Mapping[str, NDArray[np.float16]]], Mapping[str, tuple[int, .
 class Weights:
     """Read-only float32 arrays by name, and the digest of the float16 numbers in the archive."""
 
-    arrays: Mapping[str, NDArray[np.float32]]
+    arrays: Mapping[str, Float32]
     digest: str
 
 

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from photostereo.core.errors import OutputError
 from photostereo.core.units import PixelSize
 from photostereo.io.atomic import write_bytes
+from photostereo.io.headers import PNG_SIGNATURE
 from photostereo.runtime.threads import in_turn, processors
 
-SIGNATURE = b"\x89PNG\r\n\x1a\n"
 #: Bytes of the signature and of the header chunk, whose length is fixed.
-_HEAD = len(SIGNATURE) + 25
+_HEAD = len(PNG_SIGNATURE) + 25
 
 
 def encode_png(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.conventions import FloatArray
+from photostereo.core.conventions import Float64, FloatArray
 from photostereo.core.errors import CaptureError, ParameterError
 
 
@@ -30,7 +30,7 @@ def require_directions(
     raise CaptureError(code="light-zero", file=file, light=number, label=label)
 
 
-def row_lengths(vectors: NDArray[Any]) -> NDArray[np.float64]:
+def row_lengths(vectors: NDArray[Any]) -> Float64:
     """Return the Euclidean norm of each row, even if its square would overflow."""
     top = np.abs(vectors).max(axis=1, initial=1e-300)
     far = np.where(top > 1e100, top, 1.0)
@@ -110,7 +110,7 @@ def direction_words(direction: FloatArray) -> str:
     return f"from the {compass_word(azimuth)}"
 
 
-def unit(vectors: NDArray[Any]) -> NDArray[np.float64]:
+def unit(vectors: NDArray[Any]) -> Float64:
     """Return the vectors (..., 3) divided by their lengths."""
     return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
 

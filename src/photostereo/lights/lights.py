@@ -177,9 +177,7 @@ class Lights:
         points = np.zeros((len(rows), 3))
         points[:, 0] = columns - 0.5 * (frame[1] - 1)
         points[:, 1] = 0.5 * (frame[0] - 1) - rows
-        turn = None
-        if self.camera is not None:
-            turn = turns_to_z(self.camera - points)
+        turn = None if self.camera is None else turns_to_z(self.camera - points)
         if self.depth is not None:
             height = np.nan_to_num(self.depth[np.rint(rows).astype(int), np.rint(columns).astype(int)])
             along = (
@@ -328,11 +326,6 @@ class Lights:
         toward[:, : points.shape[1]] -= points
         distance = np.linalg.norm(toward, axis=1)
         return toward / distance[:, None], distance
-
-
-def as_lights(value: Lights | ArrayLike | None, count: int) -> Lights:
-    """Return lights from any accepted value: a Lights object, directions (d, 3), or None if they are not known yet."""
-    return value if isinstance(value, Lights) else Lights(value, count=count)
 
 
 def _vectors(value: ArrayLike, words: str) -> FloatArray:

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.runtime.illumination import weighted_least_squares
@@ -24,7 +23,7 @@ class Thumbnail(NamedTuple):
     mask: BoolArray  #: (h, w) cells of which at least half is mask
 
 
-def shrink(images: NDArray[np.floating], mask: BoolArray, side: int = SIDE) -> Thumbnail:
+def shrink(images: FloatArray, mask: BoolArray, side: int = SIDE) -> Thumbnail:
     """Average a stack (d, H, W) or (d, H, W, 3) over cells, so that the mask's longer side has ``side`` of them.
 
     Large photographs are sampled first (three pixels along a cell's side): only the shading matters.

@@ -21,7 +21,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.conventions import BoolArray
+from photostereo.core.conventions import BoolArray, Float64, Indices
 
 #: Normals that face the camera less than this give little information on slopes.
 FACING = 0.3
@@ -45,7 +45,7 @@ LEAST_PIXELS = 100
 ROUNDS, SETTLED, ALIKE = 30, 1e-5, 1e-3
 
 
-def turn_of_lights(normals: NDArray[Any], mask: BoolArray) -> NDArray[np.float64]:
+def turn_of_lights(normals: NDArray[Any], mask: BoolArray) -> Float64:
     """Estimate the rotation of all lights, in degrees about x (right), y (up) and z (toward the camera); 0 if uncertain."""
     scaled = [_coarse(normals, mask, scale) for scale in SCALES]
     found = [_with_error(*pair) for pair in scaled]
@@ -69,7 +69,7 @@ def coarse_curl(normals: NDArray[Any], mask: BoolArray) -> float:
     return share if np.isfinite(share) else np.nan
 
 
-def _share_of_curl(normals: NDArray[Any], mask: BoolArray, turn: NDArray[np.float64]) -> float:
+def _share_of_curl(normals: NDArray[Any], mask: BoolArray, turn: Float64) -> float:
     """Return the share of the slope variation of turned normals that fits no surface."""
     places = _places(normals, mask)
     rows, columns = (part[(normals[places] @ turn[2]) > FACING] for part in places)
@@ -78,7 +78,7 @@ def _share_of_curl(normals: NDArray[Any], mask: BoolArray, turn: NDArray[np.floa
     return float(np.abs(curl).sum() / varies.sum()) if known else np.inf
 
 
-def _with_error(normals: NDArray[Any], mask: BoolArray) -> tuple[NDArray[np.float64], float]:
+def _with_error(normals: NDArray[Any], mask: BoolArray) -> tuple[Float64, float]:
     """Return the rotation estimated from these normals, and its standard error; infinite if there are too few pixels."""
     rows, columns = _places(normals, mask)
     if len(rows) < PARTS * LEAST_PIXELS:
@@ -91,7 +91,7 @@ def _with_error(normals: NDArray[Any], mask: BoolArray) -> tuple[NDArray[np.floa
     return _turn(curl, effects), jackknife
 
 
-def _places(normals: NDArray[Any], mask: BoolArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _places(normals: NDArray[Any], mask: BoolArray) -> tuple[Indices, Indices]:
     """Return rows and columns of the pixels used: they and their neighbors face the camera."""
     usable = mask & (normals[..., 2] > FACING)
     whole = usable[1:-1, 1:-1] & usable[1:-1, 2:] & usable[1:-1, :-2] & usable[2:, 1:-1] & usable[:-2, 1:-1]
@@ -117,29 +117,25 @@ def _coarse(normals: NDArray[Any], mask: BoolArray, scale: int) -> tuple[NDArray
 
 
 def _curl(
-    normals: NDArray[Any],
-    rows: NDArray[np.intp],
-    columns: NDArray[np.intp],
-    turn: NDArray[np.float64] | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    normals: NDArray[Any], rows: Indices, columns: Indices, turn: Float64 | None = None
+) -> tuple[Float64, Float64, Float64]:
     """Return, for (turned) normals at pixels, the curl of their slopes (n,), the effect of a turn about each axis on it
     (n, 3), and the variation of the slopes (n,)."""
 
-    def slopes(down: int, right: int) -> NDArray[np.float64]:
+    def slopes(down: int, right: int) -> Float64:
         chosen = np.asarray(normals[rows + down, columns + right], dtype=np.float64)
         chosen = chosen if turn is None else chosen @ turn.T
         return np.asarray(-chosen[:, :2] / np.maximum(chosen[:, 2:], 0.5 * FACING))
 
-    (p, q), (px, qx), (py, qy) = (
-        part.T
-        for part in (slopes(0, 0), (slopes(0, 1) - slopes(0, -1)) / 2, (slopes(-1, 0) - slopes(1, 0)) / 2)
-    )
+    p, q = slopes(0, 0).T
+    px, qx = ((slopes(0, 1) - slopes(0, -1)) / 2).T
+    py, qy = ((slopes(-1, 0) - slopes(1, 0)) / 2).T
     twist = (py + qx) / 2
     effects = np.stack([q * twist - p * qy, p * twist - q * px, px + qy], axis=1)
     return qx - py, effects, np.sqrt(px**2 + qx**2 + py**2 + qy**2)
 
 
-def _turn(curl: NDArray[np.float64], effects: NDArray[np.float64]) -> NDArray[np.float64]:
+def _turn(curl: Float64, effects: Float64) -> Float64:
     """Return the rotation that minimizes the absolute curl."""
     least = ALIKE * float(np.median(np.abs(curl))) + 1e-9
     weight, angles = np.ones(len(curl)), np.zeros(3)

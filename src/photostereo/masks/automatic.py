@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import BoolArray, Float32, FloatArray, gray_from_rgb
+from photostereo.core.conventions import BoolArray, Float32, FloatArray, Indices, gray_from_rgb
 from photostereo.lights.ball.search import find_balls
 from photostereo.masks.ground import Clues, clues, shrunk
 
@@ -175,7 +175,7 @@ def _difference(known: Clues) -> FloatArray:
 def _likelier(one: FloatArray, other: FloatArray, found: BoolArray, ground: BoolArray) -> FloatArray:
     """Log-likelihood ratio of two clues of each pixel, ground over object, from their histograms so far."""
 
-    def cells(clue: FloatArray) -> NDArray[np.intp]:
+    def cells(clue: FloatArray) -> Indices:
         low, high = np.percentile(clue, [0.5, 99.5])
         place = (clue - low) / max(high - low, 1e-6) * (CELLS - 1) + 0.5
         return np.asarray(np.clip(place, 0, CELLS - 1), dtype=np.intp)

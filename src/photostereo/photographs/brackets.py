@@ -17,9 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from photostereo.core.conventions import Float32
+from photostereo.core.conventions import Float32, Float64, FloatArray
 from photostereo.io.camera import Shot, exposure_of
 
 #: Exposures of one light differ by at least this factor; those of different lights agree to within the second.
@@ -31,7 +30,7 @@ SHOT_EQUALS_READ = 0.01
 
 
 def find_brackets(
-    files: Sequence[Path], shots: Sequence[Shot], lights: NDArray[np.floating] | None = None
+    files: Sequence[Path], shots: Sequence[Shot], lights: FloatArray | None = None
 ) -> list[list[int]] | None:
     """Groups of photographs that are exposures of the same light, as ordered indices into ``files``; None if none are.
 
@@ -93,13 +92,13 @@ def merge_exposures(linear: Sequence[Float32], times: Sequence[float], full: Seq
     return merged
 
 
-def _differ(groups: Sequence[Sequence[int]], times: NDArray[np.float64]) -> bool:
+def _differ(groups: Sequence[Sequence[int]], times: Float64) -> bool:
     """Whether there are groups of several exposures, and the exposures within each differ."""
     several = [np.sort(times[list(group)]) for group in groups if len(group) > 1]
     return bool(several) and all((ordered[1:] >= APART * ordered[:-1]).all() for ordered in several)
 
 
-def _same_sequence(groups: Sequence[Sequence[int]], times: NDArray[np.float64]) -> bool:
+def _same_sequence(groups: Sequence[Sequence[int]], times: Float64) -> bool:
     """Whether all groups have the same sequence of different exposures."""
     if len({len(group) for group in groups}) != 1 or not _differ(groups, times):
         return False

@@ -12,10 +12,9 @@ from typing import Any
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import Float32, gray_from_rgb
+from photostereo.core.conventions import Float32, Float64, gray_from_rgb
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.core.texts import text_of
@@ -168,7 +167,7 @@ def find_blurred(pictures: Float32) -> list[int]:
     return [] if len(blurred) > MOST_BLURRED * len(pictures) else blurred
 
 
-def _is_blurred(fine: NDArray[np.float64], rest: NDArray[np.float64], number: int) -> bool:
+def _is_blurred(fine: Float64, rest: Float64, number: int) -> bool:
     """Whether one photograph lacks the detail that its coarse structure and the others predict, from tiles (T, d, n)."""
     others = np.delete(np.arange(fine.shape[1]), number)
     predicted = []

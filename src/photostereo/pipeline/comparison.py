@@ -29,8 +29,6 @@ from photostereo.solver.methods import find_method
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.result_files import read_depth, read_summary, read_truth
 
-#: Error pictures saturate here, in degrees.
-ERROR_TOP = 45.0
 #: Files of a result that the page links to.
 OFFERED = ("normals.png", "albedo.png", "depth.tiff", "mesh.ply", "mesh.glb", "summary.json")
 
@@ -150,6 +148,8 @@ def _row(result: Reconstruction, capture: Capture, folder: Path) -> dict[str, An
 def _picture(capture: Capture, results: Sequence[Reconstruction]) -> NDArray[np.uint8]:
     """Normals of truth and methods in a row; if the truth is known, error maps below."""
     import cv2
+
+    from photostereo.report.pictures import ERROR_TOP
 
     shown = [("truth", capture.truth)] if capture.truth is not None else []
     shown += [(result.method, result.normals) for result in results]

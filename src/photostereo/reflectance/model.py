@@ -20,10 +20,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import Control
+from photostereo.core.conventions import BoolArray
 from photostereo.runtime.arrays import Array
 
 #: Pixels per batch of a compiled loop: a few milliseconds of work, so that progress can be reported.
@@ -63,12 +63,7 @@ class Model(ABC):
 
     @classmethod
     def see_whole(
-        cls,
-        pixels: Array,
-        lights: NDArray[Any],
-        mask: NDArray[np.bool_],
-        whole: NDArray[np.bool_],
-        **others: Any,
+        cls, pixels: Array, lights: NDArray[Any], mask: BoolArray, whole: BoolArray, **others: Any
     ) -> Any:
         """Return what parts of an object must know about the whole, from small photographs with pixels in ``mask``.
 

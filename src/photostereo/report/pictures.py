@@ -18,7 +18,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.conventions import BoolArray, FloatArray, encode_normals, srgb_from_linear
+from photostereo.core.conventions import BoolArray, Float32, FloatArray, encode_normals, srgb_from_linear
 from photostereo.core.units import PixelSize
 from photostereo.io.png import encode_indexed_png, encode_picture, encode_png, encode_webp
 
@@ -81,25 +81,23 @@ def scaled_size(height: int, width: int, factor: float) -> tuple[int, int]:
     return max(1, round(height * factor)), max(1, round(width * factor))
 
 
-def resize(array: NDArray[Any], height: int, width: int) -> NDArray[np.float32]:
+def resize(array: NDArray[Any], height: int, width: int) -> Float32:
     """Resize (H, W) or (H, W, c) by area averaging; an array that already has the size is returned as it is."""
     values = np.ascontiguousarray(array, dtype=np.float32)
     if values.shape[:2] == (height, width):
         return values
-    resized: NDArray[np.float32] = cv2.resize(values, (width, height), interpolation=cv2.INTER_AREA)
+    resized: Float32 = cv2.resize(values, (width, height), interpolation=cv2.INTER_AREA)
     return resized
 
 
-def small_map(values: FloatArray, side: int) -> NDArray[np.float32]:
+def small_map(values: FloatArray, side: int) -> Float32:
     """Shrink a map so that its longer side has at most ``side`` pixels."""
     height, width = values.shape[:2]
     factor = min(1.0, side / max(height, width))
     return resize(values, *scaled_size(height, width, factor))
 
 
-def resize_masked(
-    array: NDArray[Any], mask: BoolArray, height: int, width: int
-) -> tuple[NDArray[np.float32], BoolArray]:
+def resize_masked(array: NDArray[Any], mask: BoolArray, height: int, width: int) -> tuple[Float32, BoolArray]:
     """Average over the mask pixels only; also return the shrunk mask (at least half covered). Zero outside it."""
     cover = resize(mask.astype(np.float32), height, width)
     inside, channels = cover >= 0.5, (...,) + (None,) * (array.ndim - 2)
@@ -136,9 +134,7 @@ def albedo_picture(albedo: FloatArray, mask: BoolArray, frame: Frame) -> tuple[N
     return to_srgb(small / (white if white > 0 else 1.0)), inside
 
 
-def spread_beyond(
-    values: NDArray[Any], inside: BoolArray, rings: int
-) -> tuple[NDArray[np.float32], BoolArray]:
+def spread_beyond(values: NDArray[Any], inside: BoolArray, rings: int) -> tuple[Float32, BoolArray]:
     """Extend values beyond their mask, so that filtering mixes in no background; also return where they are known."""
     result, known = values.astype(np.float32), inside.astype(np.float32)
     channels = (...,) + (None,) * (result.ndim - 2)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.conventions import BoolArray, Float32, FloatArray
 from photostereo.core.units import PixelSize
 from photostereo.report.pictures import Frame, color_scales, resize_masked, spread_beyond, to_srgb, webp
 from photostereo.runtime.threads import in_turn, processors
@@ -176,7 +176,7 @@ def albedo_share(albedo: FloatArray, mask: BoolArray) -> tuple[FloatArray, float
     return albedo, 1.0 / level if level > 0 else 1.0
 
 
-def shrink(values: FloatArray, known: BoolArray, level: int) -> tuple[NDArray[np.float32], BoolArray]:
+def shrink(values: FloatArray, known: BoolArray, level: int) -> tuple[Float32, BoolArray]:
     """Means over the known pixels of 2^level × 2^level cells, and the cells at least half known."""
     step = 1 << level
     height, width = known.shape

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import (
     BoolArray,
+    Float32,
     decode_normals,
     encode_normals,
     row_bands,
@@ -27,9 +28,6 @@ from photostereo.io.images import decode_image
 from photostereo.io.png import encode_png
 from photostereo.masks.reading import read_mask
 from photostereo.solver.reconstruction import Reconstruction
-
-#: TIFF code for pixels per centimeter.
-RESOLUTION_PER_CENTIMETER = 3
 
 
 def describe_heights(size: PixelSize | None, outside: str) -> str:
@@ -74,7 +72,7 @@ def write_heights(folder: Path, depth: ArrayLike, mask: BoolArray, size: PixelSi
     about: dict[str, Any] = {"description": said, "software": "photostereo"}
     if size.known:
         about["resolution"] = (size.per_centimeter, size.per_centimeter)
-        about["resolutionunit"] = RESOLUTION_PER_CENTIMETER
+        about["resolutionunit"] = tifffile.RESUNIT.CENTIMETER
     write_array(folder / "depth.npy", z.astype(np.float32))
     with writing(folder / "depth.tiff") as file:
         tifffile.imwrite(file, lengths.astype(np.float32), metadata=None, **about)
@@ -108,7 +106,7 @@ def write_normal_png(
 
 def read_normal_map(
     png_path: str | Path, mask_path: str | Path | None = None, flip_y: bool = False
-) -> tuple[NDArray[np.float32], BoolArray]:
+) -> tuple[Float32, BoolArray]:
     """Read unit normals (H, W, 3) and the mask, by default the alpha channel or every pixel that has a normal."""
     source = Path(png_path)
     picture = decode_image(source, alpha=True)

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.core.conventions import BoolArray, Float64, gray_from_rgb, srgb_curve
+from photostereo.core.conventions import BoolArray, Float32, Float64, FloatArray, gray_from_rgb, srgb_curve
 from photostereo.core.shading import relative_albedo
 from photostereo.core.shading import relight as relight
 from photostereo.runtime.illumination import shading
@@ -46,7 +46,7 @@ class LightModel:
     """Luminance as a function of the light direction, times a color."""
 
     basis: str  #: ``"ptm"`` or ``"hsh"``
-    coefficients: NDArray[np.float32]  #: (H, W, k) float32; luminance 1 shows the color itself
+    coefficients: Float32  #: (H, W, k) float32; luminance 1 shows the color itself
     color: NDArray[np.uint8]  #: (H, W, 3) uint8
     mask: BoolArray  #: (H, W) bool
 
@@ -127,7 +127,7 @@ def fit_lights(
 
 
 def quantize(
-    coefficients: NDArray[np.floating], mask: BoolArray
+    coefficients: FloatArray, mask: BoolArray
 ) -> tuple[NDArray[np.uint8], Float64, NDArray[np.int64]]:
     """Quantize coefficients to bytes (H, W, k) with scales and integer biases: ``c = (byte − bias) · scale``."""
     inside = coefficients[mask].astype(np.float64)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture import Capture
-from photostereo.core.conventions import Float64, gray_from_rgb
+from photostereo.core.conventions import Float64, FloatArray, gray_from_rgb
 from photostereo.runtime.illumination import shading
 
 #: Candidate perceptual roughnesses; α is their square, as in glTF and game engines.
@@ -32,7 +32,7 @@ NEIGHBORHOOD = 6.0
 WHOLE = 0.5
 
 
-def estimate_roughness(capture: Capture, normals: NDArray[np.floating]) -> Float64:
+def estimate_roughness(capture: Capture, normals: FloatArray) -> Float64:
     """Estimate the perceptual roughness (H, W) in [0, 1]; 1 where no highlight is visible.
 
     Parameters

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import BoolArray, row_bands
+from photostereo.core.conventions import BoolArray, Float32, row_bands
 from photostereo.core.findings import Finding
 from photostereo.io.atomic import write_array
 from photostereo.io.memory import give_back_memory
@@ -183,7 +183,7 @@ def _write_meshes(job: Job, kinds: Sequence[str]) -> dict[str, str]:
     return said
 
 
-def _unit_or_zero(normals: NDArray[Any], surface: Surface) -> NDArray[np.float32]:
+def _unit_or_zero(normals: NDArray[Any], surface: Surface) -> Float32:
     """Return normals that are unit where known and zero elsewhere; the same array if they already are."""
     parts = row_bands(*surface.mask.shape)
     if normals.dtype == np.float32 and all(_is_unit_or_zero(normals[r], surface.mask[r]) for r in parts):

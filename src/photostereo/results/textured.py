@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import (
     BoolArray,
+    Float32,
     Float64,
     FloatArray,
     encode_normals,
@@ -77,10 +78,6 @@ def texture_mesh(
         Larger textures are reduced to this many texels along their longer side.
     control : Control
         Can cancel.
-
-    Returns
-    -------
-    TexturedMesh
 
     Examples
     --------
@@ -214,11 +211,11 @@ def _resized(values: FloatArray, size: tuple[int, int]) -> FloatArray:
     return np.asarray(cv2.resize(values, (size[1], size[0]), interpolation=cv2.INTER_AREA))
 
 
-def _dot(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]:
+def _dot(a: Float32, b: Float32) -> Float32:
     return np.asarray(a[0] * b[0] + a[1] * b[1] + a[2] * b[2])
 
 
-def _normalize(planes: NDArray[np.float32]) -> None:
+def _normalize(planes: Float32) -> None:
     planes /= np.maximum(np.sqrt(_dot(planes, planes)), np.float32(1e-12))
 
 

@@ -152,10 +152,9 @@ def step_within(first, last, hessian, linear, center, radius, weight, pull, tole
     same, isotropic = hessian.shape[0] == 1, hessian.shape[1] == 1
     for i in range(first, last):
         k = 0 if same else i
-        w = weight[i]
+        w, m0, m1, m2 = weight[i], center[i, 0], center[i, 1], center[i, 2]
         if isotropic:  # the nearest point of the ball
             a = hessian[k, 0] + w
-            m0, m1, m2 = center[i, 0], center[i, 1], center[i, 2]
             s0 = (linear[i, 0] + pull[i, 0]) / a - m0
             s1 = (linear[i, 1] + pull[i, 1]) / a - m1
             s2 = (linear[i, 2] + pull[i, 2]) / a - m2
@@ -165,13 +164,10 @@ def step_within(first, last, hessian, linear, center, radius, weight, pull, tole
             continue
         a00, a01, a02 = hessian[k, 0] + w, hessian[k, 1], hessian[k, 2]
         a11, a12, a22 = hessian[k, 3] + w, hessian[k, 4], hessian[k, 5] + w
-        m0, m1, m2 = center[i, 0], center[i, 1], center[i, 2]
         p0, p1, p2 = times_3x3(a00, a01, a02, a11, a12, a22, m0, m1, m2)
-        g0, g1, g2 = (
-            linear[i, 0] + pull[i, 0] - p0,
-            linear[i, 1] + pull[i, 1] - p1,
-            linear[i, 2] + pull[i, 2] - p2,
-        )
+        g0 = linear[i, 0] + pull[i, 0] - p0
+        g1 = linear[i, 1] + pull[i, 1] - p1
+        g2 = linear[i, 2] + pull[i, 2] - p2
         most = radius[i]
         nu = 0.0
         s0, s1, s2 = solve_3x3(a00, a01, a02, a11, a12, a22, g0, g1, g2)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.conventions import Float32
 from photostereo.core.errors import ParameterError, did_you_mean, require_extra
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class Device:
             tensor = torch.from_numpy(np.ascontiguousarray(source))
         return _upload(tensor, torch.device(self.torch_name))
 
-    def staging(self, shape: tuple[int, ...]) -> tuple[NDArray[np.float32], Callable[[], Array]]:
+    def staging(self, shape: tuple[int, ...]) -> tuple[Float32, Callable[[], Array]]:
         """Return an uninitialized array in main memory, and a function that moves it to this device once it is filled.
 
         For a GPU it is in pinned memory, which the GPU reads several times faster; torch reuses it for the next one.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-Float32 = NDArray[np.float32]
+from photostereo.core.conventions import Float32
 
 
 def convolve(w: Mapping[str, Float32], name: str, x: Float32, stride: int = 1) -> Float32:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.conventions import FloatArray
+from photostereo.core.conventions import Float32, FloatArray
 from photostereo.runtime.arrays import Array, cast, contiguous, empty, is_tensor, like, tensor_batches
 
 
@@ -88,11 +88,6 @@ def without_matte(values: Array, lights: NDArray[Any], chosen: Any = slice(None)
     return values[:, chosen] - shading(least_squares(values, lights), like(lights[..., chosen], values))
 
 
-def without_shading(lights: NDArray[Any]) -> FloatArray:
-    """Return orthonormal rows (d - 3, d): combinations of photographs under lights (3, d) in which matte surfaces cancel."""
-    return np.asarray(np.linalg.svd(np.asarray(lights, dtype=np.float64))[2][3:])
-
-
 def some_lights(lights: Array, which: Any) -> Array:
     """Return the lights of some of the pixels."""
     return lights if lights.ndim == 2 else lights[which]
@@ -121,9 +116,9 @@ class PixelLights(NamedTuple):
     #: (3, d), or (N, 3, d) for near lights: unit columns, in a frame whose z axis points to the camera
     matrix: NDArray[Any]
     #: (N, d) brightness relative to the distance at which the strengths hold; None for distant lights
-    fall_off: NDArray[np.float32] | None = None
+    fall_off: Float32 | None = None
     #: (N, 3, 3) from the camera's frame to that of each pixel; None if all view rays are parallel
-    turn: NDArray[np.float32] | None = None
+    turn: Float32 | None = None
 
     def some(self, which: Any) -> PixelLights:
         """Return the lights of some of the pixels."""
@@ -142,7 +137,7 @@ class PixelLights(NamedTuple):
         return values
 
     @property
-    def amplified(self) -> NDArray[np.float32] | None:
+    def amplified(self) -> Float32 | None:
         """Return the factor (N,) by which :meth:`even` increases the noise variance; None for distant lights."""
         return None if self.fall_off is None else (1.0 / np.square(self.fall_off)).mean(1)
 
@@ -155,7 +150,7 @@ class PixelLights(NamedTuple):
         return normals if self.turn is None else projected(normals, like(self.turn, normals))
 
 
-def turns_to_z(vectors: FloatArray) -> NDArray[np.float32]:
+def turns_to_z(vectors: FloatArray) -> Float32:
     """Return the smallest rotations (N, 3, 3) that turn vectors (N, 3) with z > 0 to (0, 0, 1)."""
     x, y, z = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).T
     share = 1.0 / (1.0 + z)

@@ -42,10 +42,8 @@ def _tile(rows: int, vectors: int, lanes: int) -> Any:
         )
         (row, column), number = values[3:], values[3].type
         single, vector = ir.FloatType(), ir.VectorType(ir.FloatType(), lanes)
-        zero, none = (
-            ir.Constant(vector, [0.0] * lanes),
-            ir.Constant(ir.VectorType(ir.IntType(32), lanes), None),
-        )
+        zero = ir.Constant(vector, [0.0] * lanes)
+        none = ir.Constant(ir.VectorType(ir.IntType(32), lanes), None)
         below = [builder.add(row, number(r)) for r in range(rows)]
         beside = [builder.add(column, number(v * lanes)) for v in range(vectors)]
         sums = [[cgutils.alloca_once_value(builder, zero) for _ in beside] for _ in below]

@@ -83,10 +83,6 @@ def integrate(
     control : Control
         Receives progress (iterations of ``robust``, percent of ``poisson``) and can cancel the work.
 
-    Returns
-    -------
-    Surface
-
     Raises
     ------
     ParameterError
@@ -131,14 +127,16 @@ def integrate(
         found = Heights(_integrate_rectangle(source, highpass), 0, 0.0, converged=True)
         control.advance()
     else:
-        from photostereo.surface.poisson import solve_poisson
+        from photostereo.surface.multigrid import conjugate_gradients
+        from photostereo.surface.poisson import assemble
         from photostereo.surface.robust import RobustProblem, solve_robust
 
         limit = {} if max_iter is None else {"max_iter": max_iter}
 
         def solve(part: SlopeSource, group: BoolArray, pulls: Pulls | None) -> Heights:
             if method == "poisson":
-                return solve_poisson(part, group, pulls, rtol=rtol, control=control, **limit)
+                lattice, side, start = assemble(part, group, pulls, control)
+                return conjugate_gradients(lattice, side, start, rtol=rtol, control=control, **limit)
             problem = RobustProblem(part.field(group), pulls, sharpness, tol=tol, **limit)
             return solve_robust(problem, control)
 

@@ -35,6 +35,8 @@ from photostereo.surface.lattice import Lattice, jacobi_change, prolong, relax, 
 COARSEST = 2_000
 #: Chessboard sweeps before and after a coarse correction. With one, long tears converge slowly.
 SWEEPS = 2
+#: Ten usually suffice.
+MOST_ITERATIONS = 200
 
 
 class _Level:
@@ -95,7 +97,13 @@ def inner_product(a: NDArray[Any], b: NDArray[Any]) -> float:
 
 
 def conjugate_gradients(
-    lattice: Lattice, side: Float64, start: Float64, *, rtol: float, max_iter: int, control: Control = SILENT
+    lattice: Lattice,
+    side: Float64,
+    start: Float64,
+    *,
+    rtol: float,
+    max_iter: int = MOST_ITERATIONS,
+    control: Control = SILENT,
 ) -> Heights:
     """Run preconditioned conjugate gradients from ``start``; every iterate lowers the quadratic energy.
 

@@ -19,13 +19,9 @@ import numpy as np
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, Float64
-from photostereo.surface.integrated import Heights, Pulls
+from photostereo.surface.integrated import Pulls
 from photostereo.surface.lattice import Lattice, strips
-from photostereo.surface.multigrid import conjugate_gradients
 from photostereo.surface.slopes import SlopeSource
-
-#: Ten usually suffice.
-MOST_ITERATIONS = 200
 
 
 def assemble(
@@ -61,20 +57,6 @@ def assemble(
     start = slope[0] * np.arange(width) + slope[1] * np.arange(height)[:, None]
     start[~inside] = 0.0
     return lattice, side, start
-
-
-def solve_poisson(
-    source: SlopeSource,
-    inside: BoolArray,
-    pulls: Pulls | None = None,
-    *,
-    rtol: float = 1e-10,
-    max_iter: int = MOST_ITERATIONS,
-    control: Control = SILENT,
-) -> Heights:
-    """Return the heights of the pixels of ``inside``, zero elsewhere."""
-    lattice, side, start = assemble(source, inside, pulls, control)
-    return conjugate_gradients(lattice, side, start, rtol=rtol, max_iter=max_iter, control=control)
 
 
 def solve_rectangle(slope_col: Float64, slope_row: Float64, *, screen: float = 0.0) -> Float64:

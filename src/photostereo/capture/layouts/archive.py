@@ -19,7 +19,7 @@ from photostereo.capture.capture import Capture, Origin, require_count
 from photostereo.capture.layouts import finite_or_zero, in_folder
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import Float32
+from photostereo.core.conventions import Float32, Float64
 from photostereo.core.errors import CaptureError
 from photostereo.io.atomic import replacing_file
 from photostereo.io.safe import read_npz
@@ -118,7 +118,7 @@ class ArchivePhotographs(Photographs):
     """The photographs of an archive as saved, in memory or in a temporary file; developed on access."""
 
     stored: NDArray[Any] | SpooledStack
-    strengths: NDArray[np.float64]
+    strengths: Float64
     options: ReadOptions
     place: Path
 

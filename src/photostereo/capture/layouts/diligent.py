@@ -69,7 +69,7 @@ def find(path: Path, options: ReadOptions) -> Found:
         )
     given = read_intensities(strengths, len(files)) if given is None else given
     mask = path / "mask.png"
-    truths = {label: path / f"{key}.mat" for label, key in _TRUTHS.items()}
+    stored = {label: (path / f"{key}.mat", key) for label, key in _TRUTHS.items()}
     return Found(
         path=path,
         layout=LAYOUT,
@@ -78,9 +78,7 @@ def find(path: Path, options: ReadOptions) -> Found:
         lights=replace(table, intensities=given),
         mask_file=mask if mask.is_file() else None,
         gray_limit=1.0 if sidecar.get("clip_gray", True) else None,
-        truths={
-            name: (file, _read_mat(file, _TRUTHS[name])) for name, file in truths.items() if file.is_file()
-        },
+        truths={name: (file, _read_mat(file, key)) for name, (file, key) in stored.items() if file.is_file()},
         expected_bits=16,
         notes=tuple(Finding("note", note=note) for note in sidecar.get("notes", ())),
     )

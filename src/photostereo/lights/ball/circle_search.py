@@ -26,10 +26,9 @@ from functools import cached_property
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.conventions import BoolArray, Float32, FloatArray, Indices
 from photostereo.lights.ball.geometry import Circle, visible_share
 from photostereo.runtime.order import MAD_TO_SIGMA
 
@@ -50,13 +49,13 @@ class Outlines:
     """Edges that the photographs share."""
 
     #: (H, W) float32, non-negative; about 0.3 for a sharp edge in every photograph
-    strength: NDArray[np.float32]
+    strength: Float32
     #: cos2, sin2: (H, W) float32, strength times cosine and sine of twice the angle of the edge's normal (x
     #: to the right, y down; its sign has no meaning)
-    cos2: NDArray[np.float32]
-    sin2: NDArray[np.float32]
+    cos2: Float32
+    sin2: Float32
     #: (H, W) float32, the typical strength around each pixel, due to chance and the pattern of the ground
-    noise: NDArray[np.float32]
+    noise: Float32
 
     @property
     def frame(self) -> tuple[int, int]:
@@ -64,14 +63,12 @@ class Outlines:
         return int(self.strength.shape[0]), int(self.strength.shape[1])
 
     @cached_property
-    def normals(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def normals(self) -> tuple[Float32, Float32]:
         """Return unit vectors across the edges: x to the right, y down."""
         angle = 0.5 * np.arctan2(self.sin2, self.cos2)
         return np.cos(angle), np.sin(angle)
 
-    def across_rays(
-        self, x: NDArray[np.float32], y: NDArray[np.float32], angles: FloatArray
-    ) -> NDArray[np.float32]:
+    def across_rays(self, x: Float32, y: Float32, angles: FloatArray) -> Float32:
         """Interpolate the strength, at points (x, y) on rays (rows) at these angles, of edges that lie across their ray."""
         cos2, sin2 = (
             cv2.remap(part, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
@@ -104,7 +101,7 @@ def shared_outlines(images: FloatArray, *, black: float, control: Control = SILE
     return Outlines(strength, difference, cross, noise=_usual_around(strength))
 
 
-def _usual_around(strength: NDArray[np.float32]) -> NDArray[np.float32]:
+def _usual_around(strength: Float32) -> Float32:
     """Return the median strength around each pixel: black cloth is smooth, and an object next to it full of detail."""
     height, width = strength.shape
     rows, cols = max(height // _BLOCK, 1), max(width // _BLOCK, 1)
@@ -165,7 +162,7 @@ def vote_for_circles(outlines: Outlines, smallest: float, largest: float) -> lis
     return kept
 
 
-def _thin_edges(outlines: Outlines) -> tuple[NDArray[np.intp], ...]:
+def _thin_edges(outlines: Outlines) -> tuple[Indices, ...]:
     """Return rows and columns of edge pixels: stronger than chance, and than their neighbors across the edge."""
     strength = outlines.strength
     rows, cols = np.mgrid[: strength.shape[0], : strength.shape[1]].astype(np.float32)
@@ -181,9 +178,7 @@ def _thin_edges(outlines: Outlines) -> tuple[NDArray[np.intp], ...]:
     return np.nonzero(ridge & (strength > floor))
 
 
-def _peaks(
-    votes: NDArray[np.float32], radius: float, pad: int, frame: tuple[int, int]
-) -> list[tuple[float, Circle]]:
+def _peaks(votes: Float32, radius: float, pad: int, frame: tuple[int, int]) -> list[tuple[float, Circle]]:
     """Return the best centers of circles of a radius, with the share of their visible outline that voted."""
     size = 2 * int(0.25 * radius) + 1
     highest = cv2.dilate(votes, np.ones((size, size), np.uint8))
@@ -269,7 +264,7 @@ def _refined(pyramid: Sequence[Outlines], level: int, circle: Circle) -> Circle 
 
 def close_up(
     images: FloatArray, circle: Circle, reach: float
-) -> tuple[NDArray[np.float32], Circle, Callable[[Circle], Circle]]:
+) -> tuple[Float32, Circle, Callable[[Circle], Circle]]:
     """Return the photographs within ``reach`` of a circle's center, halved as long as no detail of its edge is lost.
 
     Also returns the circle there, and a function that maps circles back to the frame.
@@ -328,7 +323,7 @@ def fit_circle(outlines: Outlines, guess: Circle, *, slack: float) -> Circle | N
     return Circle(circle.x, circle.y, circle.radius, coverage, residual, points[near])
 
 
-def _halved(stack: NDArray[np.float32]) -> NDArray[np.float32]:
+def _halved(stack: Float32) -> Float32:
     rows, cols = stack.shape[1] // 2 * 2, stack.shape[2] // 2 * 2
     size = (cols // 2, rows // 2)
     return np.stack([cv2.resize(image[:rows, :cols], size, interpolation=cv2.INTER_AREA) for image in stack])
@@ -340,7 +335,7 @@ def _ray_count(radius: float) -> int:
 
 def _edges_along_rays(
     outlines: Outlines, circle: Circle, reach: float
-) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
+) -> tuple[Indices, FloatArray, FloatArray]:
     """Return edges across the rays from the center, within ``reach`` of the circle: ray, point (x, y), strength."""
     angles = np.linspace(0, 2 * np.pi, _ray_count(circle.radius), endpoint=False)
     step = 0.5 if circle.radius < 200 else 1.0

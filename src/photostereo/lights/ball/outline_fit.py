@@ -21,10 +21,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import FloatArray
+from photostereo.core.conventions import FloatArray, Indices
 from photostereo.lights.ball.circle_search import close_up
 from photostereo.lights.ball.geometry import Circle
 
@@ -95,7 +94,7 @@ class _Rim:
 
 def _ring(
     images: FloatArray, circle: Circle, outer: float, inner: float
-) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
+) -> tuple[Indices, Indices, FloatArray]:
     """Return rows, columns and distances from the outline of the pixels between ``inner`` and ``outer`` distance."""
     rows, cols = np.ogrid[: images.shape[1], : images.shape[2]]
     away = np.hypot(cols - circle.x, rows - circle.y) - circle.radius

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.conventions import BoolArray, Float64
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.core.units import PixelSize
 from photostereo.io import safe
@@ -61,7 +62,7 @@ def read_lights(path: Path, *, count: int | None = None) -> LightTable:
         raise bad.about(path) from bad
 
 
-def read_intensities(path: Path, count: int) -> NDArray[np.float64]:
+def read_intensities(path: Path, count: int) -> Float64:
     """Read strengths of the lights, (d,) or (d, 3): d lines of 1 or 3 numbers, or 1 or 3 lines of d numbers."""
     try:
         values = _rectangle(_numbers(content_lines(read_text(path, "light intensity file"))))
@@ -170,9 +171,7 @@ def _from_header(rows: list[list[str]], path: Path) -> LightTable:
     )
 
 
-def _left_open(
-    body: list[list[str]], columns: list[int], placeholder: tuple[str, ...]
-) -> NDArray[np.bool_] | None:
+def _left_open(body: list[list[str]], columns: list[int], placeholder: tuple[str, ...]) -> BoolArray | None:
     """Return the rows whose cells in these columns are all empty, and fill them in; None if there are none."""
     rows = np.array([bool(columns) and not any(row[column] for column in columns) for row in body])
     for number in np.flatnonzero(rows).tolist():
@@ -181,7 +180,7 @@ def _left_open(
     return rows if rows.any() else None
 
 
-def _errors_of_estimates(header: list[str], body: list[list[str]]) -> NDArray[np.float64] | None:
+def _errors_of_estimates(header: list[str], body: list[list[str]]) -> Float64 | None:
     """Return expected errors of lights marked as estimated in a file of ours, NaN for others; None if there are none."""
     if not {"residual_degrees", "found_from"} <= set(header):
         return None
@@ -209,7 +208,7 @@ def _numbers(lines: list[str]) -> list[list[str]]:
     return loose if decimals else [[w for w in re.split(r"[,;\s]+", line) if w] for line in lines]
 
 
-def _rectangle(rows: list[list[str]]) -> NDArray[np.float64]:
+def _rectangle(rows: list[list[str]]) -> Float64:
     if not rows:
         raise _FileError("light-file-empty", f"contains no lights. {_PER_LINE}")
     for number, row in enumerate(rows, 1):
@@ -292,7 +291,7 @@ def _from_mat(path: Path, count: int | None) -> LightTable:
     return LightTable(path, np.ascontiguousarray(vectors), given)
 
 
-def _in_rows(value: NDArray[Any], count: int | None) -> NDArray[np.float64] | None:
+def _in_rows(value: NDArray[Any], count: int | None) -> Float64 | None:
     """Return vectors stored as rows or columns as rows (d, 3); None if the shape does not fit."""
     if value.ndim != 2 or 3 not in value.shape:
         return None

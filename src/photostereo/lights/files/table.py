@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.conventions import BoolArray, Float64
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.io.atomic import replacing_file, write_text
@@ -37,23 +38,23 @@ class LightTable:
     """The content of a light file."""
 
     path: Path  #: the file
-    vectors: NDArray[np.float64]  #: (d, 3) directions as written, not normalized, none of them zero
-    intensities: NDArray[np.float64] | None = None  #: (d,) or (d, 3) strengths, or None
+    vectors: Float64  #: (d, 3) directions as written, not normalized, none of them zero
+    intensities: Float64 | None = None  #: (d,) or (d, 3) strengths, or None
     files: tuple[str, ...] | None = None  #: base names of the photographs, one per light, or None
     #: (d, 3) positions of near lights, from the middle of the frame or, in widths, of the object; None if not given
-    positions: NDArray[np.float64] | None = None
+    positions: Float64 | None = None
     unit: str = "pixels"  #: of the positions: ``"pixels"``, ``"widths"`` of the object, or ``"mm"``
     pixel_size: float | None = None  #: millimeters per pixel, if given in the file
     #: (d,) distances at which the strengths hold, in the unit of the positions; None for those of the positions
-    distances: NDArray[np.float64] | None = None
+    distances: Float64 | None = None
     #: (column, row, radius) of balls in the photographs that the lights were found from
     balls: tuple[tuple[float, float, float], ...] = ()
     #: open_directions, open_strengths: (d,) those missing in the file: their cells are empty, or the
     #: photograph is not named; ``vectors`` and ``intensities`` then hold a placeholder. None if none is missing
-    open_directions: NDArray[np.bool_] | None = None
-    open_strengths: NDArray[np.bool_] | None = None
+    open_directions: BoolArray | None = None
+    open_strengths: BoolArray | None = None
     #: (d,) expected errors of estimated directions in degrees, NaN for others; None if there are none
-    errors: NDArray[np.float64] | None = None
+    errors: Float64 | None = None
     notes: tuple[Finding, ...] = ()  #: notes for the user
 
     def __post_init__(self) -> None:
@@ -71,7 +72,7 @@ class LightTable:
         return self.open_directions is None and self.open_strengths is None
 
     @property
-    def lengths(self) -> NDArray[np.float64]:
+    def lengths(self) -> Float64:
         """Norm of each vector as written; in some layouts it is the strength of the light."""
         return row_lengths(self.vectors)
 

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
+from photostereo.core.conventions import BoolArray, Float32, FloatArray
 from photostereo.core.errors import CaptureError
-
-Float32 = NDArray[np.float32]
 
 #: Pixels along a side of the network's square input pictures.
 SIDE = 96
@@ -35,13 +33,13 @@ class Thumbnails:
     """Small pictures of the object."""
 
     images: Float32  #: (d, SIDE, SIDE, 3) linear intensities, zero outside the mask
-    mask: NDArray[np.bool_]  #: (SIDE, SIDE)
+    mask: BoolArray  #: (SIDE, SIDE)
 
 
 class Crop:
     """The square around an object, to which photographs are cropped and shrunk to ``side`` pixels."""
 
-    def __init__(self, mask: NDArray[np.bool_], side: int) -> None:
+    def __init__(self, mask: BoolArray, side: int) -> None:
         rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
         if not len(rows):
             raise CaptureError(code="empty-mask", name="the object")
@@ -56,14 +54,14 @@ class Crop:
         self.mask = np.asarray(share >= LEAST_COVER)
         self._scale = np.where(self.mask, 1 / np.maximum(share, LEAST_COVER), 0).astype(np.float32)[..., None]
 
-    def _shrunk(self, values: NDArray[np.floating]) -> Float32:
+    def _shrunk(self, values: FloatArray) -> Float32:
         canvas = np.zeros((self._square, self._square, *values.shape[2:]), dtype=np.float32)
         top, left = ((self._square - length) // 2 for length in values.shape[:2])
         canvas[top : top + values.shape[0], left : left + values.shape[1]] = values
         size = (self._side, self._side)
         return np.asarray(cv2.resize(canvas, size, interpolation=cv2.INTER_AREA), dtype=np.float32)
 
-    def shrink(self, photograph: NDArray[np.floating]) -> Float32:
+    def shrink(self, photograph: FloatArray) -> Float32:
         """Shrink a photograph (H, W) or (H, W, 3) to (side, side, 3), zero outside the mask."""
         part = photograph[self._box]
         color = part if part.ndim == 3 else part[..., None]
@@ -72,7 +70,7 @@ class Crop:
         return np.broadcast_to(np.maximum(small, 0) * self._scale, (self._side, self._side, 3))
 
 
-def crop_photographs(photographs: Iterable[NDArray[np.floating]], mask: NDArray[np.bool_]) -> Thumbnails:
+def crop_photographs(photographs: Iterable[FloatArray], mask: BoolArray) -> Thumbnails:
     """Shrink photographs (H, W) or (H, W, 3), linear and not divided by strengths, to the network's input."""
     crop = Crop(mask, SIDE)
     if np.count_nonzero(crop.mask) < LEAST_PIXELS:

@@ -11,17 +11,14 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import FloatArray
+from photostereo.core.conventions import Float32, FloatArray
 from photostereo.core.errors import CaptureError
-from photostereo.io.network_weights import Weights
 from photostereo.lights.unknown.crops import SYMMETRIES, Thumbnails
 from photostereo.lights.unknown.network import LightNetwork, Look, shipped_weights, unit_vectors
 from photostereo.lights.unknown.shading import TO_CAMERA, Frames, matte_normals
-
-Float32 = NDArray[np.float32]
 
 #: Minimum number of photographs; fewer did not occur in training.
 LEAST_PHOTOGRAPHS = 4
@@ -86,7 +83,6 @@ def estimate_lights(
     thumbnails: Thumbnails,
     *,
     known: ArrayLike | None = None,
-    weights: Weights | None = None,
     most_views: int = MOST_VIEWS,
     control: Control = SILENT,
 ) -> UnknownLights:
@@ -111,7 +107,7 @@ def estimate_lights(
             found=np.shape(known),
         )
     views = SYMMETRIES[: next((count for count in (8, 4, 2) if count * len(images) <= most_views), 1)]
-    network = LightNetwork(weights or shipped_weights(), thumbnails, known)
+    network = LightNetwork(shipped_weights(), thumbnails, known)
     control.stage("estimating lights", total=2 * len(views))
     first: list[Look] = []
     for view in views:
@@ -145,7 +141,7 @@ def judge(
     directions: FloatArray,
     strengths: FloatArray,
     expected_error: float,
-    normals: NDArray[np.float32],
+    normals: Float32,
 ) -> Verdict:
     """Judge an estimate with this expected error in degrees and these coarse normals (h, w, 3)."""
     reasons = []
@@ -185,6 +181,6 @@ def depth_factor(directions: FloatArray, expected_error: float) -> float:
     return float(np.tan(np.radians(high)) / np.tan(np.radians(low)))
 
 
-def _mean_angle(vectors: NDArray[np.floating], axis: NDArray[np.floating]) -> float:
+def _mean_angle(vectors: FloatArray, axis: FloatArray) -> float:
     """Return the mean angle, in degrees, between unit vectors (n, 3) and a unit vector."""
     return float(np.degrees(np.arccos(np.clip(vectors @ axis, -1, 1))).mean())

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from photostereo.core.conventions import BoolArray, Float32
 from photostereo.io import network_weights
 from photostereo.io.network_weights import Weights
 from photostereo.lights.unknown.crops import Symmetry, Thumbnails
@@ -33,8 +34,6 @@ from photostereo.lights.unknown.shading import (
     weighted_half,
 )
 from photostereo.runtime.convolution import convolve, relu, twice
-
-Float32 = NDArray[np.float32]
 
 SHIPPED_DIGEST = "17162c0df7463551858608b025b3f48344724dd3a3db5d6474e816754ff16fed"
 
@@ -87,7 +86,7 @@ class LightNetwork:
         self.half = half_frames(self._full)
         self.quarter = half_frames(self.half)  #: its mask is that of the coarse normals
         lights = np.full((len(thumbnails.images), 3), np.nan) if known is None else np.asarray(known)
-        self.is_known: NDArray[np.bool_] = np.asarray(np.isfinite(lights).all(axis=1))
+        self.is_known: BoolArray = np.asarray(np.isfinite(lights).all(axis=1))
         self._known = unit_vectors(np.where(self.is_known[:, None], lights, [0.0, 0.0, 1.0]))
 
     def keep_known(self, lights: Float32) -> Float32:

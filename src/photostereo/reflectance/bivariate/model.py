@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import Control
+from photostereo.core.conventions import Float64
 from photostereo.core.errors import ParameterError
 from photostereo.reflectance.bivariate import kernels
 from photostereo.reflectance.model import Fit, Model, Unknowns, pixel_batches
@@ -105,10 +106,8 @@ class Bivariate(Model):
         normals, coefficients = np.empty((count, 3)), np.empty((count, size))
         for part in pixel_batches(count, control, "bivariate regression", size=BATCH):
             sums = self._gram[part], self._cross[part], self._lights_gram[part]
-            own, answers = (
-                (self._least_squares[part], self._usable[part]),
-                (normals[part], coefficients[part]),
-            )
+            own = self._least_squares[part], self._usable[part]
+            answers = normals[part], coefficients[part]
             kernels.constrained_fit(*sums, self._cone, self._total, *own, RIDGE, *answers)
         return Fit(normals, {"coefficients": coefficients})
 
@@ -144,18 +143,18 @@ def _checked_orders(orders: tuple[int, int]) -> tuple[int, int]:
     return int(orders[0]), int(orders[1])
 
 
-def _rescaled(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rescaled(cosines: Float64) -> Float64:
     """Rescale to [0, 1] along the last axis; zero if all lights have the same angle to the view."""
     spread = np.ptp(cosines, axis=-1, keepdims=True)
     return np.asarray((cosines - cosines.min(axis=-1, keepdims=True)) / np.where(spread > 0, spread, 1.0))
 
 
-def bernstein_basis(order: int, x: NDArray[np.float64]) -> NDArray[np.float64]:
+def bernstein_basis(order: int, x: Float64) -> Float64:
     """Evaluate the order + 1 Bernstein polynomials at x in [0, 1], one per column (the last axis)."""
     return np.stack([comb(order, k) * x**k * (1 - x) ** (order - k) for k in range(order + 1)], axis=-1)
 
 
-def monotone_cone(first: int, second: int, along: Slope) -> NDArray[np.float64]:
+def monotone_cone(first: int, second: int, along: Slope) -> Float64:
     """Generators (rows) of the cone of coefficient grids ``first × second`` that are monotone.
 
     Non-negative grids that do not decrease along either index are the non-negative combinations of the

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
+from photostereo.core.conventions import BoolArray
 from photostereo.diagnosis.noise import PixelNoise
 from photostereo.reflectance.learned import kernels
 from photostereo.reflectance.learned.matte import Witness, fit_both, matte_witness, misfits_around
@@ -39,7 +40,7 @@ class Evidence:
     seen: Photographs  #: averaged within the noise
     fine: Array  #: (N,) variance of their noise
     noise: Array  #: (N,) the same, including noise that neighbors share
-    around: tuple[Array | None, Array | None]  #: misfits that neighbors share, of both matte fits
+    around: tuple[Array, Array]  #: misfits that neighbors share, of both matte fits
     #: matte, network: the witnesses; the network's variance is infinite for pixels that the matte fit settles
     matte: Witness
     network: Witness
@@ -47,18 +48,18 @@ class Evidence:
     def some(self, which: slice) -> Evidence:
         """Return a copy for some of the pixels."""
 
-        def of(part: Array | None) -> Array | None:
-            return None if part is None else contiguous(part[which] + 0)
+        def of(part: Array) -> Array:
+            return contiguous(part[which] + 0)
 
         pixels, colors, lights = self.seen
-        seen = Photographs(of(pixels), of(colors), some_lights(lights, which))
-        around, witnesses = map(of, self.around), (self.matte.some(which), self.network.some(which))
-        return Evidence(seen, of(self.fine), of(self.noise), tuple(around), *witnesses)  # type: ignore[arg-type]
+        seen = Photographs(of(pixels), None if colors is None else of(colors), some_lights(lights, which))
+        around, witnesses = (of(self.around[0]), of(self.around[1])), (self.matte, self.network)
+        return Evidence(seen, of(self.fine), of(self.noise), around, *(one.some(which) for one in witnesses))
 
 
 def gather_evidence(
     seen: Photographs,
-    mask: NDArray[np.bool_] | None,
+    mask: BoolArray | None,
     noise: PixelNoise,
     weights: Weights,
     *,
@@ -74,7 +75,7 @@ def gather_evidence(
     control.check()
     fits = fit_both(seen.pixels, seen.lights, unexplained)
     control.check()
-    around: tuple[Array | None, Array | None] = (None, None)
+    around = 0.0 * fine, 0.0 * fine
     if mask is not None:
         around = misfits_around(fits, unexplained, mask, noise.coarse is not None)
     matte = matte_witness(fits, unexplained, around)
@@ -108,7 +109,7 @@ def ask_network(
 
 
 def _averaged(
-    seen: Photographs, mask: NDArray[np.bool_], noise: Array, control: Control
+    seen: Photographs, mask: BoolArray, noise: Array, control: Control
 ) -> tuple[Photographs, Array]:
     """Average pixels with neighbors that are equal within the noise; also return the remaining variance."""
     pixels, colors, lights = seen

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 from numba import get_num_threads
-from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
+from photostereo.core.conventions import Float32, Indices
 from photostereo.reflectance.learned import constants as c
 from photostereo.reflectance.learned.weights import LAYERS, Weights, stages_of
 from photostereo.runtime.illumination import shading, some_lights
 from photostereo.runtime.loops import njit
 from photostereo.runtime.products import multiply
 from photostereo.runtime.threads import in_turn
-
-Floats = NDArray[np.float32]
 
 #: Tokens per thread and turn, a few hundredths of a second, so that threads finish at about the same time.
 TOKENS_AT_ONCE = 25_000
@@ -27,12 +25,12 @@ TOKENS_IN_CACHE = 192
 
 
 def predict(
-    colors: Floats,
-    lights: Floats,
+    colors: Float32,
+    lights: Float32,
     weights: Weights,
-    index: NDArray[np.intp] | None = None,
+    index: Indices | None = None,
     control: Control = SILENT,
-) -> tuple[Floats, Floats]:
+) -> tuple[Float32, Float32]:
     """Predict unit normals (N, 3) and expected errors (N,) in radians from colors (N, d, 3) under lights (d, 3) or
     (N, d, 3), of all pixels or those in ``index``. Gray photographs have three equal channels."""
     count = len(colors) if index is None else len(index)
@@ -42,7 +40,7 @@ def predict(
     size = max(1, TOKENS_AT_ONCE // colors.shape[1])
     parts = [slice(first, min(first + size, count)) for first in range(0, count, size)]
 
-    def answers(number: int) -> tuple[Floats, Floats]:
+    def answers(number: int) -> tuple[Float32, Float32]:
         which = parts[number] if index is None else index[parts[number]]
         values = np.ascontiguousarray(colors[which], dtype=np.float32)
         return _predict_batch(values, some_lights(lights, which), packed)
@@ -54,11 +52,11 @@ def predict(
     return normals, errors
 
 
-def _packed(weights: Weights, stage: int) -> tuple[tuple[Floats, ...], tuple[Floats, ...]]:
+def _packed(weights: Weights, stage: int) -> tuple[tuple[Float32, ...], tuple[Float32, ...]]:
     """Return the matrices (inputs first) and vectors of a stage, in the order of LAYERS, then context and out."""
     arrays = weights.arrays
 
-    def matrix(name: str) -> Floats:
+    def matrix(name: str) -> Float32:
         return np.ascontiguousarray(arrays[f"{stage}.{name}.weight"].T)
 
     vectors = [
@@ -69,8 +67,8 @@ def _packed(weights: Weights, stage: int) -> tuple[tuple[Floats, ...], tuple[Flo
 
 
 def _predict_batch(
-    colors: Floats, lights: Floats, packed: list[tuple[tuple[Floats, ...], tuple[Floats, ...]]]
-) -> tuple[Floats, Floats]:
+    colors: Float32, lights: Float32, packed: list[tuple[tuple[Float32, ...], tuple[Float32, ...]]]
+) -> tuple[Float32, Float32]:
     pixels, photographs = colors.shape[:2]
     gray = colors.mean(-1)
     scale = 1.0 / np.sqrt((gray * gray).mean(1, keepdims=True) + np.float32(c.TINY_INTENSITY))
@@ -94,7 +92,7 @@ def _predict_batch(
     return normal, np.exp(log_error)
 
 
-def first_guess(gray: Floats, lights: Floats) -> Floats:
+def first_guess(gray: Float32, lights: Float32) -> Float32:
     """Estimate normals that face the camera by ridge regression on compressed intensities."""
     v = np.maximum(gray, 0.0)
     v = v / (v + np.float32(c.GUESS_HALF))

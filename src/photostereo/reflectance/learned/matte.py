@@ -30,6 +30,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.conventions import BoolArray
 from photostereo.runtime.arrays import Array, cast, is_tensor, like, namespace, tensor_batches, zeros
 from photostereo.runtime.illumination import some_lights
 from photostereo.runtime.matte_fits import UNUSABLE, MatteFit, fit_all, fit_lit
@@ -71,12 +72,10 @@ def combine(*witnesses: Witness) -> Witness:
     return Witness(total / (length + 1e-30)[:, None], 1.0 / precision)
 
 
-def variance_of_fit(fit: MatteFit, noise: Array, around: Array | None = None) -> Array:
+def variance_of_fit(fit: MatteFit, noise: Array, around: Array | float) -> Array:
     """Return v (N,) for noise of variance σ² (N,); ``around`` is the misfit shared by neighbors, in units of σ²."""
     excess = fit.misfit - noise * (1.0 + fit.scatter)
-    excess = excess * (excess > 0)
-    if around is not None:
-        excess = namespace(excess).maximum(excess, noise * around)
+    excess = namespace(excess).maximum(excess * (excess > 0), noise * around)
     squared = (fit.scaled * fit.scaled).sum(-1)
     error = noise + HIDDEN_MISFIT * fit.photographs * excess + 1e-10
     # A normal that faces away from the camera belongs to no visible surface.
@@ -93,7 +92,7 @@ def fit_both(pixels: Array, lights: NDArray[Any], noise: Array) -> tuple[MatteFi
 
 
 def matte_witness(
-    fits: tuple[MatteFit, MatteFit], noise: Array, around: tuple[Array | None, Array | None] = (None, None)
+    fits: tuple[MatteFit, MatteFit], noise: Array, around: tuple[Array | float, Array | float] = (0.0, 0.0)
 ) -> Witness:
     """Return the better of the two fits of :func:`fit_both`; ``around`` is from :func:`misfits_around`."""
     whole, lit = fits
@@ -106,7 +105,7 @@ def matte_witness(
 
 
 def misfits_around(
-    fits: tuple[MatteFit, MatteFit], noise: Array, mask: NDArray[np.bool_], blocks: bool = False
+    fits: tuple[MatteFit, MatteFit], noise: Array, mask: BoolArray, blocks: bool = False
 ) -> tuple[Array, Array]:
     """Mean misfit (N,) of both fits over a window around each pixel, beyond noise and in units of its variance.
 
@@ -119,7 +118,7 @@ def misfits_around(
     return whole, lit
 
 
-def misfit_around(fit: MatteFit, noise: Array, mask: NDArray[np.bool_], blocks: bool = False) -> Array:
+def misfit_around(fit: MatteFit, noise: Array, mask: BoolArray, blocks: bool = False) -> Array:
     """Mean of s² (N,) over the pixels around each, beyond noise and in units of its variance (N,)."""
     xp, scatter = namespace(noise), fit.scatter
     expected = 1.0 + (BY_BLOCKS if blocks else BY_NOISE) * scatter
@@ -127,7 +126,7 @@ def misfit_around(fit: MatteFit, noise: Array, mask: NDArray[np.bool_], blocks: 
     return cast(mean_around(excess, mask).clip(0.0), "float32")
 
 
-def mean_around(values: Array, mask: NDArray[np.bool_]) -> Array:
+def mean_around(values: Array, mask: BoolArray) -> Array:
     """Mean of values, (N,) or (N, k), over the pixels of the mask in a window around each."""
     side = 2 * AROUND + 1
     columns = values.reshape(len(values), -1).T

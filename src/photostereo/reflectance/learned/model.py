@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import GRAY_WEIGHTS
+from photostereo.core.conventions import GRAY_WEIGHTS, BoolArray, Float64
 from photostereo.diagnosis.noise import JPEG_SIDE, Noise, NoiseByBrightness, NoiseTable, PixelNoise
 from photostereo.reflectance.learned.context.correct import Correction, Field, Square, find_field
 from photostereo.reflectance.learned.evidence import Evidence, Photographs, ask_network, gather_evidence
@@ -78,7 +78,7 @@ class Learned(Model):
         lights: NDArray[Any],
         *,
         colors: Array | None = None,
-        mask: NDArray[np.bool_] | None = None,
+        mask: BoolArray | None = None,
         weights: str | Path | None = None,
         outline: bool = True,
         neighbors: bool = True,
@@ -157,8 +157,8 @@ class Learned(Model):
         cls,
         pixels: Array,
         lights: NDArray[Any],
-        mask: NDArray[np.bool_],
-        whole: NDArray[np.bool_],
+        mask: BoolArray,
+        whole: BoolArray,
         *,
         context: bool = True,
         control: Control = SILENT,
@@ -258,7 +258,7 @@ class Learned(Model):
         return out
 
 
-def around_object(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def around_object(mask: BoolArray) -> BoolArray:
     """Crop a mask to the object and a margin for filters; the order of pixels and the alignment of JPEG blocks are kept."""
     rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
     if not len(rows):
@@ -298,7 +298,7 @@ def try_noise(
     return np.asarray(places), np.clip(variances, typical / WIDEST, typical * WIDEST)
 
 
-def noise_part(log_variance: NDArray[Any], tried: NoiseTable | None) -> NDArray[np.float64]:
+def noise_part(log_variance: NDArray[Any], tried: NoiseTable | None) -> Float64:
     """Variance (N,) of one component of the normals due to noise, from the measured table."""
     if tried is None:
         return np.zeros(len(log_variance))

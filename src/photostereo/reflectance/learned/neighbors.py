@@ -20,9 +20,9 @@ A. Buades, B. Coll, J.-M. Morel, A non-local algorithm for image denoising, CVPR
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
+from photostereo.core.conventions import BoolArray
 from photostereo.runtime.arrays import Array, cast, contiguous, is_tensor, like, to_numpy, zeros
 from photostereo.runtime.loops import shared
 
@@ -41,7 +41,7 @@ def half_window() -> list[tuple[int, int]]:
 
 
 def average_neighbors(
-    pixels: Array, guide: Array, mask: NDArray[np.bool_], noise: Array, control: Control = SILENT
+    pixels: Array, guide: Array, mask: BoolArray, noise: Array, control: Control = SILENT
 ) -> tuple[Array, Array]:
     """Average (N, ...) values over neighbors similar in ``guide`` (N, d), whose values have variance ``noise`` (N,); also
     return the remaining share (N,) of the noise."""

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.conventions import BoolArray, Float64, Indices
 from photostereo.reflectance.learned.matte import Witness, combine
 from photostereo.runtime.arrays import Array, like, namespace, to_numpy
 
@@ -46,15 +47,15 @@ TYPICAL_TILT, DISAGREEMENT = 0.25, np.cos(np.deg2rad(50.0))
 class Rim:
     """The outermost mask pixels, as indices in the order of the mask."""
 
-    index: NDArray[np.intp]  #: (R,) the pixels
-    outward: NDArray[np.float64]  #: (R, 2) unit vectors away from the object, x to the right, y up
+    index: Indices  #: (R,) the pixels
+    outward: Float64  #: (R, 2) unit vectors away from the object, x to the right, y up
     #: following, inside: (R,) the pixels at distances :data:`NEXT` and :data:`INSIDE` from the outline
-    following: NDArray[np.intp]
-    inside: NDArray[np.intp]
-    depth: NDArray[np.float64]  #: (R,) distance of the latter
+    following: Indices
+    inside: Indices
+    depth: Float64  #: (R,) distance of the latter
 
 
-def rim_of(mask: NDArray[np.bool_]) -> Rim:
+def rim_of(mask: BoolArray) -> Rim:
     """Find the rim of a mask. The border of the frame is not an outline; parts that are too thin have none."""
     import cv2
 
@@ -76,7 +77,7 @@ def rim_of(mask: NDArray[np.bool_]) -> Rim:
     number = np.full(mask.shape, -1, dtype=np.intp)
     number[mask] = np.arange(np.count_nonzero(mask))
 
-    def within(depth: float) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    def within(depth: float) -> tuple[Indices, Float64]:
         step = depth - below[rows, columns]
         r = np.clip(np.rint(rows + outward[:, 1] * step).astype(int), 0, mask.shape[0] - 1)
         c = np.clip(np.rint(columns - outward[:, 0] * step).astype(int), 0, mask.shape[1] - 1)
@@ -87,12 +88,12 @@ def rim_of(mask: NDArray[np.bool_]) -> Rim:
     return Rim(number[rows, columns][deep], outward[deep], following[deep], inside[deep], depth[deep])
 
 
-def with_rim(found: Witness, mask: NDArray[np.bool_], matte: Array = 0.0) -> Witness:
+def with_rim(found: Witness, mask: BoolArray, matte: Array = 0.0) -> Witness:
     """Combine the witnesses so far with the outline if it is an occluding contour; ``matte`` (N,) is the share of the matte
     fit in the precision of a pixel, which doubt about the background does not reduce."""
     rim = rim_of(mask)
 
-    def normals_at(index: NDArray[np.intp]) -> NDArray[Any]:
+    def normals_at(index: Indices) -> NDArray[Any]:
         return to_numpy(found.normals[like(index, found.variance)])
 
     inside = normals_at(rim.inside)

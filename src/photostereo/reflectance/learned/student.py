@@ -21,14 +21,14 @@ from numba import get_num_threads
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
+from photostereo.core.conventions import BoolArray, Float32, Indices
 from photostereo.reflectance.learned.matte import Witness
 from photostereo.runtime.loops import njit
 from photostereo.runtime.products import multiply
 from photostereo.runtime.threads import in_turn
 
-Floats = NDArray[np.float32]
 #: A matrix and an offset.
-Layer = tuple[Floats, Floats]
+Layer = tuple[Float32, Float32]
 Layers = tuple[Layer, Layer, Layer]
 
 #: Smaller captures are left to the set network: learning would take as long.
@@ -62,18 +62,18 @@ class Student:
     """Two small networks, trained independently from different initial weights."""
 
     #: center, scale: of the inputs
-    center: Floats
-    scale: Floats
+    center: Float32
+    scale: Float32
     #: three layers each; the last gives the normal and the logarithm of its expected error
     networks: list[Layers]
     #: for each, weights of the last hidden layer and a constant that predict the logarithm of the squared
     #: deviation over the squared expected error
-    misses: list[Floats]
+    misses: list[Float32]
     limit: float  #: of that logarithm, above which the set network is used
 
     def answer(
-        self, pixels: Floats, colors: Floats | None, matte: Witness, which: NDArray[np.intp], control: Control
-    ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        self, pixels: Float32, colors: Float32 | None, matte: Witness, which: Indices, control: Control
+    ) -> tuple[Float32, Float32, BoolArray]:
         """Return normals and expected errors of the pixels ``which``, and whether they can be trusted."""
         normals, errors = np.empty((len(which), 3), np.float32), np.empty(len(which), np.float32)
         trusted = np.empty(len(which), np.bool_)
@@ -94,7 +94,7 @@ class Student:
             control.check()
         return normals, errors, trusted
 
-    def tell(self, shown: Floats) -> list[Floats]:
+    def tell(self, shown: Float32) -> list[Float32]:
         """Return the outputs (N, 5) of both networks for standardized inputs."""
         found = [np.empty((len(shown), 5), np.float32) for _ in self.networks]
         for layers, miss, out in zip(self.networks, self.misses, found, strict=True):
@@ -103,8 +103,8 @@ class Student:
 
 
 def learn(
-    pixels: Floats,
-    colors: Floats | None,
+    pixels: Float32,
+    colors: Float32 | None,
     matte: Witness,
     network: Witness,
     noise: NDArray[Any],
@@ -147,7 +147,7 @@ def learn(
     return Student(center, scale, networks, misses, limit)
 
 
-def inputs(pixels: Floats, colors: Floats | None, matte: Witness) -> Floats:
+def inputs(pixels: Float32, colors: Float32 | None, matte: Witness) -> Float32:
     """Inputs of a student for N pixels: compressed intensities, also of two channels for colors, and the matte fit."""
     scale = 1.0 / np.sqrt((pixels * pixels).mean(1, keepdims=True) + np.float32(1e-12))
     v = np.maximum(pixels * scale, 0.0)
@@ -161,7 +161,7 @@ def inputs(pixels: Floats, colors: Floats | None, matte: Witness) -> Floats:
 
 
 def _descend(
-    shown: Floats, taught: Floats, weight: Floats, visits: int, seed: int, control: Control
+    shown: Float32, taught: Float32, weight: Float32, visits: int, seed: int, control: Control
 ) -> Layers:
     """Train layers that map ``shown`` (N, F) to ``taught`` (N, 4): Adam, Charbonnier loss, rate falling to zero."""
     rng = np.random.default_rng(seed)
@@ -188,7 +188,7 @@ def _descend(
     return layers
 
 
-def _views(numbers: Floats, sizes: list[tuple[int, int]]) -> Layers:
+def _views(numbers: Float32, sizes: list[tuple[int, int]]) -> Layers:
     """Views of the matrices and offsets in one vector."""
     found, at = [], 0
     for rows, columns in sizes:
@@ -198,7 +198,7 @@ def _views(numbers: Floats, sizes: list[tuple[int, int]]) -> Layers:
     return found[0], found[1], found[2]
 
 
-def _miss(hidden: Floats, far: NDArray[Any]) -> Floats:
+def _miss(hidden: Float32, far: NDArray[Any]) -> Float32:
     """Fit weights and a constant that predict log ``far`` (N,), unbiased in the mean of ``far``, up to 4 times FAR."""
     far = np.minimum(far, 4.0 * FAR)
     ones = np.concatenate([hidden, np.ones((len(hidden), 1), np.float32)], 1)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
+from photostereo.core.conventions import Float64
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.runtime.arrays import Array, cast, empty, like, namespace, to_numpy
@@ -114,7 +115,7 @@ def robust_pca(
     return Decomposition(low_rank, rank, iterations, converged)
 
 
-def _singular_values(gram: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _singular_values(gram: Array) -> tuple[Float64, Float64]:
     """Return singular values and right singular vectors (columns) of X from ``XᵀX``, as NumPy arrays."""
     squared, V = np.linalg.eigh(to_numpy(gram))
     return np.sqrt(np.maximum(squared, 0.0)), V

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import BoolArray
+from photostereo.core.conventions import BoolArray, Float32
 from photostereo.core.units import PixelSize
 from photostereo.io.atomic import writing
 from photostereo.io.names import folder_name
@@ -38,7 +38,7 @@ class Job:
 
     folder: Path  #: Existing output folder.
     #: normals, mask, albedo: maps of the result; unit normals, zero if unknown.
-    normals: NDArray[np.float32]
+    normals: Float32
     mask: BoolArray
     albedo: NDArray[Any] | None
     name: str = "surface"  #: Name of the object.

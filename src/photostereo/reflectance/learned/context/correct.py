@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.core.conventions import BoolArray, Float32
 from photostereo.reflectance.learned.context.features import BRIGHTNESS, NAMES, constants_of, features_of
 from photostereo.reflectance.learned.context.network import predict
 from photostereo.reflectance.learned.evidence import Evidence
@@ -37,7 +38,7 @@ class Square:
     cell: float
 
     @classmethod
-    def around(cls, mask: NDArray[np.bool_]) -> Square:
+    def around(cls, mask: BoolArray) -> Square:
         rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
         longer = max(rows[-1] - rows[0], columns[-1] - columns[0]) + 1
         return cls(
@@ -47,27 +48,25 @@ class Square:
         )
 
     @property
-    def pixels(self) -> NDArray[np.float32]:
+    def pixels(self) -> Float32:
         """Number of pixels, of the object or not, in each cell (SIDE, SIDE); it varies if cells are small."""
         reach = int(SIDE * self.cell)
 
-        def along(middle: float) -> NDArray[np.float32]:
+        def along(middle: float) -> Float32:
             places = np.arange(int(middle) - reach, int(middle) + reach)
             places = np.floor((places - middle) / self.cell + SIDE / 2).astype(np.intp)
             return np.bincount(places[(places >= 0) & (places < SIDE)], minlength=SIDE).astype(np.float32)
 
         return np.outer(along(self.row), along(self.column))
 
-    def places(
-        self, rows: NDArray[np.integer], columns: NDArray[np.integer]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def places(self, rows: NDArray[np.integer], columns: NDArray[np.integer]) -> tuple[Float32, Float32]:
         """Positions of pixels, in units of a cell from the top left corner of the square."""
         down = ((rows - self.row) / self.cell + SIDE / 2).astype(np.float32)
         return down, ((columns - self.column) / self.cell + SIDE / 2).astype(np.float32)
 
     def average(
         self, rows: NDArray[np.integer], columns: NDArray[np.integer], values: Array
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    ) -> tuple[Float32, Float32]:
         """Means (SIDE, SIDE, K) of (N, K) values over the pixels of each cell, and the number of pixels (SIDE, SIDE)."""
         r, c = (np.clip(part.astype(np.intp), 0, SIDE - 1) for part in self.places(rows, columns))
         index = r * SIDE + c
@@ -81,12 +80,8 @@ class Square:
         return mean.astype(np.float32).reshape(SIDE, SIDE, -1), count.reshape(SIDE, SIDE)
 
     def spread(
-        self,
-        rows: NDArray[np.integer],
-        columns: NDArray[np.integer],
-        maps: NDArray[np.float32],
-        known: NDArray[np.bool_],
-    ) -> NDArray[np.float32]:
+        self, rows: NDArray[np.integer], columns: NDArray[np.integer], maps: Float32, known: BoolArray
+    ) -> Float32:
         """Interpolate maps (SIDE, SIDE, K) at the pixels (N, K): bilinear between the centers of known cells."""
         weight = known.astype(np.float32)[..., None]
         flat = np.concatenate([maps * weight, weight], -1).reshape(SIDE * SIDE, -1)
@@ -104,8 +99,8 @@ class Square:
 class Correction:
     """Additive correction of the network's unit normals (N, 3), and the factor on their variance (N,)."""
 
-    shift: NDArray[np.float32]
-    factor: NDArray[np.float32]
+    shift: Float32
+    factor: Float32
 
     @classmethod
     def none(cls, count: int) -> Correction:
@@ -136,8 +131,8 @@ class Field:
     """Corrections of the cells (SIDE, SIDE, 4) of a square, and the cells that contain pixels of the object."""
 
     square: Square
-    maps: NDArray[np.float32]
-    known: NDArray[np.bool_]
+    maps: Float32
+    known: BoolArray
 
     def at(self, rows: NDArray[np.integer], columns: NDArray[np.integer]) -> Correction:
         """Return the correction at pixels of the picture."""
@@ -145,9 +140,7 @@ class Field:
         return Correction(found[:, :3], np.exp(2.0 * found[:, 3]))
 
 
-def find_field(
-    evidence: Evidence, mask: NDArray[np.bool_], weights: Mapping[str, NDArray[np.float32]]
-) -> Field:
+def find_field(evidence: Evidence, mask: BoolArray, weights: Mapping[str, Float32]) -> Field:
     """Compute the field of an object from the evidence of its mask pixels."""
     lights = evidence.seen.lights
     square, (rows, columns) = Square.around(mask), np.nonzero(mask)

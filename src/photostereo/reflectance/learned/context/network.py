@@ -9,12 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from photostereo.core.conventions import Float32
 from photostereo.reflectance.learned.context.features import CHANNELS, VECTORS
 from photostereo.runtime.convolution import convolve, relu, twice
-
-Float32 = NDArray[np.float32]
 
 #: Channels at each scale.
 WIDTHS = (48, 64, 96, 128)
