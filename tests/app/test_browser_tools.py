@@ -36,8 +36,6 @@ def desk(served, jpegs, tmp_path_factory):
         assert served.client.post(f"/api/c/{desk}/solve", json=choice).status_code == 200
         board = served.wait(desk, lambda b: b["job"]["state"] not in ("running", "canceling"))
         assert board["job"]["state"] == "done", board["job"]
-        if "scale" not in choice:  # the photographs themselves gave what the page showed
-            assert board["job"]["said"] == []
     return desk
 
 

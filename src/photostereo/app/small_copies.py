@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.capture.lighting import Lighting, find_lights
 from photostereo.capture.opening import Found
 from photostereo.core.control import Control
 from photostereo.core.errors import PhotostereoError
@@ -26,9 +27,12 @@ from photostereo.io.images import decode_image
 from photostereo.io.names import folder_name
 from photostereo.io.png import encode_picture
 from photostereo.io.safe import read_bytes
+from photostereo.lights.ball.calibration import Calibration
 from photostereo.lights.ball.geometry import Circle
 from photostereo.lights.files.table import ball_line
 from photostereo.photographs.develop import full_scale, linear_part, upright
+from photostereo.pipeline.pipeline import Pipeline
+from photostereo.pipeline.stage import stage
 from photostereo.report.pictures import scaled_size, to_srgb
 
 #: Maximum pixels of a small photograph, and of all together, so that a correction shows within a second.
@@ -91,6 +95,20 @@ class SmallCopies:
         """Scale a mask of the copies to the photographs, with smooth outlines."""
         large = cv2.resize(mask.astype(np.float32), self.full[::-1], interpolation=cv2.INTER_CUBIC)
         return np.where(large >= 0.5, 255, 0).astype(np.uint8)
+
+    def shrink_lights(self, calibration: Calibration) -> Calibration:
+        """Convert lights of the photographs to the small copies."""
+        lights, balls = calibration.lights, calibration.balls
+        if lights.positions is not None:
+            lights = lights.changed(positions=lights.positions * self.factor)
+        circles = [Circle(*self.scaled(astuple(ball.circle)[:3])) for ball in balls]
+        return replace(
+            calibration,
+            files=tuple(map(small_name, calibration.files)),
+            lights=lights,
+            balls=tuple(replace(ball, circle=at) for ball, at in zip(balls, circles, strict=True)),
+            frame=self.small,
+        )
 
     def make(self, found: Found, control: Control) -> Iterator[dict[str, Any]]:
         """Copy the photographs; yield facts about each, or an ``error`` if it cannot be decoded."""
@@ -162,6 +180,27 @@ class SmallCopies:
                 cells += [""] * len(names) if is_open else map(repr, values[number].tolist())
             lines.append(",".join(cells))
         write_text(self.capture / "lights.csv", "\n".join(lines) + "\n")
+
+
+class CopiesPipeline(Pipeline):
+    """Pipeline of the small copies, with the lights of the photographs once they are known."""
+
+    known: Calibration | None = None  #: those lights, in pixels of the copies
+
+    def know(self, calibration: Calibration | None) -> None:
+        """Use these lights; the copies need not be opened again."""
+        self.known = calibration
+        self.forget(*(self._kept.keys() - {"found", "opened"}))
+
+    @stage(uses=("_calibrating",), after=("opened",))
+    def unmoved(self) -> Lighting:
+        """The known lights of the copies in use; if one of them is not known, those found in the copies."""
+        known, files = self.known, tuple(file.name for file in self.opened.found.files)
+        if known is None or not set(files) <= set(known.files):
+            return find_lights(self.opened, self._calibrating, self.control)
+        lights = known.lights.take([known.files.index(file) for file in files])
+        balls = known.balls_mask() if known.in_frame else None
+        return Lighting(lights, replace(known, files=files, lights=lights), balls)
 
 
 def small_name(name: str) -> str:

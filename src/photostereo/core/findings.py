@@ -51,6 +51,12 @@ class Finding(str):
         changed: Finding = make(code, **values)
         return changed
 
+    def graded(self, severity: Severity) -> Finding:
+        """Return the same finding with another severity."""
+        make, (code,) = self.__reduce__()
+        graded: Finding = make(code, severity=severity)
+        return graded
+
     def as_dict(self, shell: str = "python") -> dict[str, Any]:
         """For JSON: code, severity, text, values."""
         values = {name: plain(value) for name, value in self.values.items()}

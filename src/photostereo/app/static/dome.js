@@ -43,7 +43,7 @@ export class Dome {
   mark(lights, number, strongest, { selected, moved }) {
     const name = lights.files[number];
     const [x, y] = place(lights.directions[number]);
-    const error = lights.errors[number];
+    const error = lights.errors?.[number];
     const suspect = lights.suspects.includes(name);
     const radius = 4 + 3.2 * Math.sqrt(lights.strengths[number] / strongest);
     const tilt = Math.round(Math.acos(Math.min(1, lights.directions[number][2])) * 180 / Math.PI);

@@ -103,7 +103,7 @@ export class SolveStep {
     this.title.textContent = title;
     this.stop.hidden = !running;
     this.stop.disabled = job.state === "canceling";
-    replace(this.words, job.error ? h("p", { class: "alert problem" }, job.error.message) : null, (job.said ?? []).map((words) => h("p", { class: "alert notice" }, words)),
+    replace(this.words, job.error ? h("p", { class: "alert problem" }, job.error.message) : null,
       job.state === "done" && job.summary?.expected_error ? h("p", {}, `Expected error: ${job.summary.expected_error.words}`) : null);
     replace(this.list, job.state === "done" ? null : list);
     const shown = job.kind === "preview" ? this.capture.state.preview : job.state === "done";
