@@ -1,7 +1,7 @@
 // Preview, Fast, Best; other methods and parameters folded away; progress, time left, cancel, log.
 
 import { ask, attempt } from "./api.js";
-import { h, plural, replace, seconds, sentence } from "./dom.js";
+import { h, plural, PREVIEW, replace, seconds, sentence } from "./dom.js";
 import { next } from "./panel.js";
 
 const CHOICES = [
@@ -104,7 +104,7 @@ export class SolveStep {
     this.stop.hidden = !running;
     this.stop.disabled = job.state === "canceling";
     replace(this.words, job.error ? h("p", { class: "alert problem" }, job.error.message) : null,
-      job.state === "done" && job.summary?.expected_error ? h("p", {}, `Expected error: ${job.summary.expected_error.words}`) : null);
+      job.state === "done" && job.summary?.expected_error ? h("p", {}, `Expected error: ${job.summary.expected_error.words}.${job.kind === "preview" ? ` ${PREVIEW}` : ""}`) : null);
     replace(this.list, job.state === "done" ? null : list);
     const shown = job.kind === "preview" ? this.capture.state.preview : job.state === "done";
     const key = shown ? job.kind : "";
