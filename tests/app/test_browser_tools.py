@@ -186,6 +186,22 @@ def test_a_photograph_that_was_left_out_is_forced_back(tab, served, desk):
     served.wait(desk, lambda b: "IMG_9.JPG" not in b["lights"]["files"])
 
 
+def test_the_dome_counts_degrees_as_the_page_of_a_result_does(tab, served, desk):
+    page = tab()
+    go(page, served, desk, "lights")
+    page.wait_for_selector(".light")
+    rings = page.evaluate(
+        "[...document.querySelectorAll('.dome-degrees')].map((t) => [Number(t.getAttribute('y')), t.textContent])"
+    )
+    assert [words for _, words in sorted(rings)[:3]] == ["0°", "30°", "60°"]  # from the rim to the middle
+    direction = served.board(desk)["lights"]["directions"][0]
+    height = round(np.degrees(np.arcsin(direction[2])))
+    assert f"{height}° above the image plane" in page.get_attribute(".light >> nth=0", "aria-label")
+    # What is said of the selected light is never behind the button below it.
+    detail, onward = settled_box(page, ".detail"), settled_box(page, ".next")
+    assert detail["height"] > 0 and detail["y"] + detail["height"] <= onward["y"]
+
+
 def test_results_are_compared(tab, served, desk):
     page = tab()
     go(page, served, desk, "result")

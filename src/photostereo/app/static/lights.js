@@ -25,7 +25,7 @@ export class LightsStep {
     this.detail = h("div", { class: "detail" });
     this.glance = new Glance(capture);
     this.element = columns("lights", "Lights", [this.frame, this.strip],
-      [h("h1", {}, "Lights"), this.source, this.words, this.glance.element, this.dome.element, this.detail], next(capture, "mask", "Continue to the mask"));
+      [h("h1", {}, "Lights"), this.source, this.words, this.glance.element, this.dome.element], [this.detail, next(capture, "mask", "Continue to the mask")]);
   }
 
   get lights() { return this.live ?? this.capture.state.lights; }

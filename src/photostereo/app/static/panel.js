@@ -21,7 +21,7 @@ export class Glance {
     this.element.classList.toggle("working", working);
     this.element.hidden = opening?.state === "failed";
     if (looking?.state === "failed") this.words.textContent = glance ? "Not updated." : "Nothing to show yet.";
-    else this.words.textContent = opening?.state === "running" ? "Reading the photographs …" : working ? `Working: ${looking.stage ?? "…"}` : glance ? "Normals at low resolution, updated with every correction." : "";
+    else this.words.textContent = opening?.state === "running" ? "Reading the photographs …" : working ? `Working: ${looking.stage ?? "…"}` : glance ? "Low resolution, updated with every correction." : "";
   }
 }
 
