@@ -202,6 +202,27 @@ def test_the_dome_counts_degrees_as_the_page_of_a_result_does(tab, served, desk)
     assert detail["height"] > 0 and detail["y"] + detail["height"] <= onward["y"]
 
 
+def test_times_are_estimated_from_the_photographs_and_shown_alike(tab, served, desk):
+    page = tab()
+    go(page, served, desk, "solve")
+    page.wait_for_function("() => !document.querySelector('[data-choice=best]').disabled")
+    for kind in ("fast", "best"):
+        assert page.inner_text(f".{kind} .badge-line") == "About 10 seconds"
+    said = page.evaluate("""async () => {
+      const { estimate } = await import("/static/solve.js");
+      const cases = [["best", 1], ["best", 24], ["fast", 24]];
+      return cases.map(([kind, photographs]) => estimate(kind, [4000, 3000], photographs, 1, 2));
+    }""")
+    assert said == ["About 10 seconds", "About 90 seconds", "About 50 seconds"]  # measured: 88 and 42 seconds
+    # The time of the last solve is the same beside its progress and in the list of results.
+    spent = page.inner_text(".job header .small")
+    name = served.board(desk)["job"]["result"]
+    go(page, served, desk, "result")
+    key = next(one["key"] for one in served.board(desk)["results"] if one["name"] == name)
+    page.select_option("select[aria-label=Result]", key)
+    assert f" · {spent} ·" in page.inner_text(".take-words")
+
+
 def test_results_are_compared(tab, served, desk):
     page = tab()
     go(page, served, desk, "result")

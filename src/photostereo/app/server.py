@@ -33,6 +33,7 @@ from photostereo.io.images import PLAIN_SUFFIXES
 from photostereo.io.names import folder_name
 from photostereo.report.serving import PAGE, ResultTiles, is_own, page_text
 from photostereo.results.choice import FORMAT_NAMES
+from photostereo.runtime.threads import processors
 from photostereo.solver.methods import find_method, method_names
 
 # Windows may register it as plain text, which browsers refuse to run.
@@ -137,6 +138,7 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
                 "first": first,
                 "results": address.results_origin,
                 "formats": FORMAT_NAMES,
+                "processors": processors(),
             }
         )
 
