@@ -272,6 +272,22 @@ def test_dropped_photographs_become_a_capture(served, jpegs):
     assert listed["photographs"] == 8 and listed["is_capture"]
 
 
+def test_files_that_are_not_accepted_leave_no_folder(served, jpegs):
+    drop = served.client.post("/api/drop", json={"name": "only films"}).json()
+    address, folder = f"/api/drop/{drop['drop']}", Path(drop["folder"])
+    for name in ("film.mp4", "film.jpg"):
+        assert served.client.put(f"{address}/{name}", content=b"no picture").status_code == 400
+        assert not folder.exists()
+    picture = (jpegs / "IMG_1.JPG").read_bytes()
+    assert served.client.put(f"{address}/IMG_1.JPG", content=picture).status_code == 200
+    assert served.client.put(f"{address}/film.jpg", content=b"no picture").status_code == 400
+    assert [file.name for file in folder.iterdir()] == ["IMG_1.JPG"]
+    # One photograph is not enough: the message names the capture, not its path.
+    board = served.wait(served.open(folder), lambda b: b["looking"]["state"] == "failed")
+    error = board["looking"]["error"]
+    assert error["code"] == "too-few-photographs" and str(folder) not in error["message"]
+
+
 def test_an_export_is_complete_or_not_there(tmp_path, monkeypatch):
     scene = render_scene("sphere", size=24)
     ps.save(ps.solve(scene, "ls"), tmp_path / "ls", report=False, surface=None)

@@ -64,6 +64,7 @@ class Frame {
   }
 
   steps() {
+    document.documentElement.classList.toggle("stuck", Boolean(this.capture?.tooFew));
     const where = document.getElementById("where");
     const nav = document.getElementById("steps");
     if (!this.capture) {
@@ -91,9 +92,9 @@ class Frame {
   }
 
   mark(key, state) {
-    const failed = state.looking?.state === "failed";
+    const failed = state.looking?.state === "failed" && !this.capture.tooFew;
     if (key === "photographs") {
-      if (state.opening?.state === "failed") return ["problem", "problem"];
+      if (state.opening?.state === "failed" || this.capture.tooFew) return ["problem", "problem"];
       if (state.opening?.state === "running") return ["busy", "working"];
       return state.photographs?.length ? ["good", "done"] : ["", ""];
     }
