@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import photostereo as ps
+from photostereo.app import places
 from photostereo.app.desk import solve_settings
 from photostereo.app.process import end_error
 from photostereo.app.small_copies import SmallCopies
@@ -305,6 +306,17 @@ def test_an_export_is_complete_or_not_there(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["ls"]
     assert tasks.do_export(**about, control=control)["files"] and any(out.glob("*.obj"))
     tasks.do_export(**about, control=control)  # once more, over the first
+
+
+@pytest.fixture(scope="module")
+def places_of_fixtures() -> tuple[Path, Path]:
+    return places.state_folder(), places.captures_folder()
+
+
+def test_fixtures_keep_away_from_the_folders_of_the_user(places_of_fixtures, monkeypatch):
+    for name in ("STATE", "CAPTURES"):
+        monkeypatch.delenv(f"PHOTOSTEREO_{name}")
+    assert not {places.state_folder(), places.captures_folder()} & set(places_of_fixtures)
 
 
 def test_parameters_are_those_of_the_command_line():
