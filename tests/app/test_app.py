@@ -21,6 +21,7 @@ from photostereo.app.tasks import Tasks
 from photostereo.app.worker import Reporter
 from photostereo.capture.edits import EDITS_FILE, Edits, read_edits, write_edits
 from photostereo.core.errors import ParameterError
+from photostereo.core.findings import Finding
 from photostereo.diagnosis.advice import remarks
 from photostereo_lab.scenes import render_scene
 
@@ -287,6 +288,13 @@ def test_files_that_are_not_accepted_leave_no_folder(served, jpegs):
     board = served.wait(served.open(folder), lambda b: b["looking"]["state"] == "failed")
     error = board["looking"]["error"]
     assert error["code"] == "too-few-photographs" and str(folder) not in error["message"]
+
+
+def test_doubts_about_a_ball_refer_to_what_a_shell_shows():
+    for code in ("balls-disagree", "shading-disagrees"):
+        doubt = Finding(code, remedy="check-ball", names="IMG_1.JPG", degrees=20.0, usual=1.0)
+        assert "on the ball" in doubt.rendered("app") and "calibration picture" not in doubt.rendered("app")
+        assert "calibration picture" in doubt.rendered("terminal")
 
 
 def test_an_export_is_complete_or_not_there(tmp_path, monkeypatch):

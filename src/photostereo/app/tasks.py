@@ -26,7 +26,7 @@ from photostereo.capture.opening import Found, require_matching
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.conventions import encode_normals
 from photostereo.core.errors import CaptureError, PhotostereoError
-from photostereo.core.findings import by_code
+from photostereo.core.findings import as_finding, by_code
 from photostereo.example import owl
 from photostereo.io.atomic import replacing_directory, write_bytes
 from photostereo.io.images import decode_image
@@ -334,4 +334,8 @@ def find_photographs(folder: Path) -> tuple[Found, str]:
 
 def brief(summary: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of a summary that the page shows."""
-    return {name: summary.get(name) for name in ("expected_error", "seconds")}
+    expected = summary.get("expected_error")
+    if expected is not None:
+        reasons = [as_finding(reason).rendered("app") for reason in expected["reasons"]]
+        expected = {**expected, "reasons": reasons}
+    return {"expected_error": expected, "seconds": summary.get("seconds")}

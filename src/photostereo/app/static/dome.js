@@ -30,7 +30,7 @@ export class Dome {
       s("circle", { cx: SIZE / 2, cy: SIZE / 2, r: RIM, class: "dome-sky" }),
       [30, 60].map((degrees) => s("circle", { cx: SIZE / 2, cy: SIZE / 2, r: RIM * degrees / 90, class: "dome-ring" })),
       [0, 30, 60].map((height) => s("text", { x: SIZE / 2 + 3, y: SIZE / 2 - RIM * (90 - height) / 90 + (height ? 11 : -4), class: "dome-degrees" }, `${height}°`)),
-      s("text", { x: SIZE / 2, y: SIZE - 5, class: "dome-degrees", "text-anchor": "middle" }, "Middle: the camera. Degrees: height above the image plane."),
+      s("text", { x: SIZE / 2, y: SIZE - 5, class: "dome-degrees", "text-anchor": "middle" }, "Height above the image plane"),
       s("path", { d: `M${SIZE / 2 - 5} ${SIZE / 2}h10M${SIZE / 2} ${SIZE / 2 - 5}v10`, class: "dome-ring" }), this.marks);
   }
 

@@ -98,7 +98,7 @@ class Frame {
       if (state.opening?.state === "running") return ["busy", "working"];
       return state.photographs?.length ? ["good", "done"] : ["", ""];
     }
-    if (key === "lights") return state.lights && (state.lights.checked || failed) ? (failed ? ["problem", "problem"] : state.lights.warnings.length ? ["notice", "with warnings"] : ["good", "done"]) : failed ? ["problem", "problem"] : [state.opening?.state === "done" ? "busy" : "", ""];
+    if (key === "lights") return state.lights && (state.lights.checked || failed) ? (failed ? ["problem", "problem"] : state.lights.warnings.length ? ["notice", "with warnings"] : ["good", "done"]) : this.capture.tooFew ? ["", ""] : failed ? ["problem", "problem"] : [state.opening?.state === "done" ? "busy" : "", ""];
     if (key === "mask") return state.mask ? ["good", "done"] : ["", ""];
     if (key === "solve") return ["running", "canceling"].includes(state.job?.state) ? ["busy", "solving"] : state.job?.state === "failed" ? ["problem", "failed"] : state.results?.length ? ["good", "done"] : ["", ""];
     return state.results?.length ? ["good", "done"] : ["", ""];

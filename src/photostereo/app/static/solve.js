@@ -119,7 +119,7 @@ export class SolveStep {
     this.stop.hidden = !running;
     this.stop.disabled = job.state === "canceling";
     replace(this.words, job.error ? h("p", { class: "alert problem" }, job.error.message) : null,
-      job.state === "done" && job.summary?.expected_error ? h("p", {}, `Expected error: ${job.summary.expected_error.words}.${job.kind === "preview" ? ` ${PREVIEW}` : ""}`) : null);
+      job.state === "done" && job.summary?.expected_error ? h("p", {}, `Expected error: ${job.summary.expected_error.words}.${job.kind === "preview" ? ` ${PREVIEW}` : ""}`) : null, (job.summary?.expected_error?.reasons ?? []).map((reason) => h("p", { class: "alert notice" }, reason)));
     replace(this.list, job.state === "done" ? null : list);
     const shown = job.kind === "preview" ? this.capture.state.preview : job.state === "done";
     const key = shown ? job.kind : "";
