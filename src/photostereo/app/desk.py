@@ -230,9 +230,9 @@ class Desk:
         return job is not None and job["state"] in ("running", "canceling")
 
     async def _begin_job(self, kind: str, facts: Mapping[str, Any]) -> None:
+        self.board.put(job={"kind": kind, "state": "running", "began": time.time(), "stages": [], **facts})
         if self._look is not None:  # it restarts
             await self._desk.cancel(self._look)
-        self.board.put(job={"kind": kind, "state": "running", "began": time.time(), "stages": [], **facts})
 
     # Events of the workers.
 
@@ -261,24 +261,19 @@ class Desk:
             self.board.put(looking={"state": "running", "stage": event["stages"][-1]["stage"]})
         else:
             self._look = None
+            self._unexamined = kind == "done" and not event["result"]["whole"]
             if kind == "done":
-                self._unexamined = not event["result"]["whole"]
                 self.board.put(looking={"state": "idle"})
             elif kind == "failed":
                 self.board.put(looking={"state": "failed", "error": event["error"]})
-            if self._look_again or kind == "cancelled":
+            if self._look_again or kind == "cancelled" or (self._unexamined and not self.is_solving()):
                 self._look_again = False
                 self._later(self.look())
 
-    def _on_solve(self, event: Event) -> None:
-        self._follow(event)
-        self._examine()
-
     def _on_preview(self, event: Event) -> None:
         job = self.board["job"]
-        self._follow(event)
+        self._on_solve(event)
         if event["event"] != "done":
-            self._examine()
             return
         out = Path(event["result"]["out"])
         entry = self._entry(out, preview=True)
@@ -286,16 +281,8 @@ class Desk:
         number = job["number"] + 1
         if number < len(PREVIEWS) and job["state"] == "running":
             self._later(self._next_preview(number))
-        else:
-            self._examine()
 
-    def _examine(self) -> None:
-        """Examine the photographs if a solve, which is over, has put it off."""
-        if self._unexamined and not self.is_solving():
-            self._unexamined = False
-            self._later(self.look())
-
-    def _follow(self, event: Event) -> None:
+    def _on_solve(self, event: Event) -> None:
         job = self.board["job"]
         if event["event"] == "progress":
             self.board.put(job={**job, "stages": event["stages"]})
@@ -307,6 +294,8 @@ class Desk:
         elif "out" in job:
             clear_leftovers(Path(job["out"]))  # left by a killed process
         self.board.put(job={**job, **ended})
+        if self._unexamined:
+            self._later(self.look())
 
     def _later(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -96,20 +96,6 @@ class SmallCopies:
         large = cv2.resize(mask.astype(np.float32), self.full[::-1], interpolation=cv2.INTER_CUBIC)
         return np.where(large >= 0.5, 255, 0).astype(np.uint8)
 
-    def shrink_lights(self, calibration: Calibration) -> Calibration:
-        """Convert lights of the photographs to the small copies."""
-        lights, balls = calibration.lights, calibration.balls
-        if lights.positions is not None:
-            lights = lights.changed(positions=lights.positions * self.factor)
-        circles = [Circle(*self.scaled(astuple(ball.circle)[:3])) for ball in balls]
-        return replace(
-            calibration,
-            files=tuple(map(small_name, calibration.files)),
-            lights=lights,
-            balls=tuple(replace(ball, circle=at) for ball, at in zip(balls, circles, strict=True)),
-            frame=self.small,
-        )
-
     def make(self, found: Found, control: Control) -> Iterator[dict[str, Any]]:
         """Copy the photographs; yield facts about each, or an ``error`` if it cannot be decoded."""
         shots = [found.heads[file] for file in found.files]
@@ -183,23 +169,32 @@ class SmallCopies:
 
 
 class CopiesPipeline(Pipeline):
-    """Pipeline of the small copies, with the lights of the photographs once they are known."""
+    """Pipeline of small copies, with the lights of the photographs, which are more accurate, once they are known."""
 
-    known: Calibration | None = None  #: those lights, in pixels of the copies
+    copies: SmallCopies
+    known: Calibration | None = None  #: those lights
 
     def know(self, calibration: Calibration | None) -> None:
-        """Use these lights; the copies need not be opened again."""
         self.known = calibration
         self.forget(*(self._kept.keys() - {"found", "opened"}))
 
+    @property
+    def places(self) -> list[int] | None:
+        """Which of the known lights belong to the copies in use; None unless all of them are known."""
+        names = [] if self.known is None else list(map(small_name, self.known.files))
+        files = [file.name for file in self.opened.found.files]
+        return [names.index(name) for name in files] if set(files) <= set(names) else None
+
     @stage(uses=("_calibrating",), after=("opened",))
     def unmoved(self) -> Lighting:
-        """The known lights of the copies in use; if one of them is not known, those found in the copies."""
-        known, files = self.known, tuple(file.name for file in self.opened.found.files)
-        if known is None or not set(files) <= set(known.files):
+        """The known lights, else those found in the copies."""
+        known, places = self.known, self.places
+        if known is None or places is None:
             return find_lights(self.opened, self._calibrating, self.control)
-        lights = known.lights.take([known.files.index(file) for file in files])
-        balls = known.balls_mask() if known.in_frame else None
+        lights, files = known.lights.take(places), tuple(file.name for file in self.opened.found.files)
+        if lights.positions is not None:
+            lights = lights.changed(positions=lights.positions * self.copies.factor)
+        balls = self.copies.shrink_mask(known.balls_mask()) if known.in_frame else None
         return Lighting(lights, replace(known, files=files, lights=lights), balls)
 
 

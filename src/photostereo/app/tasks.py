@@ -7,7 +7,8 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from photostereo.capture.opening import Found, require_matching
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.conventions import encode_normals
 from photostereo.core.errors import CaptureError, PhotostereoError
-from photostereo.core.findings import as_finding, by_code
+from photostereo.core.findings import by_code
 from photostereo.example import owl
 from photostereo.io.atomic import replacing_directory, write_bytes
 from photostereo.io.images import decode_image
@@ -43,7 +44,6 @@ from photostereo.solver.reconstruction import Reconstruction
 if TYPE_CHECKING:
     from photostereo.app.worker import Reporter
     from photostereo.capture import Capture
-    from photostereo.lights.ball.calibration import Calibration
 
 #: Prefixes of error codes about lights; the photographs can still be shown.
 _ABOUT_LIGHTS = ("light", "bad-edits", "no-lights", "photograph-without-light")
@@ -55,26 +55,24 @@ class OpenCapture:
 
     folder: Path
     found: Found
-    problem: str  #: problem with the light file
     copies: SmallCopies
     pipeline: CopiesPipeline  #: pipeline of the copies; unchanged stages are kept
     whole: Pipeline  #: that of the photographs themselves, as in the terminal
     version: int = 0
-    circle: tuple[float, float, float] | None = None  #: the ball
     #: Masks that were detected (by their keyword) or read from files.
     masks: dict[Any, NDArray[np.bool_]] = field(default_factory=dict)
     faults: dict[str, str] | None = None  #: photographs that cannot be used
     ambient: Path | None = None  #: the photograph taken with the light off
-    known: Calibration | None = None  #: lights of the photographs
     known_for: tuple[Any, Any] = (None, None)
 
     @classmethod
     def at(cls, folder: Path, work: Path) -> OpenCapture:
-        found, problem = find_photographs(folder)
+        found = find_photographs(folder)
         copies = SmallCopies.of(found, work)
         settings: dict[str, Any] = {"color": True, "edits": False, "focal": copies.focal}
         pipeline = CopiesPipeline(copies.capture, method="ls", strengths="given", **settings)
-        return cls(folder, found, problem, copies, pipeline, Pipeline(folder))
+        pipeline.copies = copies
+        return cls(folder, found, copies, pipeline, Pipeline(folder))
 
     def look(self, control: Reporter, *, whole: bool = True) -> None:
         """Send lights, mask and normals of the small copies, each as soon as it is known; then, with ``whole``, lights, mask
@@ -82,14 +80,11 @@ class OpenCapture:
         edits = read_edits(self.folder)
         if (edits.lights, edits.circle) != self.known_for:
             self.known_for = (edits.lights, edits.circle)
-            self._know(None)
-        try:
+            self.pipeline.know(None)
+        with suppress(PhotostereoError):  # the photographs themselves may do; else their error is reported
             self._show(control)
             if self._judge(control):
                 self._show(control)
-        except PhotostereoError:  # the photographs themselves may do; else their error is reported
-            if not whole:
-                raise
         if whole:
             self._examine(control)
 
@@ -101,27 +96,20 @@ class OpenCapture:
         files = [file.name for file in whole.opened.found.files]
         control.emit("lights", lights=lights_facts(files, capture.lights, calibration))
         self._send_mask(capture, self.copies.shrink_mask(capture.mask), control)
-        # Photographs left out or kept by hand are not judged here; those without a copy cannot be used at all.
+        # Photographs left out or kept by hand keep their faults; those without a copy cannot be used at all.
+        by_hand, copied = edits.leave_out + edits.keep, self.copies.capture
+        found = {fault.file: fault.reason for fault in whole.opened.found.faults if not fault.used}
         faults = {
-            name: why for name, why in (self.faults or {}).items() if name in edits.leave_out + edits.keep
+            n: why for n, why in found.items() if n not in by_hand and (copied / small_name(n)).exists()
         }
-        for fault in whole.opened.found.faults:
-            copied = (self.copies.capture / small_name(fault.file)).exists()
-            if copied and not fault.used and fault.file not in edits.leave_out:
-                faults[fault.file] = fault.reason
-        self.faults = faults
+        self.faults = faults | {n: why for n, why in (self.faults or {}).items() if n in by_hand}
         capture, diagnosis = whole.examine()
         whole.forget("loaded", "stack")
-        control.emit("findings", findings=findings_of(capture, diagnosis, faults))
+        control.emit("findings", findings=findings_of(capture, diagnosis, self.faults))
         calibration = whole.unmoved.calibration or (None if edits.moved_lights else calibration)
         if calibration is not None:
-            self._know(calibration)
+            self.pipeline.know(calibration)
             self._glance(self.corrected(control), control)
-
-    def _know(self, calibration: Calibration | None) -> None:
-        """Use the lights of the photographs, once they are known, for the copies, which show the ball less exactly."""
-        self.known = calibration
-        self.pipeline.know(None if calibration is None else self.copies.shrink_lights(calibration))
 
     def _send_mask(self, capture: Capture, small: NDArray[np.bool_], control: Reporter) -> None:
         self.version = max(self.version + 1, int(time.time()))
@@ -136,18 +124,13 @@ class OpenCapture:
     def _show(self, control: Reporter) -> None:
         """Send lights, mask and normals of the small copies."""
         pipeline = self.corrected(control)
-        lighting, capture = pipeline.lighting, None if pipeline.lighting.is_complete else pipeline.capture
+        lighting = pipeline.lighting
+        lights = lighting.lights if lighting.is_complete else pipeline.capture.lights
         files = [original(file.name) for file in pipeline.opened.found.files]
-        found = (lighting.lights, lighting.calibration) if capture is None else (capture.lights, None)
-        if self.known is not None:
-            control.emit("lights", lights=lights_facts(files, found[0], self.known))
-        else:
-            control.emit("lights", lights=lights_facts(files, *found, self.copies))
+        known = lighting.calibration if pipeline.places is None else pipeline.known
+        facts = lights_facts(files, lights, known, self.copies if pipeline.places is None else None)
+        control.emit("lights", lights=facts)
         self._send_mask(pipeline.capture, pipeline.capture.mask, control)
-        calibration = lighting.calibration
-        balls = calibration.balls if calibration is not None and calibration.in_frame else []
-        if self.circle is None and len(balls) == 1:
-            self.circle = astuple(balls[0].circle)[:3]
         self._glance(pipeline, control)
 
     def _glance(self, pipeline: Pipeline, control: Reporter) -> None:
@@ -167,7 +150,7 @@ class OpenCapture:
         self.ambient = found.ambient if "light-off" in self.faults.values() else None
         return "mismatched" in self.faults.values()
 
-    def corrected(self, control: Reporter) -> Pipeline:
+    def corrected(self, control: Reporter) -> CopiesPipeline:
         """Pipeline of the small copies with the current corrections, and the lights of the photographs if they are known."""
         edits = read_edits(self.folder)
         kept = self.ambient is not None and original(self.ambient.name) in edits.keep
@@ -176,9 +159,9 @@ class OpenCapture:
             every = tuple(file.name for file in self.found.files)
             edits = replace(edits, leave_out=tuple(sorted(unused)), keep=every)
         lights = ESTIMATE if edits.lights == ESTIMATE else None
-        circle = self.circle if edits.circle is None else self.copies.scaled(edits.circle)
+        circle = None if edits.circle is None else self.copies.scaled(edits.circle)
         self.pipeline.control = control
-        return self.pipeline.configure(
+        self.pipeline.configure(
             mask=self._mask(edits.mask),
             lights=lights,
             circle=None if lights else circle,
@@ -187,6 +170,7 @@ class OpenCapture:
             moved_lights={small_name(name): to for name, to in edits.moved_lights.items()},
             ambient=None if kept else self.ambient,
         )
+        return self.pipeline
 
     def _mask(self, chosen: str | None) -> Any:
         """Return the chosen mask in the size of the copies, or the keyword of a mask to detect."""
@@ -215,7 +199,7 @@ class Tasks:
         found, copies = self.open.found, self.open.copies
         named = {"mask_file": found.mask_file, "ambient": found.ambient, "flat": found.flat}
         facts = {name: None if file is None else file.name for name, file in named.items()}
-        facts |= {"name": found.name, "folder": folder, "problem": self.open.problem}
+        facts |= {"name": found.name, "folder": folder}
         facts["light_file"] = None if found.lights is None else found.lights.path.name
         control.emit("found", capture={**facts, "files": [file.name for file in found.files]})
         control.stage("small copies", len(found.files))
@@ -238,20 +222,21 @@ class Tasks:
         opened = self._at(folder, work)
         stack = opened.corrected(control).loaded.gray()
         at = Circle(*opened.copies.scaled(circle))
-        names = [] if stack.origin is None else list(stack.origin.files)
+        names = [] if stack.origin is None else list(map(original, stack.origin.files))
         calibration = calibrate_lights(stack.images, files=names, circles=[at], focal=opened.copies.focal)
         return {"lights": lights_facts(names, calibration.lights, calibration, opened.copies)}
 
     def do_paint(self, folder: str, work: str, picture: str, control: Reporter) -> dict[str, Any]:
         """Store a mask painted on the small copies as a file beside the photographs."""
-        opened, edits = self._at(folder, work), read_edits(folder)
-        copies = opened.copies
+        copies, edits = self._at(folder, work).copies, read_edits(folder)
         small, _ = mask_from_values(decode_image(Path(picture)), "The painted mask", copies.small)
         name = edits.mask if edits.mask and edits.mask.startswith(MASK_STEM) else ""
         name = name or free_place(Path(folder), MASK_STEM, ".png").name
         write_bytes(Path(folder) / name, encode_png(copies.enlarge_mask(small)))
         write_edits(folder, replace(edits, mask=name))
-        opened.whole.forget("capture", "loaded", "diagnosis")  # the file may have the same name as before
+        self._at(folder, work).whole.forget(
+            "capture", "loaded", "diagnosis"
+        )  # the file may have the same name as before
         return {"mask": name}
 
     def do_preview(self, folder: str, work: str, out: str, method: str, control: Reporter) -> dict[str, Any]:
@@ -314,8 +299,8 @@ class Tasks:
         return {"folder": folder}
 
 
-def find_photographs(folder: Path) -> tuple[Found, str]:
-    """Find the photographs of a folder, including those left out; also return any problem with the light file."""
+def find_photographs(folder: Path) -> Found:
+    """Find the photographs of a folder, including those left out; without the light file if there is a problem with it."""
     try:
         chosen = read_edits(folder).lights
         found = find_capture(
@@ -324,18 +309,14 @@ def find_photographs(folder: Path) -> tuple[Found, str]:
         if isinstance(found, Found):
             if found.lights is not None:
                 require_matching(found)
-            return found, ""
+            return found
         raise CaptureError("The app works on folders of photographs.", code="not-a-folder", file=folder)
     except PhotostereoError as error:
         if not error.code.startswith(_ABOUT_LIGHTS):
             raise
-        return find_alone(folder, ReadOptions()), error.rendered("app")
+        return find_alone(folder, ReadOptions())
 
 
 def brief(summary: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of a summary that the page shows."""
-    expected = summary.get("expected_error")
-    if expected is not None:
-        reasons = [as_finding(reason).rendered("app") for reason in expected["reasons"]]
-        expected = {**expected, "reasons": reasons}
-    return {"expected_error": expected, "seconds": summary.get("seconds")}
+    return {name: summary.get(name) for name in ("expected_error", "seconds")}

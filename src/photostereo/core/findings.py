@@ -46,16 +46,10 @@ class Finding(str):
         return _words(self.code, self.remedy, shell, self.values)
 
     def changed(self, **values: Any) -> Finding:
-        """Return the same finding with other values."""
+        """Return the same finding with other values, or another severity."""
         make, (code,) = self.__reduce__()
         changed: Finding = make(code, **values)
         return changed
-
-    def graded(self, severity: Severity) -> Finding:
-        """Return the same finding with another severity."""
-        make, (code,) = self.__reduce__()
-        graded: Finding = make(code, severity=severity)
-        return graded
 
     def as_dict(self, shell: str = "python") -> dict[str, Any]:
         """For JSON: code, severity, text, values."""

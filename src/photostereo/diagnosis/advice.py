@@ -67,7 +67,7 @@ def remarks(capture: Capture, findings: Iterable[Finding]) -> list[Finding]:
     origin = capture.origin
     doubts = () if origin is None or origin.calibration is None else origin.calibration.warnings
     notes = () if origin is None else map(as_finding, origin.notes)
-    said = [note.graded("problem") if note in doubts else note for note in notes]
+    said = [note.changed(severity="problem") if note in doubts else note for note in notes]
     return sorted([*findings, *said], key=lambda f: (_ORDER[f.severity], f.code in ROUTINE))
 
 

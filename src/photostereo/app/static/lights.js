@@ -97,7 +97,7 @@ export class LightsStep {
       return;
     }
     if (!lights) {
-      replace(this.words, h("p", { class: "small" }, state.capture.problem || "Looking for the lights …"));
+      replace(this.words, h("p", { class: "small" }, "Looking for the lights …"));
       return;
     }
     const degrees = lights.accuracy ?? null;
@@ -106,8 +106,7 @@ export class LightsStep {
     replace(this.words, h("p", { class: "lead" }, lights.kind === "ball" ? `From a ${lights.balls[0]?.kind ?? ""} ball` : lights.kind === "estimated" ? "Estimated from the photographs" : `From ${lights.source}`),
       h("p", {}, h("span", { class: `badge-line ${grade}` }, good)),
       lights.strengths_source ? h("p", { class: "small" }, `Strengths: ${lights.strengths_source}`) : null,
-      lights.warnings.map((warning) => h("p", { class: "alert notice" }, sentence(warning.text))),
-      state.capture.problem ? h("p", { class: "alert problem" }, state.capture.problem) : null);
+      lights.warnings.map((warning) => h("p", { class: "alert notice" }, sentence(warning.text))));
   }
 
   showDetail(state, lights) {
