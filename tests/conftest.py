@@ -21,6 +21,15 @@ SIZE = 96
 PROJECT = Path(__file__).resolve().parents[1]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the app's state and dropped photographs of all tests, and of all fixtures, away from the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("STATE", "CAPTURES"):
+            patch.setenv(f"PHOTOSTEREO_{name}", str(tmp_path_factory.mktemp(name.lower())))
+        yield
+
+
 def find_data() -> Path | None:
     """The folder of shared research captures, or None."""
     for candidate in (os.environ.get("PHOTOSTEREO_DATA"), PROJECT.parent / "shared" / "data"):

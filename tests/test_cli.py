@@ -274,6 +274,8 @@ def test_info_describes(call, scene_folder) -> None:
     assert facts["layout"] == "DiLiGenT" and facts["size"].startswith("48 × 48 ") and facts["bit_depth"] == 16
     code, said, _ = call("info", scene_folder)
     assert code == 0 and facts["name"] in said
+    low, high = (90 - tilt for tilt in reversed(facts["lights_tilt_degrees"]))
+    assert f"Lights: {low:.0f}° to {high:.0f}° above the image plane" in said
 
 
 def test_compare_writes_a_table_and_pictures(call, scene_folder, tmp_path) -> None:

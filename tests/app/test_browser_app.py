@@ -97,6 +97,17 @@ def test_from_dropped_photographs_to_a_mesh(tab, served, jpegs, tmp_path):
     assert (folder / "IMG_1.JPG").read_bytes() == (jpegs / "IMG_1.JPG").read_bytes()
 
 
+def test_one_photograph_is_a_problem_and_no_way_on(tab, served, folder):
+    for file in sorted(folder.glob("*.JPG"))[1:]:
+        file.unlink()
+    desk = served.open(folder)
+    page = tab()
+    page.goto(f"{served.address.origin}/#/c/{desk}/photographs")
+    page.wait_for_selector("[data-step=photographs] .mark.problem")
+    page.wait_for_selector(".alert.problem:has-text('owl has 1')")
+    assert not page.is_visible(".next") and page.locator("[data-step=lights] .mark.problem").count() == 0
+
+
 def test_narrow_by_keyboard_with_cancel(tab, served, folder):
     page = tab(390, 800)
     desk = served.open(folder)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from photostereo.capture.capture import Capture, Origin
-from photostereo.core.findings import by_code
+from photostereo.core.findings import Finding, by_code
+from photostereo.diagnosis.advice import remarks
 from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.exposure import dark_counts, matte_fit, saturation_share
 from photostereo.diagnosis.noise import Noise
@@ -22,6 +23,18 @@ from photostereo.report.pictures import Frame
 def noisy(capture, sigma, seed=0):
     noise = np.random.default_rng(seed).normal(0, sigma, capture.images.shape)
     return replace(capture, images=capture.images + noise)
+
+
+def test_no_problem_means_that_nothing_asks_for_attention(make_capture):
+    capture = make_capture(24, truth=False)
+    read_as = lambda *notes: replace(capture, origin=replace(capture.origin, notes=notes))  # noqa: E731
+    routine, lamp = Finding("mask-found", share=0.5), Finding("room-light", share=0.26)
+    assert "no-problems" in by_code(diagnose(read_as(routine)).findings)
+    found = diagnose(read_as(routine, lamp)).findings
+    assert "no-problems" not in by_code(found)
+    # What asks for attention comes before what does not, and all of it before what is good.
+    said = [finding.code for finding in remarks(read_as(routine, lamp), found)]
+    assert said.index("room-light") < said.index("mask-found") < said.index("lights-well-spread")
 
 
 @pytest.mark.parametrize("sigma", [0.003, 0.02, 0.1])

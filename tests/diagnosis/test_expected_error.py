@@ -164,6 +164,30 @@ def test_reasons_are_those_that_matter(solved):
     assert [reason.code for reason in found.reasons] == ["ball-doubts-some-lights"]
 
 
+def test_reasons_are_named_in_the_order_of_what_they_contribute(solved):
+    scene, result = solved
+    method = Finding("method-differs", effect=7.2, degrees=7.2)
+    for degrees, codes in (
+        (1.9, ["method-differs"]),
+        (4.0, ["method-differs", "vague-lights"]),
+        (9.0, ["vague-lights", "method-differs"]),
+    ):
+        lights = Lights(scene.lights.directions, expected_error=np.full(12, degrees))
+        found = expected_error(result, lights, [method], own=10.0)
+        assert [reason.code for reason in found.reasons] == codes
+
+
+@pytest.mark.parametrize(
+    ("spread", "codes"), [(4.0, ["method-differs"]), (9.0, ["uncertain-normals", "method-differs"])]
+)
+def test_the_method_is_blamed_for_its_part_only(solved, monkeypatch, spread, codes):
+    scene, _ = solved
+    own = float(np.hypot(spread, 6.0))
+    monkeypatch.setattr("photostereo.solver.opinion.second_opinion", lambda *about: (own, 6.0, 6.0))
+    found = assess(solve(scene, "ls"), scene, ())
+    assert [reason.code for reason in found.reasons] == codes
+
+
 def test_a_detected_mistake_is_not_called_good(solved):
     scene, _ = solved
     wrong = replace(scene, lights=scene.lights.directions * [1, -1, 1])

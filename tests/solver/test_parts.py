@@ -34,7 +34,7 @@ def test_the_default_method_says_why() -> None:
 
 def test_second_opinion_of_least_squares_with_shadows() -> None:
     scene = render_scene("sphere", size=48)
-    expected, apart = second_opinion(ps.solve(scene, "ls"), scene)
+    expected, _, apart = second_opinion(ps.solve(scene, "ls"), scene)
     assert 4 < expected < 5 and 3 < apart < expected  # its true error is 4.4°
 
 

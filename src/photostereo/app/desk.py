@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
 import shlex
 import tempfile
@@ -98,7 +97,7 @@ class Desk:
         self._desk.on_event = self._on_event
         self._solver: WorkerProcess | None = None
         self._look: int | None = None
-        self._look_again = self._closed = False
+        self._look_again = self._closed = self._unexamined = False
         self._background: set[asyncio.Task[Any]] = set()
         self.refresh_results()
 
@@ -161,7 +160,8 @@ class Desk:
         return answer
 
     async def look(self) -> None:
-        """Recompute what the page shows; a running analysis is canceled first."""
+        """Recompute what the page shows; a running analysis is canceled first. During a solve, which needs the memory, only
+        the small copies are analyzed."""
         if self.board["opening"]["state"] != "done" or self._closed:
             return
         if self._look is not None:
@@ -169,7 +169,7 @@ class Desk:
             await self._desk.cancel(self._look)
             return
         self.board.put(looking={"state": "running"})
-        self._look = await self._desk.send("look", **self._place)
+        self._look = await self._desk.send("look", **self._place, whole=not self.is_solving())
 
     async def ask(self, do: str, **arguments: Any) -> dict[str, Any]:
         """Run a task in the desk's worker and return its result; raise its error."""
@@ -189,14 +189,12 @@ class Desk:
         """Solve the small copies, first with a fast method, then with a better one."""
         if self.is_solving() or self.board["opening"]["state"] != "done":
             raise ParameterError("A solve is already running.", code="busy")
-        if self._look is not None:  # it restarts after the preview
-            await self._desk.cancel(self._look)
         await self._next_preview(0)
 
     async def _next_preview(self, number: int) -> None:
         method = PREVIEWS[number]
         out = self.work / f"preview-{method}"
-        self._begin_job("preview", {"number": number, "method": method, "refining": number > 0})
+        await self._begin_job("preview", {"number": number, "method": method, "refining": number > 0})
         await self._desk.send("preview", **self._place, out=str(out), method=method)
 
     async def act_solve(self, choice: Mapping[str, Any]) -> None:
@@ -208,11 +206,9 @@ class Desk:
         command = ["photostereo", "solve", str(self.folder), *words, "--out", str(out)]
         self._solver = WorkerProcess(self._on_event)
         facts = {"method": settings["method"], "out": str(out), "command": shlex.join(command)}
-        self._begin_job("solve", facts)
-        lights = self.board["lights"] or {"files": [], "directions": []}
-        shown = {**lights, "mask": str(self.work / "mask.png")}
+        await self._begin_job("solve", facts)
         about = {"folder": str(self.folder), "out": str(out), "settings": settings, "command": command}
-        task = await self._solver.send("solve", **about, shown=shown)
+        task = await self._solver.send("solve", **about)
         self.board.put(job={**self.board["job"], "task": task, "pid": self._solver.pid})
 
     async def act_cancel(self, question: Mapping[str, Any]) -> None:
@@ -233,8 +229,10 @@ class Desk:
         job = self.board["job"]
         return job is not None and job["state"] in ("running", "canceling")
 
-    def _begin_job(self, kind: str, facts: Mapping[str, Any]) -> None:
+    async def _begin_job(self, kind: str, facts: Mapping[str, Any]) -> None:
         self.board.put(job={"kind": kind, "state": "running", "began": time.time(), "stages": [], **facts})
+        if self._look is not None:  # it restarts
+            await self._desk.cancel(self._look)
 
     # Events of the workers.
 
@@ -257,33 +255,24 @@ class Desk:
 
     def _on_look(self, event: Event) -> None:
         kind = event["event"]
-        if kind in ("lights", "mask", "glance"):
+        if kind in ("lights", "mask", "glance", "findings"):
             self.board.put(**{kind: event[kind]})
         elif kind == "progress":
             self.board.put(looking={"state": "running", "stage": event["stages"][-1]["stage"]})
         else:
             self._look = None
+            self._unexamined = kind == "done" and not event["result"]["whole"]
             if kind == "done":
-                self.board.put(findings=event["result"]["findings"], looking={"state": "idle"})
+                self.board.put(looking={"state": "idle"})
             elif kind == "failed":
-                error = event["error"]  # names the small copies
-                message = re.sub(
-                    f"{re.escape(str(self.work))}\\S*", lambda at: str(self.folder), error["message"]
-                )
-                self.board.put(looking={"state": "failed", "error": {**error, "message": message}})
-            if self._look_again or kind == "cancelled":
+                self.board.put(looking={"state": "failed", "error": event["error"]})
+            if self._look_again or kind == "cancelled" or (self._unexamined and not self.is_solving()):
                 self._look_again = False
                 self._later(self.look())
 
-    def _on_solve(self, event: Event) -> None:
-        if event["event"] == "said":
-            self.board.put(job={**self.board["job"], "said": event["said"]})
-        else:
-            self._follow(event)
-
     def _on_preview(self, event: Event) -> None:
         job = self.board["job"]
-        self._follow(event)
+        self._on_solve(event)
         if event["event"] != "done":
             return
         out = Path(event["result"]["out"])
@@ -293,7 +282,7 @@ class Desk:
         if number < len(PREVIEWS) and job["state"] == "running":
             self._later(self._next_preview(number))
 
-    def _follow(self, event: Event) -> None:
+    def _on_solve(self, event: Event) -> None:
         job = self.board["job"]
         if event["event"] == "progress":
             self.board.put(job={**job, "stages": event["stages"]})
@@ -305,6 +294,8 @@ class Desk:
         elif "out" in job:
             clear_leftovers(Path(job["out"]))  # left by a killed process
         self.board.put(job={**job, **ended})
+        if self._unexamined:
+            self._later(self.look())
 
     def _later(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)

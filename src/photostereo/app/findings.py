@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import cv2
 import numpy as np
 
-from photostereo.core.findings import Finding
+from photostereo.core.findings import by_code
 from photostereo.core.texts import catalog
-from photostereo.io.images import decode_image
-from photostereo.lights.geometry import angles_between
+from photostereo.diagnosis.advice import remarks
 
 if TYPE_CHECKING:
-    from photostereo.app.tasks import OpenCapture
+    from photostereo.app.small_copies import SmallCopies
     from photostereo.capture import Capture
+    from photostereo.diagnosis.diagnose import Diagnosis
     from photostereo.lights.ball.calibration import Calibration
     from photostereo.lights.lights import Lights
-    from photostereo.pipeline.pipeline import Pipeline
 
-#: Lights are estimated from small copies for the page and at full size for a solve. Larger differences are reported:
-#: degrees between two lights (accurate to 0.3° with a ball), and the share of the masks that is in only one (usually 0.01).
-LIGHTS_APART, MASK_APART = 2.0, 0.03
 #: Photographs with a larger share of clipped values inside the mask are marked; small, harmless highlights stay below.
 _CLIPPED = 0.01
 
@@ -33,46 +27,59 @@ def original(name: str) -> str:
     return name.removesuffix(".ppm")
 
 
-def lights_facts(opened: OpenCapture, lights: Lights, calibration: Calibration | None) -> dict[str, Any]:
-    """Directions, strengths, expected errors, and the balls with their highlights in pixels of the photographs."""
-    copies = opened.copies
-    files = [original(file.name) for file in opened.pipeline.opened.found.files]
-    balls = []
+def lights_facts(
+    files: Sequence[str],
+    lights: Lights,
+    calibration: Calibration | None,
+    copies: SmallCopies | None = None,
+) -> dict[str, Any]:
+    """Directions, strengths, and the balls with their highlights in pixels of the photographs.
+
+    Accuracy, sources and warnings are given only if the lights are those of the photographs, not of small ``copies``.
+    """
+
+    def at(x: float, y: float, radius: float = 1.0) -> tuple[float, float, float]:
+        return (x, y, radius) if copies is None else copies.scaled((x, y, radius), up=True)
+
+    balls, taken = [], [] if calibration is None else [original(name) for name in calibration.files]
     for ball in () if calibration is None else calibration.balls:
-        marks = ball.highlights
-        spots = None
-        if marks is not None:
-            spots = [copies.scaled((x, y, 1), up=True)[:2] for x, y in zip(marks.x, marks.y, strict=True)]
-        circle = ball.circle
-        at = copies.scaled((circle.x, circle.y, circle.radius), up=True)
-        balls.append({"circle": at, "kind": ball.kind, "highlights": spots})
-    source = lights.source[0] if len(set(lights.source)) == 1 else ", ".join(dict.fromkeys(lights.source))
-    kind = "ball" if calibration is not None else "estimated" if "estimated" in lights.source else "file"
-    return {
-        "kind": kind,
-        "source": source,
-        "strengths_source": lights.strengths_source,
-        "files": files,
+        marks, circle = ball.highlights, ball.circle
+        seen = {} if marks is None else dict(zip(taken, zip(marks.x, marks.y, strict=True), strict=True))
+        spots = [at(*seen[name])[:2] if name in seen else None for name in files]
+        balls.append(
+            {"circle": at(circle.x, circle.y, circle.radius), "kind": ball.kind, "highlights": spots}
+        )
+    facts = {
+        "kind": "estimated" if "estimated" in lights.source else "file" if calibration is None else "ball",
+        "files": list(files),
         "directions": lights.directions.tolist(),
         "strengths": np.atleast_2d(lights.strengths.T).mean(axis=0).tolist(),
+        "balls": balls,
+        "checked": copies is None,
+        "warnings": [],
+        "suspects": [],
+    }
+    if copies is not None:
+        return facts
+    warnings = () if calibration is None else calibration.warnings
+    errors = lights.expected_error[np.isfinite(lights.expected_error)]
+    said = by_code(warnings).get("lights-estimated")  # gives their mean error
+    accuracy = said.values["degrees"] if said else errors.max() if errors.size else None
+    return facts | {
+        "source": ", ".join(dict.fromkeys(lights.source)),
+        "strengths_source": lights.strengths_source,
+        "accuracy": accuracy,
         "errors": lights.expected_error.tolist(),
         "found_from": list(lights.source),
-        "balls": balls,
-        "suspects": [] if calibration is None else [files[number] for number in calibration.suspects],
-        "warnings": [] if calibration is None else [_shown(w) for w in calibration.warnings],
+        "suspects": [] if calibration is None else [taken[number] for number in calibration.suspects],
+        "warnings": [warning.as_dict("app") for warning in warnings],
     }
 
 
-def _shown(finding: Finding) -> dict[str, Any]:
-    """Rewrite a finding about small copies to name the photographs."""
-    facts = finding.as_dict("app")
-    return {**facts, "text": facts["text"].replace(".ppm", "")}
-
-
-def findings_of(pipeline: Pipeline, opened: OpenCapture) -> dict[str, Any]:
+def findings_of(capture: Capture, diagnosis: Diagnosis, faults: Mapping[str, str]) -> dict[str, Any]:
     """Return findings about the capture, and about single photographs by name."""
-    diagnosis, capture = pipeline.diagnosis, pipeline.capture
-    names = [original(name) for name in (capture.origin.files if capture.origin else ())]
+    origin = capture.origin
+    names = () if origin is None else origin.files
     about: dict[str, list[str]] = {}
 
     def note(number: int, words: str) -> None:
@@ -83,28 +90,12 @@ def findings_of(pipeline: Pipeline, opened: OpenCapture) -> dict[str, Any]:
     for number, share in enumerate(diagnosis.saturation_by_photograph):
         if share > _CLIPPED:
             note(number, f"{100 * share:.0f} % clipped")
-    for name, reason in (opened.faults or {}).items():
+    for name, reason in faults.items():
         about.setdefault(name, []).append(catalog()["faults"].get(reason, "cannot be used"))
-    for name in opened.moved.intersection(names):
-        note(names.index(name), "camera moved")
-    return {"general": list(map(_shown, diagnosis.findings)), "photographs": about, "faults": opened.faults}
-
-
-def differences(capture: Capture, shown: Mapping[str, Any]) -> list[Finding]:
-    """Report differences between the photographs and their small copies, which the page showed."""
-    said = []
-    files = list(capture.origin.files) if capture.origin else []
-    if others := set(files) ^ set(shown["files"]):
-        said.append(Finding("other-photographs", names=", ".join(sorted(others))))
-    both = [name for name in shown["files"] if name in files]
-    here, there = ([every.index(name) for name in both] for every in (files, shown["files"]))
-    were = np.reshape(shown["directions"], (-1, 3))[there]
-    apart = float(angles_between(capture.lights.directions[here], were).max(initial=0))
-    if apart > LIGHTS_APART:
-        said.append(Finding("lights-differ", degrees=apart))
-    if Path(shown["mask"]).is_file():
-        seen = cv2.resize(decode_image(Path(shown["mask"])), capture.frame[::-1]) > 127
-        differs = 1 - float((seen & capture.mask).sum() / (seen | capture.mask).sum())
-        if differs > MASK_APART:
-            said.append(Finding("mask-differs", share=differs))
-    return said
+    if origin is not None and origin.alignment is not None:
+        for number in np.flatnonzero(origin.alignment.corrected.any(axis=1)).tolist():
+            note(number, "moved back")
+        for number in np.flatnonzero(origin.alignment.uncertain).tolist():
+            note(number, "may be displaced")
+    general = [finding.as_dict("app") for finding in remarks(capture, diagnosis.findings)]
+    return {"general": general, "photographs": about, "faults": dict(faults)}

@@ -33,6 +33,7 @@ from photostereo.io.images import PLAIN_SUFFIXES
 from photostereo.io.names import folder_name
 from photostereo.report.serving import LOOPBACK, PAGE, ResultTiles, is_own, page_text
 from photostereo.results.choice import FORMAT_NAMES
+from photostereo.runtime.threads import processors
 from photostereo.solver.methods import find_method, method_names
 
 # Windows may register it as plain text, which browsers refuse to run.
@@ -137,6 +138,7 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
                 "first": first,
                 "results": address.results_origin,
                 "formats": FORMAT_NAMES,
+                "processors": processors(),
             }
         )
 
@@ -161,7 +163,6 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
     async def drop(request: Request) -> Response:
         name = str((await json_of(request)).get("name") or "photographs")
         folder = places.free_place(places.captures_folder(), folder_name(name))
-        folder.mkdir(parents=True)
         key = secrets.token_urlsafe(12)
         state.drops[key] = (folder, [0, 0])
         return JSONResponse({"drop": key, "folder": str(folder)})
@@ -171,6 +172,10 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         name = harmless_name(request.path_params["name"])
         if folder is None or name is None or taken[0] >= _DROP_FILES:
             raise CaptureError("This kind of file is not accepted.", code="file-refused")
+        if not taken[0]:  # there is no folder before there is a photograph
+            folder = places.free_place(folder.parent, folder.name)
+            folder.mkdir(parents=True)
+            state.drops[request.path_params["drop"]] = folder, taken
         target = folder / name
         part = folder / f".{secrets.token_hex(6)}.part"
         size = 0
@@ -188,6 +193,8 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
             part.rename(target)
         finally:
             part.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                folder.rmdir()  # if it is empty
         taken[0] += 1
         taken[1] += size
         return JSONResponse({"name": name})

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from photostereo.capture.lighting import Lighting, find_lights
 from photostereo.capture.opening import Found
 from photostereo.core.control import Control
 from photostereo.core.conventions import BoolArray, Float32
@@ -27,9 +28,12 @@ from photostereo.io.images import decode_image
 from photostereo.io.names import folder_name
 from photostereo.io.png import encode_picture
 from photostereo.io.safe import read_bytes
+from photostereo.lights.ball.calibration import Calibration
 from photostereo.lights.ball.geometry import Circle
 from photostereo.lights.files.table import ball_line
 from photostereo.photographs.develop import full_scale, linear_part, upright
+from photostereo.pipeline.pipeline import Pipeline
+from photostereo.pipeline.stage import stage
 from photostereo.report.pictures import scaled_size, to_srgb
 
 #: Maximum pixels of a small photograph, and of all together, so that a correction shows within a second.
@@ -163,6 +167,36 @@ class SmallCopies:
                 cells += [""] * len(names) if is_open else map(repr, values[number].tolist())
             lines.append(",".join(cells))
         write_text(self.capture / "lights.csv", "\n".join(lines) + "\n")
+
+
+class CopiesPipeline(Pipeline):
+    """Pipeline of small copies, with the lights of the photographs, which are more accurate, once they are known."""
+
+    copies: SmallCopies
+    known: Calibration | None = None  #: those lights
+
+    def know(self, calibration: Calibration | None) -> None:
+        self.known = calibration
+        self.forget(*(self._kept.keys() - {"found", "opened"}))
+
+    @property
+    def places(self) -> list[int] | None:
+        """Which of the known lights belong to the copies in use; None unless all of them are known."""
+        names = [] if self.known is None else list(map(small_name, self.known.files))
+        files = [file.name for file in self.opened.found.files]
+        return [names.index(name) for name in files] if set(files) <= set(names) else None
+
+    @stage(uses=("_calibrating",), after=("opened",))
+    def unmoved(self) -> Lighting:
+        """The known lights, else those found in the copies."""
+        known, places = self.known, self.places
+        if known is None or places is None:
+            return find_lights(self.opened, self._calibrating, self.control)
+        lights, files = known.lights.take(places), tuple(file.name for file in self.opened.found.files)
+        if lights.positions is not None:
+            lights = lights.changed(positions=lights.positions * self.copies.factor)
+        balls = self.copies.shrink_mask(known.balls_mask()) if known.in_frame else None
+        return Lighting(lights, replace(known, files=files, lights=lights), balls)
 
 
 def small_name(name: str) -> str:

@@ -7,15 +7,16 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from photostereo.app.findings import differences, findings_of, lights_facts, original
+from photostereo.app.findings import findings_of, lights_facts, original
 from photostereo.app.places import free_place
-from photostereo.app.small_copies import SmallCopies, small_name
+from photostereo.app.small_copies import CopiesPipeline, SmallCopies, small_name
 from photostereo.capture.edits import read_edits, write_edits
 from photostereo.capture.layouts import MASK_STEM
 from photostereo.capture.layouts.diligent import write_diligent
@@ -25,14 +26,14 @@ from photostereo.capture.opening import Found, require_matching
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.conventions import BoolArray, encode_normals
 from photostereo.core.errors import CaptureError, PhotostereoError
-from photostereo.core.findings import as_finding
+from photostereo.core.findings import by_code
 from photostereo.example import owl
-from photostereo.io.atomic import replacing_directory, write_bytes, write_text
+from photostereo.io.atomic import replacing_directory, write_bytes
 from photostereo.io.images import decode_image
 from photostereo.io.png import encode_png
 from photostereo.lights.ball.calibration import calibrate_lights
 from photostereo.lights.ball.geometry import Circle
-from photostereo.lights.files.table import ball_line, lights_table, write_lights
+from photostereo.lights.files.table import write_lights
 from photostereo.masks.reading import mask_from_values, read_mask
 from photostereo.pipeline.pipeline import Pipeline
 from photostereo.results import export
@@ -41,12 +42,10 @@ from photostereo.solver.reconstruction import Reconstruction
 
 if TYPE_CHECKING:
     from photostereo.app.worker import Reporter
+    from photostereo.capture import Capture
 
 #: Prefixes of error codes about lights; the photographs can still be shown.
 _ABOUT_LIGHTS = ("light", "bad-edits", "no-lights", "photograph-without-light")
-
-#: Estimated lights of the small copies.
-_ESTIMATED = "estimated.csv"
 
 
 @dataclass(eq=False)
@@ -55,106 +54,113 @@ class OpenCapture:
 
     folder: Path
     found: Found
-    problem: str  #: problem with the light file
     copies: SmallCopies
-    pipeline: Pipeline  #: pipeline of the copies; unchanged stages are kept
+    pipeline: CopiesPipeline  #: pipeline of the copies; unchanged stages are kept
+    whole: Pipeline  #: that of the photographs themselves, as in the terminal
     version: int = 0
-    circle: tuple[float, float, float] | None = None  #: the ball
     #: Masks that were detected (by their keyword) or read from files.
     masks: dict[Any, BoolArray] = field(default_factory=dict)
-    mask_notes: list[Any] = field(default_factory=list)
     faults: dict[str, str] | None = None  #: photographs that cannot be used
-    moved: frozenset[str] = frozenset()  #: displaced photographs
     ambient: Path | None = None  #: the photograph taken with the light off
-    estimated: dict[str, str] = field(default_factory=dict)  #: lines of a light file
-    estimated_for: tuple[Any, Any] = (None, None)
+    known_for: tuple[Any, Any] = (None, None)
 
     @classmethod
     def at(cls, folder: Path, work: Path) -> OpenCapture:
-        found, problem = find_photographs(folder)
+        found = find_photographs(folder)
         copies = SmallCopies.of(found, work)
-        settings: dict[str, Any] = {"color": True, "align": "off", "edits": False, "focal": copies.focal}
-        pipeline = Pipeline(copies.capture, method="ls", strengths="given", **settings)
-        return cls(folder, found, problem, copies, pipeline)
+        settings: dict[str, Any] = {"color": True, "edits": False, "focal": copies.focal}
+        pipeline = CopiesPipeline(copies.capture, method="ls", strengths="given", **settings)
+        pipeline.copies = copies
+        return cls(folder, found, copies, pipeline, Pipeline(folder))
 
-    def look(self, control: Reporter) -> dict[str, Any]:
-        """Send lights, mask and a quick view of the normals, each as soon as it is known; return the findings."""
+    def look(self, control: Reporter, *, whole: bool = True) -> None:
+        """Send lights, mask and normals of the small copies, each as soon as it is known; then, with ``whole``, lights, mask
+        and findings of the photographs themselves, which are those of the terminal."""
         edits = read_edits(self.folder)
-        if (edits.lights, edits.circle) != self.estimated_for:
-            self.estimated_for, self.estimated = (edits.lights, edits.circle), {}
-        if self.estimated:  # estimating takes seconds: show the correction with the known lights first
-            self._show(self.corrected(control, guess=True), control)
-        pipeline = self.corrected(control)
-        self._show(pipeline, control)
-        if self._judge(control):
-            return self.look(control)
-        return findings_of(pipeline, self)
+        if (edits.lights, edits.circle) != self.known_for:
+            self.known_for = (edits.lights, edits.circle)
+            self.pipeline.know(None)
+        with suppress(PhotostereoError):  # the photographs themselves may do; else their error is reported
+            self._show(control)
+            if self._judge(control):
+                self._show(control)
+        if whole:
+            self._examine(control)
 
-    def _show(self, pipeline: Pipeline, control: Reporter) -> None:
-        work, lighting = self.copies.work, pipeline.lighting
-        if lighting.is_complete:
-            control.emit("lights", lights=lights_facts(self, lighting.lights, lighting.calibration))
-        capture = pipeline.capture
+    def _examine(self, control: Reporter) -> None:
+        edits, whole = read_edits(self.folder), self.whole
+        whole.control = control
+        capture = whole.configure().capture  # with the corrections as they are now
+        calibration = None if capture.origin is None else capture.origin.calibration
+        files = [file.name for file in whole.opened.found.files]
+        control.emit("lights", lights=lights_facts(files, capture.lights, calibration))
+        self._send_mask(capture, self.copies.shrink_mask(capture.mask), control)
+        # Photographs left out or kept by hand keep their faults; those without a copy cannot be used at all.
+        by_hand, copied = edits.leave_out + edits.keep, self.copies.capture
+        found = {fault.file: fault.reason for fault in whole.opened.found.faults if not fault.used}
+        faults = {
+            n: why for n, why in found.items() if n not in by_hand and (copied / small_name(n)).exists()
+        }
+        self.faults = faults | {n: why for n, why in (self.faults or {}).items() if n in by_hand}
+        capture, diagnosis = whole.examine()
+        whole.forget("loaded", "stack")
+        control.emit("findings", findings=findings_of(capture, diagnosis, self.faults))
+        calibration = whole.unmoved.calibration or (None if edits.moved_lights else calibration)
+        if calibration is not None:
+            self.pipeline.know(calibration)
+            self._glance(self.corrected(control), control)
+
+    def _send_mask(self, capture: Capture, small: NDArray[np.bool_], control: Reporter) -> None:
         self.version = max(self.version + 1, int(time.time()))
-        mask = np.where(capture.mask, 255, 0).astype(np.uint8)
-        write_bytes(work / "mask.png", encode_png(mask))
-        notes: list[Any] = list(capture.origin.notes) if capture.origin else []
-        codes = ((note, as_finding(note).code) for note in notes)
-        about = [note for note, code in codes if "mask" in code or code == "ball-is-object"]
-        chosen = read_edits(self.folder).mask
-        if chosen in (None, "auto"):  # its notes are only given when it is detected
-            about = self.mask_notes = about or self.mask_notes
-            self.masks.setdefault(chosen, capture.mask)
-        share = float(capture.mask.mean())
-        control.emit("mask", mask={"version": self.version, "share": share, "notes": about})
-        if not lighting.is_complete:
-            control.emit("lights", lights=lights_facts(self, capture.lights, None))
-            self._keep_estimate(capture)
-        calibration = lighting.calibration
-        balls = calibration.balls if calibration is not None and calibration.in_frame else []
-        if self.circle is None and len(balls) == 1:
-            at = balls[0].circle
-            self.circle = (at.x, at.y, at.radius)
-        normals = pipeline.solution.normals
-        picture = np.dstack([encode_normals(normals, capture.mask, bits=8), mask])
-        write_bytes(work / "glance.png", encode_png(picture, fast=True))
-        control.emit("glance", glance={"version": self.version})
+        if (chosen := read_edits(self.folder).mask) in (None, "auto"):
+            self.masks[chosen] = small
+        write_bytes(self.copies.work / "mask.png", encode_png(np.where(small, 255, 0).astype(np.uint8)))
+        notes = by_code(capture.origin.notes if capture.origin else ())
+        about = [said for code, said in notes.items() if "mask" in code or code == "ball-is-object"]
+        mask = {"version": self.version, "share": float(capture.mask.mean()), "notes": about}
+        control.emit("mask", mask=mask)
 
-    def _keep_estimate(self, capture: Any) -> None:
-        if capture.origin.calibration is not None and not read_edits(self.folder).moved_lights:
-            head, *rows = lights_table(capture.origin.calibration).splitlines()[1:]
-            self.estimated |= {row.split(",")[0]: row for row in rows}
-            nowhere = ball_line(Circle(-9, -9, 1))  # skips the search for a ball, which takes a second
-            lines = [nowhere, head, *self.estimated.values(), ""]
-            write_text(self.copies.capture / _ESTIMATED, "\n".join(lines))
+    def _show(self, control: Reporter) -> None:
+        """Send lights, mask and normals of the small copies."""
+        pipeline = self.corrected(control)
+        lighting = pipeline.lighting
+        lights = lighting.lights if lighting.is_complete else pipeline.capture.lights
+        files = [original(file.name) for file in pipeline.opened.found.files]
+        known = lighting.calibration if pipeline.places is None else pipeline.known
+        facts = lights_facts(files, lights, known, self.copies if pipeline.places is None else None)
+        control.emit("lights", lights=facts)
+        self._send_mask(pipeline.capture, pipeline.capture.mask, control)
+        self._glance(pipeline, control)
+
+    def _glance(self, pipeline: Pipeline, control: Reporter) -> None:
+        mask = pipeline.capture.mask
+        picture = np.dstack([encode_normals(pipeline.solution.normals, mask, bits=8), np.where(mask, 255, 0)])
+        write_bytes(self.copies.work / "glance.png", encode_png(picture.astype(np.uint8), fast=True))
+        self.version += 1
+        control.emit("glance", glance={"version": self.version})
 
     def _judge(self, control: Reporter) -> bool:
         """Check all photographs for faults, once, even those left out; return True if the selection changes."""
         if self.faults is not None:
             return False
         pipeline = Pipeline(self.copies.capture, method="ls", edits=False, control=control)
-        opened, alignment = pipeline.opened, pipeline.alignment
-        files = [original(file.name) for file in opened.found.files]
-        marks = () if alignment is None else alignment.uncertain | alignment.corrected.any(axis=1)
-        self.moved = frozenset(name for name, mark in zip(files, marks, strict=False) if mark)
-        self.faults = {original(fault.file): fault.reason for fault in opened.found.faults if not fault.used}
-        self.ambient = opened.found.ambient if "light-off" in self.faults.values() else None
+        found = pipeline.opened.found
+        self.faults = {original(fault.file): fault.reason for fault in found.faults if not fault.used}
+        self.ambient = found.ambient if "light-off" in self.faults.values() else None
         return "mismatched" in self.faults.values()
 
-    def corrected(self, control: Reporter, *, guess: bool = False) -> Pipeline:
-        """Pipeline of the small copies with the current corrections; with ``guess``, with the last estimated lights."""
+    def corrected(self, control: Reporter) -> CopiesPipeline:
+        """Pipeline of the small copies with the current corrections, and the lights of the photographs if they are known."""
         edits = read_edits(self.folder)
         kept = self.ambient is not None and original(self.ambient.name) in edits.keep
         if self.faults is not None:  # do not check photographs again
             unused = {*edits.leave_out, *(set(self.faults) - set(edits.keep))}
             every = tuple(file.name for file in self.found.files)
             edits = replace(edits, leave_out=tuple(sorted(unused)), keep=every)
-        lights = str(self.copies.capture / _ESTIMATED) if guess else None
-        if edits.lights == ESTIMATE and not guess:
-            lights = ESTIMATE
-        circle = self.circle if edits.circle is None else self.copies.scaled(edits.circle)
+        lights = ESTIMATE if edits.lights == ESTIMATE else None
+        circle = None if edits.circle is None else self.copies.scaled(edits.circle)
         self.pipeline.control = control
-        return self.pipeline.configure(
+        self.pipeline.configure(
             mask=self._mask(edits.mask),
             lights=lights,
             circle=None if lights else circle,
@@ -163,6 +169,7 @@ class OpenCapture:
             moved_lights={small_name(name): to for name, to in edits.moved_lights.items()},
             ambient=None if kept else self.ambient,
         )
+        return self.pipeline
 
     def _mask(self, chosen: str | None) -> Any:
         """Return the chosen mask in the size of the copies, or the keyword of a mask to detect."""
@@ -191,7 +198,7 @@ class Tasks:
         found, copies = self.open.found, self.open.copies
         named = {"mask_file": found.mask_file, "ambient": found.ambient, "flat": found.flat}
         facts = {name: None if file is None else file.name for name, file in named.items()}
-        facts |= {"name": found.name, "folder": folder, "problem": self.open.problem}
+        facts |= {"name": found.name, "folder": folder}
         facts["light_file"] = None if found.lights is None else found.lights.path.name
         control.emit("found", capture={**facts, "files": [file.name for file in found.files]})
         control.stage("small copies", len(found.files))
@@ -205,17 +212,18 @@ class Tasks:
         self.open = self.open or OpenCapture.at(Path(folder), Path(work))
         return self.open
 
-    def do_look(self, folder: str, work: str, control: Reporter) -> dict[str, Any]:
-        return {"findings": self._at(folder, work).look(control)}
+    def do_look(self, folder: str, work: str, control: Reporter, whole: bool = True) -> dict[str, Any]:
+        self._at(folder, work).look(control, whole=whole)
+        return {"whole": whole}
 
     def do_circle(self, folder: str, work: str, circle: list[float], control: Reporter) -> dict[str, Any]:
         """Return the lights for a circle while it is being dragged; nothing is stored."""
         opened = self._at(folder, work)
         stack = opened.corrected(control).loaded.gray()
         at = Circle(*opened.copies.scaled(circle))
-        names = [] if stack.origin is None else list(stack.origin.files)
+        names = [] if stack.origin is None else list(map(original, stack.origin.files))
         calibration = calibrate_lights(stack.images, files=names, circles=[at], focal=opened.copies.focal)
-        return {"lights": lights_facts(opened, calibration.lights, calibration)}
+        return {"lights": lights_facts(names, calibration.lights, calibration, opened.copies)}
 
     def do_paint(self, folder: str, work: str, picture: str, control: Reporter) -> dict[str, Any]:
         """Store a mask painted on the small copies as a file beside the photographs."""
@@ -225,6 +233,9 @@ class Tasks:
         name = name or free_place(Path(folder), MASK_STEM, ".png").name
         write_bytes(Path(folder) / name, encode_png(copies.enlarge_mask(small)))
         write_edits(folder, replace(edits, mask=name))
+        self._at(folder, work).whole.forget(
+            "capture", "loaded", "diagnosis"
+        )  # the file may have the same name as before
         return {"mask": name}
 
     def do_preview(self, folder: str, work: str, out: str, method: str, control: Reporter) -> dict[str, Any]:
@@ -244,13 +255,10 @@ class Tasks:
         out: str,
         settings: Mapping[str, Any],
         command: list[str],
-        shown: Mapping[str, Any],
         control: Reporter,
     ) -> dict[str, Any]:
-        """Solve a capture as the command line does; report differences from what the page showed (``shown``)."""
-        pipeline = Pipeline(folder, control=control, **settings)
-        control.emit("said", said=differences(pipeline.capture, shown))
-        written = pipeline.write(out, command=command)
+        """Solve a capture as the command line does."""
+        written = Pipeline(folder, control=control, **settings).write(out, command=command)
         return {"out": out, "summary": brief(written.summary), "warnings": list(written.warnings)}
 
     def do_export(
@@ -290,8 +298,8 @@ class Tasks:
         return {"folder": folder}
 
 
-def find_photographs(folder: Path) -> tuple[Found, str]:
-    """Find the photographs of a folder, including those left out; also return any problem with the light file."""
+def find_photographs(folder: Path) -> Found:
+    """Find the photographs of a folder, including those left out; without the light file if there is a problem with it."""
     try:
         chosen = read_edits(folder).lights
         found = find_capture(
@@ -300,12 +308,12 @@ def find_photographs(folder: Path) -> tuple[Found, str]:
         if isinstance(found, Found):
             if found.lights is not None:
                 require_matching(found)
-            return found, ""
+            return found
         raise CaptureError("The app works on folders of photographs.", code="not-a-folder", file=folder)
     except PhotostereoError as error:
         if not error.code.startswith(_ABOUT_LIGHTS):
             raise
-        return find_alone(folder, ReadOptions()), error.rendered("app")
+        return find_alone(folder, ReadOptions())
 
 
 def brief(summary: Mapping[str, Any]) -> dict[str, Any]:

@@ -106,7 +106,7 @@ def open_photographs(found: Found, options: ReadOptions) -> PhotographFiles:
 def require_matching(found: Found) -> None:
     """Check that there are at least three photographs, and one light for each if there is a light file."""
     files, path, table = found.files, found.path, found.lights
-    require_count(len(files), str(path), path)
+    require_count(len(files), found.name, path)
     if table is not None and len(files) != len(table.vectors):
         name, lights = f"{path} (with {table.path.name})", len(table.vectors)
         raise CaptureError(

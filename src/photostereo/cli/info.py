@@ -12,8 +12,6 @@ from photostereo.cli.options import Reading
 from photostereo.cli.terminal import Terminal
 from photostereo.core.findings import as_finding
 
-#: Memory limit, in bytes, for the photographs and their diagnosis; of larger captures every n-th pixel is diagnosed.
-IN_MEMORY = 800_000_000
 #: Notes about the source of the lights, which is reported on a separate line.
 _SAID_HERE = ("no-lights", "lights-from-ball")
 
@@ -22,15 +20,9 @@ def info(
     terminal: Terminal, reading: Reading, capture: Path, pixel_size: str | None = None
 ) -> dict[str, Any]:
     """Show what a capture contains and what may be wrong with it."""
-    from photostereo.pipeline.budget import glance, is_diagnosed_whole
-
     pipeline = ps.Pipeline(capture, control=terminal, reading=reading.options(), pixel_size=pixel_size)
     try:
-        found = pipeline.capture
-        if is_diagnosed_whole(found, IN_MEMORY):
-            found, diagnosis = pipeline.at_hand, pipeline.diagnosis
-        else:
-            diagnosis = ps.diagnose(glance(found, terminal), control=terminal)
+        found, diagnosis = pipeline.examine()
     except ps.CaptureError as problem:
         return _what_there_is(capture, reading.options(), problem, terminal)
     facts = describe(found)

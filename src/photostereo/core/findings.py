@@ -46,7 +46,7 @@ class Finding(str):
         return _words(self.code, self.remedy, shell, self.values)
 
     def changed(self, **values: Any) -> Finding:
-        """Return the same finding with other values."""
+        """Return the same finding with other values, or another severity."""
         make, (code,) = self.__reduce__()
         changed: Finding = make(code, **values)
         return changed

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from photostereo.core.findings import Finding, Severity, listed
+from photostereo.core.findings import Finding, Severity, as_finding, by_code, listed
 from photostereo.lights.geometry import compass_word, direction_words
 
 if TYPE_CHECKING:
@@ -37,6 +37,13 @@ UNEXPLAINED = 0.2
 FEW = 5
 #: Share of normals that point away from the camera.
 AWAY = 0.005
+#: Notes on the reading of a capture that has no problem; any other note asks for attention.
+ROUTINE = {
+    "srgb-undone", "orientation-undone", "brackets-merged", "ambient-subtracted", "divided-by-flat", "edited-by-hand",
+    "mask-found", "full-mask", "no-lights", "lights-from-ball", "light-file", "light-axes-given",
+    "light-directions-reversed", "light-strengths-scaled", "no-light-strengths", "near-lights",
+    "ball-confirms-lights", "exposure-compensated", "exposure-in-strengths", "truth-unknown", "noise-added", "note",
+}  # fmt: skip
 
 
 def advise(diagnosis: Diagnosis, capture: Capture, result: Reconstruction | None) -> tuple[Finding, ...]:
@@ -49,9 +56,19 @@ def advise(diagnosis: Diagnosis, capture: Capture, result: Reconstruction | None
         *_about_saturation(diagnosis),
         *_about_fit(diagnosis, result),
     ]
-    if all(finding.severity == "good" for finding in found):
+    notes = () if capture.origin is None else capture.origin.notes
+    if all(finding.severity == "good" for finding in found) and by_code(notes).keys() <= ROUTINE:
         found.append(Finding("no-problems", "good"))
     return tuple(sorted(found, key=lambda finding: _ORDER[finding.severity]))
+
+
+def remarks(capture: Capture, findings: Iterable[Finding]) -> list[Finding]:
+    """Everything there is to say about a capture, the worst first: the notes on how it was read, and the findings."""
+    origin = capture.origin
+    doubts = () if origin is None or origin.calibration is None else origin.calibration.warnings
+    notes = () if origin is None else map(as_finding, origin.notes)
+    said = [note.changed(severity="problem") if note in doubts else note for note in notes]
+    return sorted([*findings, *said], key=lambda f: (_ORDER[f.severity], f.code in ROUTINE))
 
 
 def _about_reading(capture: Capture) -> Iterator[Finding]:

@@ -44,8 +44,9 @@ CORRELATION, USUAL_COUNT = 0.016, 20
 NO_REASONS = ("eight-bits",)
 #: Findings that the lights disagree with a ball.
 BALL_DOUBTS = ("ball-doubts-lights", "ball-doubts-some-lights")
-#: Largest number of reasons to name.
-MOST_REASONS = 3
+#: Largest number of reasons to name, and the least share of the squared error that one of them must contribute: lights
+#: that are accurate to 3° do not explain an error of 10°. With 0.05, those of 2.3° would; with 0.2, those of 4.4° would not.
+MOST_REASONS, LEAST_SHARE = 3, 0.1
 
 
 @dataclass(frozen=True)
@@ -121,10 +122,13 @@ def expected_error(
     mistakes = max((finding.effect for finding in found if finding.is_mistake), default=0.0)
     # Other errors of the normals may look like a rotation, too, so only the larger one counts.
     degrees = max(float(np.hypot(max(own, of_turn), of_lights)), mistakes)
+    flawed = any(finding.severity == "problem" for finding in found)
+    least = LEAST_SHARE**0.5 * degrees
+    found = [f for f in found if f.severity == "problem" or not 0 < f.effect < least]
     found = found or [Finding("uncertain-normals")]
     # A mistake without its own effect makes the photographs contradict each other; the method's estimate includes that.
     found.sort(key=lambda f: (-(f.effect or own * f.is_mistake), f.severity != "problem"))
-    expected = ExpectedError(degrees, is_flawed=any(finding.severity == "problem" for finding in found))
+    expected = ExpectedError(degrees, is_flawed=flawed)
     return expected if expected.grade == "good" else replace(expected, reasons=tuple(found[:MOST_REASONS]))
 
 

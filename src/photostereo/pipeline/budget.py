@@ -26,6 +26,8 @@ LOADED = 1_500_000_000
 #: Bytes per pixel for diagnosing the capture (measured), and the number of pixels beyond which every n-th is enough:
 #: shares and medians over 24 million do not change with more.
 OF_A_DIAGNOSIS, DIAGNOSED = 80, 24_000_000
+#: Memory limit, in bytes, for the photographs and their diagnosis if a capture is only examined.
+EXAMINED = 800_000_000
 #: Pixels along the longer side of a glance. The diagnosis needs shares and medians, which change by less than a percent
 #: with more.
 SIDE = 512

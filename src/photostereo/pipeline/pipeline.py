@@ -162,9 +162,15 @@ class Pipeline(ReadingStages):
     def _handed_over(self) -> Capture:
         """Return the capture in memory if it fits, and keep no reference to its photographs."""
         at_hand = self.at_hand
-        for name in ("loaded", "stack"):
-            self._kept.pop(name, None)
+        self.forget("loaded", "stack")
         return at_hand
+
+    def examine(self) -> tuple[Capture, Diagnosis]:
+        """The capture and its diagnosis, as ``info`` and the app show them: with little memory, from every n-th pixel."""
+        capture = self.capture
+        if budget.is_diagnosed_whole(capture, budget.EXAMINED):
+            return self.at_hand, self.diagnosis
+        return capture, diagnose(budget.glance(capture, self.control), control=self.control)
 
     # Results.
 

@@ -32,10 +32,14 @@ class Staged:
         """Whether a stage has been computed with the current settings."""
         return name in self._kept and self._kept[name][0] == getattr(type(self), name).key(self)
 
+    def forget(self, *names: str) -> None:
+        """Drop the results of these stages, to free their memory or because a file has changed."""
+        for name in names:
+            self._kept.pop(name, None)
+
     def forget_stale(self) -> None:
         """Drop results computed with other settings, to free their memory."""
-        for name in [name for name in self._kept if not self.is_current(name)]:
-            del self._kept[name]
+        self.forget(*[name for name in self._kept if not self.is_current(name)])
 
 
 def stage(

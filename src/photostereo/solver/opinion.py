@@ -24,9 +24,9 @@ SAMPLE = 1500
 
 def second_opinion(
     result: Reconstruction, capture: Capture, control: Control = SILENT
-) -> tuple[float, float] | None:
-    """Return the expected mean error of a result and its mean distance from the learned model, in degrees; None if the
-    capture does not allow an estimate.
+) -> tuple[float, float, float] | None:
+    """Return the expected mean error of a result, the part of it that the method causes, and the mean distance from the
+    learned model, in degrees; None if the capture does not allow an estimate.
 
     The learned model gives a normal m and its expected error, the angle s. A normal at the angle d from m is off by
     √(s² + d²) on average.
@@ -47,7 +47,8 @@ def second_opinion(
     expected = np.hypot(opinion.maps["spread"][some], apart)
     # The detail is that of the whole surface, not of the sample.
     factor = factor_of_detail(result.normals, result.mask) / factor_of_detail(opinion.normals, some)
-    return factor * float(expected.mean(dtype=np.float64)), float(apart.mean(dtype=np.float64))
+    mean, distance = (float(angle.mean(dtype=np.float64)) for angle in (expected, apart))
+    return factor * mean, factor * distance, distance
 
 
 def assess(
@@ -68,9 +69,10 @@ def assess(
     own: float | None = None
     opinion = None if "spread" in result.maps else second_opinion(result, capture, control)
     if opinion is not None:
-        own, apart = opinion
-        if apart**2 > 0.5 * own**2:  # most of it
-            findings = [*findings, Finding("method-differs", effect=apart, degrees=apart)]
+        own, of_method, apart = opinion
+        findings = [*findings, Finding("method-differs", effect=of_method, degrees=apart)]
+        if 2 * of_method**2 < own**2:  # the learned model is mostly uncertain itself
+            findings.append(Finding("uncertain-normals", effect=(own**2 - of_method**2) ** 0.5))
     control.check()
     return control.aside(lambda: expected_error(result, capture.lights, findings, own=own))
 

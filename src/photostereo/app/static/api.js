@@ -71,6 +71,8 @@ export class Capture {
 
   get left() { return new Set(this.state.edits?.leave_out ?? []); }
 
+  get tooFew() { return this.state.looking?.error?.code === "too-few-photographs"; }
+
   get ready() { return this.state.opening?.state === "done"; }
 
   // What is wrong with a photograph that is not used by itself, unless it is kept by hand.

@@ -40,6 +40,8 @@ export const seconds = (value) => {
   return value < 5400 ? `${Math.round(value / 60)} min` : `${(value / 3600).toFixed(1)} h`;
 };
 
+export const PREVIEW = "This is a quick preview at low resolution; Best is expected to be better.";
+
 export const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
 export const sentence = (words) => (words ? `${words[0].toUpperCase()}${words.slice(1)}${/[.!?…]$/.test(words) ? "" : "."}` : "");

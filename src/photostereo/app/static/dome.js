@@ -1,4 +1,5 @@
-// The lights above the object as the camera sees them: the middle is the camera's axis, the rim the horizon.
+// The lights above the object as the camera sees them: the middle is the camera, the rim the image plane. Degrees are
+// heights above that plane, as on the page of a result.
 
 import { replace, s } from "./dom.js";
 
@@ -28,7 +29,8 @@ export class Dome {
       s("defs", {}, s("radialGradient", { id: "sky" }, s("stop", { offset: "0", class: "sky-center" }), s("stop", { offset: "1", class: "sky-rim" }))),
       s("circle", { cx: SIZE / 2, cy: SIZE / 2, r: RIM, class: "dome-sky" }),
       [30, 60].map((degrees) => s("circle", { cx: SIZE / 2, cy: SIZE / 2, r: RIM * degrees / 90, class: "dome-ring" })),
-      [30, 60, 90].map((degrees) => s("text", { x: SIZE / 2 + 3, y: SIZE / 2 - RIM * degrees / 90 + (degrees === 90 ? -4 : 11), class: "dome-degrees" }, `${degrees}°`)),
+      [0, 30, 60].map((height) => s("text", { x: SIZE / 2 + 3, y: SIZE / 2 - RIM * (90 - height) / 90 + (height ? 11 : -4), class: "dome-degrees" }, `${height}°`)),
+      s("text", { x: SIZE / 2, y: SIZE - 5, class: "dome-degrees", "text-anchor": "middle" }, "Height above the image plane"),
       s("path", { d: `M${SIZE / 2 - 5} ${SIZE / 2}h10M${SIZE / 2} ${SIZE / 2 - 5}v10`, class: "dome-ring" }), this.marks);
   }
 
@@ -43,11 +45,11 @@ export class Dome {
   mark(lights, number, strongest, { selected, moved }) {
     const name = lights.files[number];
     const [x, y] = place(lights.directions[number]);
-    const error = lights.errors[number];
+    const error = lights.errors?.[number];
     const suspect = lights.suspects.includes(name);
     const radius = 4 + 3.2 * Math.sqrt(lights.strengths[number] / strongest);
-    const tilt = Math.round(Math.acos(Math.min(1, lights.directions[number][2])) * 180 / Math.PI);
-    const words = `${name}: ${tilt}° from the camera's axis, strength ${lights.strengths[number].toFixed(2)}${error ? `, accurate to about ${Math.max(error, 0.1).toFixed(1)}°` : ""}${moved ? ", moved by hand" : ""}`;
+    const height = Math.round(Math.asin(Math.min(1, lights.directions[number][2])) * 180 / Math.PI);
+    const words = `${name}: ${height}° above the image plane, strength ${lights.strengths[number].toFixed(2)}${error ? `, accurate to about ${Math.max(error, 0.1).toFixed(1)}°` : ""}${moved ? ", moved by hand" : ""}`;
     const group = s("g", { class: `light${selected ? " selected" : ""}${suspect ? " suspect" : ""}${moved ? " moved" : ""}`, tabindex: "0", role: "button", "aria-pressed": String(selected), "aria-label": words, "data-light": name, transform: `translate(${x} ${y})` },
       error ? s("circle", { r: Math.max(radius + 2, RIM * error / 90), class: "light-error" }) : null,
       s("circle", { r: 12, class: "light-reach" }), s("circle", { r: radius, class: "light-dot" }), s("title", {}, words));

@@ -25,7 +25,7 @@ export class LightsStep {
     this.detail = h("div", { class: "detail" });
     this.glance = new Glance(capture);
     this.element = columns("lights", "Lights", [this.frame, this.strip],
-      [h("h1", {}, "Lights"), this.source, this.words, this.glance.element, this.dome.element, this.detail], next(capture, "mask", "Continue to the mask"));
+      [h("h1", {}, "Lights"), this.source, this.words, this.glance.element, this.dome.element], [this.detail, next(capture, "mask", "Continue to the mask")]);
   }
 
   get lights() { return this.live ?? this.capture.state.lights; }
@@ -97,17 +97,16 @@ export class LightsStep {
       return;
     }
     if (!lights) {
-      replace(this.words, h("p", { class: "small" }, state.capture.problem || "Looking for the lights …"));
+      replace(this.words, h("p", { class: "small" }, "Looking for the lights …"));
       return;
     }
-    const errors = lights.errors.filter((error) => error !== null && error !== undefined);
-    const good = errors.length ? `accurate to about ${Math.max(0.1, ...errors).toFixed(1)}°` : "accuracy not known";
-    const grade = !errors.length ? "notice" : Math.max(...errors) < 2 ? "good" : "notice";
+    const degrees = lights.accuracy ?? null;
+    const good = !lights.checked ? "checking their accuracy …" : degrees === null ? "accuracy not known" : `accurate to about ${lights.kind === "estimated" ? degrees.toFixed(0) : Math.max(0.1, degrees).toFixed(1)}°`;
+    const grade = degrees !== null && degrees < 2 ? "good" : "notice";
     replace(this.words, h("p", { class: "lead" }, lights.kind === "ball" ? `From a ${lights.balls[0]?.kind ?? ""} ball` : lights.kind === "estimated" ? "Estimated from the photographs" : `From ${lights.source}`),
       h("p", {}, h("span", { class: `badge-line ${grade}` }, good)),
       lights.strengths_source ? h("p", { class: "small" }, `Strengths: ${lights.strengths_source}`) : null,
-      lights.warnings.map((warning) => h("p", { class: "alert notice" }, sentence(warning.text))),
-      state.capture.problem ? h("p", { class: "alert problem" }, state.capture.problem) : null);
+      lights.warnings.map((warning) => h("p", { class: "alert notice" }, sentence(warning.text))));
   }
 
   showDetail(state, lights) {
@@ -115,12 +114,12 @@ export class LightsStep {
     const number = lights?.files.indexOf(name) ?? -1;
     const moved = state.edits?.moved_lights ?? {};
     const out = !this.capture.used(name);
-    const error = lights?.errors[number];
-    const key = JSON.stringify([name, out, number, name in moved, error, lights?.strengths[number], lights?.kind]);
+    const error = lights?.errors?.[number];
+    const key = JSON.stringify([name, out, number, name in moved, error, lights?.strengths[number], lights?.kind, lights?.checked]);
     if (this.detail.dataset.key === key) return;
     this.detail.dataset.key = key;
     replace(this.detail, !lights ? null : [
-      h("p", { class: "small" }, h("strong", {}, name), out ? " is left out" : number < 0 ? "" : `: strength ${lights.strengths[number].toFixed(2)}${error ? `, ±${Math.max(error, 0.1).toFixed(1)}°` : ""}, ${lights.found_from[number]}`),
+      h("p", { class: "small" }, h("strong", {}, name), out ? " is left out" : number < 0 ? "" : `: strength ${lights.strengths[number].toFixed(2)}${error ? `, ±${Math.max(error, 0.1).toFixed(1)}°` : ""}${lights.checked ? `, ${lights.found_from[number]}` : ""}`),
       h("div", { class: "buttons" },
         h("button", { type: "button", onclick: () => this.capture.toggle(name) }, out ? "Use this light" : "Leave out"),
         name in moved ? h("button", { type: "button", onclick: () => this.move(name, null) }, "Undo move") : null,
@@ -164,7 +163,7 @@ export class LightsStep {
     const shown = lights?.files.indexOf(this.selected) ?? -1;
     const group = s("g", { class: "ball", tabindex: "0", role: "slider", "aria-label": "Circle of the ball. Arrow keys move it, plus and minus change its radius.", "aria-valuetext": `column ${x.toFixed(0)}, row ${y.toFixed(0)}, radius ${r.toFixed(1)}`, "aria-valuenow": r.toFixed(1) },
       s("circle", { cx: x, cy: y, r, class: "ball-outline-shade", "stroke-width": 4 * unit }), s("circle", { cx: x, cy: y, r, class: "ball-outline", "stroke-width": 2 * unit }),
-      spots.map((spot, number) => (spot[0] === null ? null : s("circle", { cx: spot[0], cy: spot[1], r: (number === shown ? 5 : 2.2) * unit, class: number === shown ? "spot here" : "spot", "stroke-width": 1.6 * unit }))),
+      spots.map((spot, number) => (!spot || spot[0] === null ? null : s("circle", { cx: spot[0], cy: spot[1], r: (number === shown ? 5 : 2.2) * unit, class: number === shown ? "spot here" : "spot", "stroke-width": 1.6 * unit }))),
       s("circle", { cx: x + r * Math.SQRT1_2, cy: y - r * Math.SQRT1_2, r: 7 * unit, class: "ball-handle", "stroke-width": 2 * unit }));
     group.addEventListener("pointerdown", (event) => this.drag(event, circle));
     group.addEventListener("keydown", (event) => this.key(event, circle));

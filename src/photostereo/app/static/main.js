@@ -64,6 +64,7 @@ class Frame {
   }
 
   steps() {
+    document.documentElement.classList.toggle("stuck", Boolean(this.capture?.tooFew));
     const where = document.getElementById("where");
     const nav = document.getElementById("steps");
     if (!this.capture) {
@@ -91,13 +92,13 @@ class Frame {
   }
 
   mark(key, state) {
-    const failed = state.looking?.state === "failed";
+    const failed = state.looking?.state === "failed" && !this.capture.tooFew;
     if (key === "photographs") {
-      if (state.opening?.state === "failed") return ["problem", "problem"];
+      if (state.opening?.state === "failed" || this.capture.tooFew) return ["problem", "problem"];
       if (state.opening?.state === "running") return ["busy", "working"];
       return state.photographs?.length ? ["good", "done"] : ["", ""];
     }
-    if (key === "lights") return state.lights ? (state.lights.warnings.length ? ["notice", "with warnings"] : ["good", "done"]) : failed ? ["problem", "problem"] : [state.opening?.state === "done" ? "busy" : "", ""];
+    if (key === "lights") return state.lights && (state.lights.checked || failed) ? (failed ? ["problem", "problem"] : state.lights.warnings.length ? ["notice", "with warnings"] : ["good", "done"]) : this.capture.tooFew ? ["", ""] : failed ? ["problem", "problem"] : [state.opening?.state === "done" ? "busy" : "", ""];
     if (key === "mask") return state.mask ? ["good", "done"] : ["", ""];
     if (key === "solve") return ["running", "canceling"].includes(state.job?.state) ? ["busy", "solving"] : state.job?.state === "failed" ? ["problem", "failed"] : state.results?.length ? ["good", "done"] : ["", ""];
     return state.results?.length ? ["good", "done"] : ["", ""];

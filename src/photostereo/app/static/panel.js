@@ -1,6 +1,6 @@
 // What every step shows at the side: a quick look at the normals, and findings.
 
-import { h } from "./dom.js";
+import { h, sentence } from "./dom.js";
 
 export class Glance {
   constructor(capture) {
@@ -21,14 +21,14 @@ export class Glance {
     this.element.classList.toggle("working", working);
     this.element.hidden = opening?.state === "failed";
     if (looking?.state === "failed") this.words.textContent = glance ? "Not updated." : "Nothing to show yet.";
-    else this.words.textContent = opening?.state === "running" ? "Reading the photographs …" : working ? `Working: ${looking.stage ?? "…"}` : glance ? "Normals at low resolution, updated with every correction." : "";
+    else this.words.textContent = opening?.state === "running" ? "Reading the photographs …" : working ? `Working: ${looking.stage ?? "…"}` : glance ? "Low resolution, updated with every correction." : "";
   }
 }
 
 export function findings(list, empty = "") {
   if (!list.length) return empty ? h("p", { class: "small" }, empty) : null;
   const words = { problem: "Problem", notice: "Note", good: "Good" };
-  return h("ul", { class: "findings" }, list.map((finding) => h("li", { class: `finding ${finding.severity}` }, h("span", { class: "badge" }, words[finding.severity]), h("p", {}, finding.text))));
+  return h("ul", { class: "findings" }, list.map((finding) => h("li", { class: `finding ${finding.severity}` }, h("span", { class: "badge" }, words[finding.severity]), h("p", {}, sentence(finding.text)))));
 }
 
 // A step's two columns: what is looked at, and what can be set, with the way on below.

@@ -1,7 +1,7 @@
 // Results in the viewer; two of them side by side or under a swipe; files to take along.
 
 import { attempt, say } from "./api.js";
-import { h, plural, replace, seconds } from "./dom.js";
+import { h, plural, PREVIEW, replace, seconds } from "./dom.js";
 
 const FILES = { "mesh.glb": "Mesh with color (GLB)", "mesh.ply": "Mesh (PLY)", "normals.png": "Normal map (PNG)", "albedo.png": "Color (PNG)", "depth.tiff": "Depth (TIFF)", "depth.npy": "Depth (NumPy)", "report.html": "This page (HTML)" };
 
@@ -105,7 +105,7 @@ export class ResultStep {
     more.addEventListener("keydown", (event) => { if (event.key === "Escape") { more.open = false; more.firstChild.focus(); } });
     replace(this.take,
       h("p", { class: "take-words" }, h("strong", {}, this.label(entry).split(" · ")[0]), ` · ${seconds(entry.seconds)}`, words ? h("span", { class: "small" }, ` · Expected error: ${words}`) : null),
-      entry.preview ? h("p", { class: "small" }, "Low resolution. Solve to get files.") : [
+      entry.preview ? h("p", { class: "small" }, `${PREVIEW} Solve to get files.`) : [
         files.some(([name]) => name === "mesh.glb") ? link("mesh.glb", FILES["mesh.glb"]) : null, more,
         h("button", { type: "button", onclick: () => this.reveal(entry) }, "Show in folder")]);
   }

@@ -1,14 +1,25 @@
 // Preview, Fast, Best; other methods and parameters folded away; progress, time left, cancel, log.
 
 import { ask, attempt } from "./api.js";
-import { h, plural, replace, seconds, sentence } from "./dom.js";
+import { h, plural, PREVIEW, replace, seconds, sentence } from "./dom.js";
 import { next } from "./panel.js";
 
 const CHOICES = [
   ["preview", "Preview", "Seconds", "A low-resolution result at once, then refined. Writes nothing beside your photographs."],
-  ["fast", "Fast", "About a minute", "Full resolution. Robust to shadows and highlights."],
-  ["best", "Best", "A few minutes", "Full resolution. The most accurate method: learned reflectance with a dictionary prior."],
+  ["fast", "Fast", "", "Full resolution. Robust to shadows and highlights."],
+  ["best", "Best", "", "Full resolution. The most accurate method: learned reflectance with a dictionary prior."],
 ];
+
+// Processor seconds for a million pixels of a photograph, and seconds for everything else (benchmarks/README.md). The
+// share of reading counts whatever the mask; more than four processors help little.
+const COSTS = { fast: 0.21, best: 0.44 };
+const [OTHERS, READING, BUSY, MOST] = [6, 0.15, 0.8, 4];
+
+export function estimate(kind, [width, height], photographs, share, processors) {
+  const values = 1e-6 * width * height * photographs * (READING + (1 - READING) * share);
+  const spent = OTHERS + COSTS[kind] * values / (BUSY * Math.min(processors, MOST));
+  return spent < 115 ? `About ${10 * Math.ceil(spent / 10)} seconds` : `About ${plural(Math.round(spent / 60), "minute")}`;
+}
 
 const STAGES = {
   photographs: "Reading the photographs", alignment: "Checking for camera movement", lights: "Finding the lights", mask: "Finding the object",
@@ -17,8 +28,9 @@ const STAGES = {
 };
 
 export class SolveStep {
-  constructor(capture) {
+  constructor(capture, facts) {
     this.capture = capture;
+    this.facts = facts;
     this.cards = h("div", { class: "choices" }, CHOICES.map(([key, name, time, words]) => h("button", { type: "button", class: `choice-card ${key}`, "data-choice": key, onclick: () => this.begin(key) },
       h("strong", {}, name), h("span", { class: "badge-line" }, time), h("span", { class: "small" }, words))));
     this.form = h("form", { class: "advanced", onsubmit: (event) => { event.preventDefault(); this.beginMethod(); } });
@@ -47,8 +59,11 @@ export class SolveStep {
     for (const card of this.cards.children) card.disabled = !ready || running;
     for (const button of this.form.querySelectorAll("button")) button.disabled = !ready || running;
     if (parts.has("job") || parts.has("results") || parts.has("preview")) this.progress(state.job);
-    const problems = state.findings?.general?.filter((finding) => finding.severity === "problem") ?? [];
     const files = (state.capture?.files ?? []).filter((name) => this.capture.used(name)).length;
+    for (const kind of ready ? Object.keys(COSTS) : []) {
+      this.cards.querySelector(`.${kind} .badge-line`).textContent = estimate(kind, state.opening.full, files, state.mask.share, this.facts.processors);
+    }
+    const problems = state.findings?.general?.filter((finding) => finding.severity === "problem") ?? [];
     replace(this.check, h("p", { class: "small" }, ready
       ? `${plural(files, "photograph")} · lights ${state.lights?.kind === "ball" ? "from a ball" : state.lights?.kind === "estimated" ? "estimated" : "from a file"} · object ${(100 * state.mask.share).toFixed(0)} % of the frame`
       : state.looking?.state === "failed" ? state.looking.error.message : state.opening?.state === "failed" ? state.opening.error?.message : "Still checking the photographs …"),
@@ -103,8 +118,8 @@ export class SolveStep {
     this.title.textContent = title;
     this.stop.hidden = !running;
     this.stop.disabled = job.state === "canceling";
-    replace(this.words, job.error ? h("p", { class: "alert problem" }, job.error.message) : null, (job.said ?? []).map((words) => h("p", { class: "alert notice" }, words)),
-      job.state === "done" && job.summary?.expected_error ? h("p", {}, `Expected error: ${job.summary.expected_error.words}`) : null);
+    replace(this.words, job.error ? h("p", { class: "alert problem" }, job.error.message) : null,
+      job.state === "done" && job.summary?.expected_error ? h("p", {}, `Expected error: ${job.summary.expected_error.words}.${job.kind === "preview" ? ` ${PREVIEW}` : ""}`) : null, (job.summary?.expected_error?.reasons ?? []).map((reason) => h("p", { class: "alert notice" }, reason)));
     replace(this.list, job.state === "done" ? null : list);
     const shown = job.kind === "preview" ? this.capture.state.preview : job.state === "done";
     const key = shown ? job.kind : "";
@@ -122,6 +137,7 @@ export class SolveStep {
 
   tick() {
     const { job } = this.capture.state;
-    if (job && this.time) this.time.textContent = seconds((job.ended ?? Date.now() / 1000) - job.began);
+    const parts = job?.summary?.seconds; // the same number as in the list of results, in the terminal and on the page
+    if (job) this.time.textContent = seconds(parts ? Object.values(parts).reduce((sum, part) => sum + part, 0) : (job.ended ?? Date.now() / 1000) - job.began);
   }
 }

@@ -215,7 +215,9 @@ def merge_calibrations(parts: Sequence[Calibration]) -> Calibration:
     worst = apart.max(axis=0)
     unlike = np.flatnonzero(worst > _BALLS_DISAGREE)
     if len(unlike):
-        found.doubt("balls-disagree", unlike.tolist(), degrees=2 * float(np.median(worst[unlike])))
+        found.doubt(
+            "balls-disagree", unlike.tolist(), "check-ball", degrees=2 * float(np.median(worst[unlike]))
+        )
     order = ("gray card", "matte ball", "shading of the object")
     every = [part.lights for part in parts]
     best = min(every, key=lambda lights: (*order, lights.strengths_source).index(lights.strengths_source))
@@ -240,10 +242,10 @@ class Evidence:
     sources: list[str]  #: (d,)
     doubts: list[Finding] = field(default_factory=list)
 
-    def doubt(self, code: str, numbers: Sequence[int], **values: Any) -> None:
+    def doubt(self, code: str, numbers: Sequence[int], remedy: str | None = None, **values: Any) -> None:
         """Add a finding about some photographs, by their numbers."""
         names = listed(self.names[number] for number in numbers)
-        self.doubts.append(Finding(code, numbers=list(numbers), names=names, **values))
+        self.doubts.append(Finding(code, remedy=remedy, numbers=list(numbers), names=names, **values))
 
     def complete(self, pixels: FloatArray | None) -> None:
         """Fill missing directions from the object's shading (n, d), and report photographs that it contradicts."""
@@ -266,7 +268,7 @@ class Evidence:
                 self.sources[number] = "shading of the object"
             self.doubt("light-from-shading", numbers)
         for number in np.flatnonzero(apart > max(_DISAGREES, _UNUSUAL * usual)).tolist():
-            self.doubt("shading-disagrees", [number], degrees=float(apart[number]), usual=usual)
+            self.doubt("shading-disagrees", [number], "check-ball", degrees=float(apart[number]), usual=usual)
 
 
 def combine_balls(balls: Sequence[FoundBall], names: Sequence[str]) -> Evidence:
@@ -293,7 +295,7 @@ def combine_balls(balls: Sequence[FoundBall], names: Sequence[str]) -> Evidence:
         # With near lights, balls differ a little in every photograph; a much larger difference is a wrong highlight.
         limit = max(_BALLS_DISAGREE, _UNUSUAL * float(np.median(worst)))
         for number in np.flatnonzero(worst > limit).tolist():
-            found.doubt("balls-disagree", [number], degrees=2 * float(worst[number]))
+            found.doubt("balls-disagree", [number], "check-ball", degrees=2 * float(worst[number]))
     double = np.any([ball.highlights.two_lights for ball in trusted if ball.highlights is not None], axis=0)
     if np.any(double):
         found.doubt("two-lights-at-once", np.flatnonzero(double).tolist())

@@ -55,7 +55,7 @@ def dome_picture(lights: Lights, suspects: Sequence[int]) -> Picture:
             cv2.circle(panel, place, round(error / 90 * radius * 16), color, 1, cv2.LINE_AA, 4)
         marks.append((place, str(number + 1), _INK))
     _label(panel, marks, halo=_PAPER)
-    return _titled("Lights: the camera in the middle, degrees above the table", panel)
+    return _titled("Lights: the camera in the middle, degrees above the image plane", panel)
 
 
 def _ball_panel(images: FloatArray, balls: Sequence[FoundBall], suspects: Sequence[int]) -> Picture:
