@@ -110,7 +110,7 @@ class OpenCapture:
             self.pipeline.know(calibration)
             self._glance(self.corrected(control), control)
 
-    def _send_mask(self, capture: Capture, small: NDArray[np.bool_], control: Reporter) -> None:
+    def _send_mask(self, capture: Capture, small: BoolArray, control: Reporter) -> None:
         self.version = max(self.version + 1, int(time.time()))
         if (chosen := read_edits(self.folder).mask) in (None, "auto"):
             self.masks[chosen] = small
