@@ -119,11 +119,11 @@ class OrderEvidence:
 
     def as_mistake(self) -> Finding:
         """Report the wrong order."""
-        best, instead = self.best, f"and {self.words} only {self.best:.1%}"
+        best, instead = self.best, f"and {self.words} only {100 * self.best:.1f} %"
         if best >= CLEARLY_BETTER * self.given:
             best = self.least
-            instead = f"a random order leaves {self.shuffled:.1%}, and the best possible {best:.1%}"
-        why = f"they leave {self.given:.1%} of the photographs unexplained, {instead}"
+            instead = f"a random order leaves {100 * self.shuffled:.1f} %, and the best possible {100 * best:.1f} %"
+        why = f"they leave {100 * self.given:.1f} % of the photographs unexplained, {instead}"
         return mistake("light-order", "lights-in-order", why=why, given=self.given, best=best)
 
 
