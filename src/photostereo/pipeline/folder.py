@@ -15,6 +15,7 @@ import numpy as np
 
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
+from photostereo.core.findings import by_code
 from photostereo.core.units import PixelSize
 from photostereo.diagnosis.expected_error import ExpectedError
 from photostereo.io.atomic import replacing_directory, write_json
@@ -164,6 +165,7 @@ def _describe_capture(folder: Path, capture: Capture, summary: dict[str, Any]) -
     facts["left_out"] = [fault.as_dict() for fault in origin.faults if not fault.used]
     if origin.alignment is not None and len(origin.files) == len(origin.alignment.moves):
         summary["alignment"] = origin.alignment.as_dict(origin.files)
+    summary["strengths"]["corrected"] |= "strengths-vary" in by_code(origin.notes)
     if origin.calibration is not None:
         write_lights(origin.calibration, folder / "lights.csv")
         said = "Directions from the object to the lights: x right, y up, z toward the camera."
