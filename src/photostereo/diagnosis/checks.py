@@ -122,7 +122,9 @@ class OrderEvidence:
         best, instead = self.best, f"and {self.words} only {100 * self.best:.1f} %"
         if best >= CLEARLY_BETTER * self.given:
             best = self.least
-            instead = f"a random order leaves {100 * self.shuffled:.1f} %, and the best possible {100 * best:.1f} %"
+            instead = (
+                f"a random order leaves {100 * self.shuffled:.1f} %, and the best possible {100 * best:.1f} %"
+            )
         why = f"they leave {100 * self.given:.1f} % of the photographs unexplained, {instead}"
         return mistake("light-order", "lights-in-order", why=why, given=self.given, best=best)
 
