@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
@@ -38,7 +40,6 @@ class Layout(Protocol):
     """
 
     LAYOUT: str
-    EXPECTS: str
 
     def recognizes(self, path: Path) -> bool:
         """Whether the path looks like this layout (cheap; decodes nothing)."""
@@ -47,6 +48,9 @@ class Layout(Protocol):
 #: Modules of :mod:`photostereo.capture.layouts` in the order in which they are tried, most specific first. To add a
 #: layout, write a module and list it here.
 OWN = ("archive", "diligent", "harvard", "rti", "folder")
+#: A folder with fewer photographs is not a capture: one or two may lie next to captures, and no method works with fewer.
+FEWEST = 3
+VIDEOS = (".mov", ".mp4", ".m4v", ".avi", ".mkv", ".mts", ".webm")
 
 
 @cache
@@ -223,15 +227,28 @@ def recognize(path: Path) -> Layout | None:
 
 def _photographs_alone(place: Path, options: ReadOptions) -> Found:
     """Find the photographs in a folder without a light file; raise an error if it has none, or several captures."""
-    known = "; ".join((folder.EXPECTS_ALONE, *(layout.EXPECTS for layout in layouts())))
     if place.is_file():
-        raise CaptureError(code="not-a-capture", file=place, known=known)
+        raise CaptureError(code="not-a-capture", file=place)
     found = folder.find_alone(place, options)
-    if len(folder.photographs_and_mask(place)[0]) < 3:
-        inside = sorted(entry.name for entry in place.iterdir() if entry.is_dir() and recognize(entry))
-        count, shown = len(inside), listed(inside, 8)
+    entries = [entry for entry in place.iterdir() if not entry.name.startswith(".")]
+    if len(folder.photographs_and_mask(place)[0]) < FEWEST:
+        inside = sorted(entry.name for entry in entries if entry.is_dir() and _is_capture(entry))
+        facts = {"captures": inside, "shown": listed(inside, 8), "s": "s" * (len(inside) > 1)}
         if inside:
-            raise CaptureError(code="several-captures", file=place, captures=inside, count=count, shown=shown)
+            raise CaptureError(code="several-captures", file=place, count=len(inside), **facts)
     if not found.files:
-        raise CaptureError(code="no-photographs", file=place, known=known)
+        kinds = Counter(
+            "folder" if entry.is_dir() else "video" if entry.suffix.lower() in VIDEOS else "other file"
+            for entry in entries
+        )
+        content = " and ".join(f"{count} {kind}{'s' * (count > 1)}" for kind, count in kinds.items())
+        raise CaptureError(
+            code="no-photographs", file=place, content=f"only {content}" if content else "it is empty"
+        )
     return found
+
+
+def _is_capture(place: Path) -> bool:
+    with suppress(CaptureError):
+        return recognize(place) is not None or len(folder.photographs_and_mask(place)[0]) >= FEWEST
+    return False
