@@ -60,6 +60,8 @@ def row(number: int, *, direction: bool = True, strength: bool = True) -> str:
 
 
 def test_without_a_light_file_everything_is_estimated_and_said(estimated: ps.Capture) -> None:
+    assert estimated.origin is not None and estimated.origin.layout == "photographs alone"
+    assert "strengths-vary" in by_code(estimated.origin.notes)
     assert set(estimated.lights.source) == {"estimated"}
     assert angles(estimated.lights.directions, LIGHTS).mean() < 15
     calibration = estimated.origin.calibration
