@@ -19,11 +19,11 @@ _ORDER: dict[str, int] = {"problem": 0, "notice": 1, "good": 2}
 
 # Sensitivity: each threshold was divided and multiplied by 1.5 on 118 rendered captures, 88 of them degraded. The numbers
 # in parentheses count the captures whose findings change; none if not given.
-#: Lights within this many degrees of one plane count as nearly coplanar (changes: 0 and 1), if they spread this many times as
-#: far along it.
+#: Lights within this many degrees of one plane count as nearly coplanar (changes: 0 and 1), if they spread this many
+#: times as far along it.
 NEARLY_COPLANAR, ALONG_PLANE = 10.0, 1.5
-#: Lights that all lie within this many degrees of each other come from nearly the same direction. The default method has 2.2°
-#: on a glossy figure under 12 lights within 97°, 2.9° within 53°, 3.8° within 36°, 4.6° within 29° and 8.4° within 14°.
+#: Lights that all lie within this many degrees of each other come from nearly the same direction. The default method has
+#: 2.2° on a glossy figure under 12 lights within 97°, 2.9° within 53°, 3.8° within 36°, 4.6° within 29°, 8.4° within 14°.
 NARROW = 32.0
 #: An azimuth range without lights wider than this, in degrees, leaves slopes in shadow (11 and 4, all notices).
 WIDE_GAP = 130.0
