@@ -445,6 +445,10 @@ def test_view_of_a_folder_with_results_in_it(tmp_path, monkeypatch) -> None:
         os.utime(tmp_path / name / "report.html", (1e9 - age, 1e9 - age))
     assert open_report(tmp_path) == tmp_path / "pdlnv" / "report.html"
     assert opened == [(tmp_path / "pdlnv" / "report.html").as_uri()]
+    page = tmp_path / "photographs" / "results" / "best" / "report.html"  # as the app writes them
+    page.parent.mkdir(parents=True)
+    page.write_text("<p>")
+    assert open_report(tmp_path / "photographs") == page
 
 
 def test_a_terminated_solve_leaves_nothing_behind(scene_folder, tmp_path) -> None:
