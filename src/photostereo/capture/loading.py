@@ -201,7 +201,7 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
     files = [file.name for file in result.files]
     strange = sorted({*options.leave_out, *options.keep}.difference(files))
     if strange:
-        result = replace(result, notes=(*result.notes, Finding("no-such-photograph", names=listed(strange))))
+        result = replace(result, notes=(*result.notes, Finding("no-such-photograph", "problem", names=listed(strange))))
     return result.without(
         {number: "excluded" for number, name in enumerate(files) if name in options.leave_out}
     )
