@@ -201,7 +201,9 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
     files = [file.name for file in result.files]
     strange = sorted({*options.leave_out, *options.keep}.difference(files))
     if strange:
-        result = replace(result, notes=(*result.notes, Finding("no-such-photograph", "problem", names=listed(strange))))
+        result = replace(
+            result, notes=(*result.notes, Finding("no-such-photograph", "problem", names=listed(strange)))
+        )
     return result.without(
         {number: "excluded" for number, name in enumerate(files) if name in options.leave_out}
     )
@@ -233,7 +235,7 @@ def _photographs_alone(place: Path, options: ReadOptions) -> Found:
     entries = [entry for entry in place.iterdir() if not entry.name.startswith(".")]
     if len(folder.photographs_and_mask(place)[0]) < FEWEST:
         inside = sorted(entry.name for entry in entries if entry.is_dir() and _is_capture(entry))
-        facts = {"captures": inside, "shown": listed(inside, 8), "s": "s" * (len(inside) > 1)}
+        facts: dict[str, Any] = {"captures": inside, "shown": listed(inside, 8), "s": "s" * (len(inside) > 1)}
         if inside:
             raise CaptureError(code="several-captures", file=place, count=len(inside), **facts)
     if not found.files:
