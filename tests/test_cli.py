@@ -22,6 +22,7 @@ from photostereo import cli, load
 from photostereo.capture.layouts.diligent import write_diligent
 from photostereo.example import owl
 from photostereo.io.png import write_png
+from photostereo.report.wording import duration
 from photostereo_lab.scenes import dome_lights, render_scene
 
 #: The values of an error about a file that somebody else wrote.
@@ -180,6 +181,21 @@ def test_solve_writes_what_the_design_lists(call, scene_folder, tmp_path) -> Non
     picture = cv2.imread(str(out / "normals.png"), cv2.IMREAD_UNCHANGED)
     assert picture.dtype == np.uint16 and picture.shape == normals.shape
     assert str(out) in said
+
+
+def test_times_agree_and_add_up(call, scene_folder, tmp_path) -> None:
+    _, said, _ = call("solve", scene_folder, "-m", "ls", "-o", tmp_path / "out")
+    total = float(re.search(r"([\d.]+) s in total", said)[1])
+    parts = [float(spent) for spent in re.findall(r"([\d.]+) s", re.search(r"Time: (.*)", said)[1])]
+    seconds = json.loads((tmp_path / "out" / "summary.json").read_text())["seconds"]
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert sum(parts) == pytest.approx(total, abs=0.06 * len(parts) + 0.06)
+    assert total == pytest.approx(sum(seconds.values()), abs=0.051)
+    assert f"<dt>Time</dt><dd>{duration(sum(seconds.values()))}</dd>" in page
+    assert all(f"<dt>seconds: {stage}</dt><dd>{spent:.2f}</dd>" in page for stage, spent in seconds.items())
+    _, said, _ = call("compare", scene_folder, "--methods", "ls,pls", "-o", tmp_path / "both", "--json")
+    page = (tmp_path / "both" / "report.html").read_text(encoding="utf-8")
+    assert all(f'data-value="{row["seconds"]}"' in page for row in json.loads(said)["methods"])
 
 
 def test_flip_y_gives_directx(call, scene_folder, tmp_path) -> None:

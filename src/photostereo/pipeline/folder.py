@@ -46,6 +46,7 @@ def fill_results(
     expected: ExpectedError | None = None,
     overlap: bool = False,
     on_disk: Capture | None = None,
+    spent: float | None = None,
     control: Control = SILENT,
 ) -> dict[str, Any]:
     """Write all files of a result into an empty folder, which the caller moves into place; return the content of
@@ -54,8 +55,10 @@ def fill_results(
     ``integrated`` returns the surface. ``made`` records how to repeat the result (:func:`provenance`); ``further``
     returns more facts for the summary once everything else is written. With ``overlap`` (needs memory), arrays and
     pictures are made while the surface is integrated, and meshes beside the page. ``on_disk`` is the capture without its
-    photographs in memory, which are released once the page has small copies of them.
+    photographs in memory, which are released once the page has small copies of them. ``spent`` is the time in seconds that
+    the work took before, of which the result's own seconds may be a part.
     """
+    start = time.perf_counter() - (sum(result.seconds.values()) if spent is None else spent)
     surface = settings.surface
     size = PixelSize() if surface is None else surface.pixel_size
     # Material and page use the photographs only if all of them are in memory.
@@ -87,7 +90,7 @@ def fill_results(
     control.stage("arrays and pictures")
     origin = None if capture is None else capture.origin
     about = {**read_about(None if origin is None else origin.path), **check_about(settings.about)}
-    whole, page, spent = None, None, {"integrate": 0.0, "report": 0.0}
+    whole, page = None, None
     with control.meanwhile(beside_surface, really=overlap) as begun:
         began = time.perf_counter()
         if surface is not None:
@@ -95,8 +98,9 @@ def fill_results(
             whole = integrated()
             if overlap:  # else the meshes report it
                 control.stage("depth and meshes")
-        spent["integrate"] = time.perf_counter() - began
+        integrating = time.perf_counter() - began
         with control.meanwhile(beside_page, really=overlap) as writing:
+            waiting = {"surface": time.perf_counter() - began}
             conventions, evidence = control.awaited(begun)
             if on_disk is not None and evidence is not None and settings.material is None:
                 capture = photographs = on_disk
@@ -116,8 +120,9 @@ def fill_results(
                     control=control,
                     **shown_on_page(whole),
                 )
-            spent["report"] = time.perf_counter() - began
+            waiting["report"] = time.perf_counter() - began
             facts = control.awaited(writing)
+            waiting["surface"] += time.perf_counter() - began - waiting["report"]
     summary = {
         **result.summary(),
         "expected_error": None if expected is None else expected.as_dict(),
@@ -132,17 +137,22 @@ def fill_results(
         summary["about"] = about
     if facts is not None:
         summary["conventions"] |= facts.pop("conventions")
-        facts["seconds"]["integrate"] += spent["integrate"]
-        summary["surface"], summary["seconds"]["surface"] = facts, sum(facts["seconds"].values())
+        facts["seconds"]["integrate"] += integrating
+        summary["surface"] = facts
     if settings.material is not None:
         from photostereo.results.export import export_result
 
         how: dict[str, Any] = {"tileable": settings.material == "tileable", "texels": settings.texels}
         how |= {"pixel_size": size, "capture": photographs, "control": control}
         summary["conventions"] |= export_result(folder, result, ["material"], **how)["conventions"]
+    control.finish()
+    seconds = summary["seconds"]
+    seconds |= {
+        name: waiting[name] for name, made in (("surface", facts), ("report", page)) if made is not None
+    }
+    seconds["other"] = max(0.0, time.perf_counter() - start - sum(seconds.values()))
     if page is not None:
-        page.write(folder / "report.html", **files_to_offer(folder, summary))
-        summary["seconds"]["report"] = spent["report"]
+        page.write(folder / "report.html", **files_to_offer(folder, summary), seconds=seconds)
     control.check()
     if further is not None:
         summary |= further()

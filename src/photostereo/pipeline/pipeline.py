@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -276,9 +277,11 @@ class Pipeline(ReadingStages):
         command: Sequence[str] | None = None,
         further: Callable[[], Mapping[str, Any]] | None = None,
         release: bool = False,
+        began: float | None = None,
     ) -> Written:
         """Write everything into an empty folder; ``further`` returns more facts for the summary at the end. With ``release``
-        the photographs do not stay in memory."""
+        the photographs do not stay in memory. The work ``began`` when :func:`time.perf_counter` returned this; by default
+        only the time of its stages counts."""
         from photostereo.pipeline.folder import fill_results, provenance
 
         if self.settings.material is not None:
@@ -287,6 +290,7 @@ class Pipeline(ReadingStages):
             largest_rectangle(self.capture.mask)  # rejects a sample that is too small, up front
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # returned to the caller
+            assert len(self.at_hand)  # read before, so that its time is not part of the solution's
             solution = self.solution
         expected, made = self.expected, None
         self.control.check()
@@ -294,6 +298,8 @@ class Pipeline(ReadingStages):
             digests = self.opened.photographs.digests if self.alignment is not None else {}
             settings = replace(self.settings, reading=self.reading)
             made = provenance(self.capture, self.path, settings, digests, command)
+        counted = ("capture", "loaded", "diagnosis", "solution", "expected")
+        stages = sum(self.seconds.get(name, 0.0) for name in counted)
         on_disk = self.capture if release and not self.capture.in_memory else None
         summary = fill_results(
             folder,
@@ -306,9 +312,9 @@ class Pipeline(ReadingStages):
             further=further,
             expected=expected,
             overlap=self._plan.overlaps,
+            spent=stages if began is None else time.perf_counter() - began,
             control=self.control,
         )
-        self.control.finish()
         return Written(folder, summary, self.warnings)
 
     @property

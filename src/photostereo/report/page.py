@@ -18,7 +18,7 @@ from photostereo.diagnosis.expected_error import ExpectedError, expected_error
 from photostereo.diagnosis.metrics import angular_error, summarize_error
 from photostereo.lights.exposure import describe_correction
 from photostereo.report import pictures, wording
-from photostereo.report.document import Page, files_part, render_page
+from photostereo.report.document import Page, files_part, render_page, time_parts
 from photostereo.report.learning import atom_pictures, convergence_charts
 from photostereo.report.photographs import contact_sheet
 from photostereo.report.pictures import Frame
@@ -130,7 +130,7 @@ def prepare_report(
         "capture": capture,
         "expected": expected or expected_error(result),
         "stills": list(pictures.still_pictures(normals, known, albedo)),
-        "surface": surface | files_part(),
+        "surface": surface | files_part() | time_parts(result.seconds),
         "normals": pictures.shown(pictures.normals_picture(normals, known)),
         "albedo": pictures.shown(pictures.with_alpha(albedo, inside)),
         "spread": None if spread is None else pictures.map_picture(spread, result.mask, frame),
