@@ -183,6 +183,12 @@ def test_solve_writes_what_the_design_lists(call, scene_folder, tmp_path) -> Non
     assert str(out) in said
 
 
+@pytest.mark.parametrize("options", [(), ("--pixel-size", "0.1mm"), ("--no-surface",)])
+def test_an_unknown_scale_is_said(call, scene_folder, tmp_path, options) -> None:
+    _, said, _ = call("solve", scene_folder, "-m", "ls", "-o", tmp_path / "out", "--no-report", *options)
+    assert ("--pixel-size" in said) is (not options)
+
+
 def test_times_agree_and_add_up(call, scene_folder, tmp_path) -> None:
     _, said, _ = call("solve", scene_folder, "-m", "ls", "-o", tmp_path / "out")
     total = float(re.search(r"([\d.]+) s in total", said)[1])

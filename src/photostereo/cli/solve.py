@@ -45,7 +45,7 @@ def solve(
         seconds=total,
         expected=pipeline.expected,
         correction=describe_correction(result.strengths),
-        surface_note=written.summary.get("surface", {}).get("note"),
+        surface=written.summary.get("surface", {}),
         time=terminal.summary(total),
         target=target,
         page=target / "report.html" if pipeline.settings.report else None,
