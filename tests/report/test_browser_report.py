@@ -488,6 +488,22 @@ def test_the_first_screen_shows_the_object_its_name_and_how_sure_it_is(
         assert canvas["height"] >= 300
 
 
+def test_a_phone_shows_figures_and_the_table_of_origins_whole(visit, tmp_path, capture, result):
+    noted = replace(
+        capture, origin=replace(capture.origin, notes=("a long note about the photographs " * 5,))
+    )
+    write_report(tmp_path / "report.html", replace(result, seconds={"solve": 17.61}), noted)
+    seen = visit(tmp_path / "report.html", width=390, height=844, touch=True)
+    boxes = [figure.bounding_box() for figure in seen.page.locator(".key-figures div").all()]
+    assert max(box["x"] + box["width"] for box in boxes) <= 390 - 16
+    lines = """(names) => names.map((name) => {
+        const range = document.createRange();
+        range.selectNodeContents(name);
+        return range.getClientRects().length;
+    })"""
+    assert set(seen.page.locator("#details dt").evaluate_all(lines)) == {1}  # no word is broken
+
+
 def test_a_method_without_an_estimate_says_so(shared):
     seen = shared
     assert "pdlnv does not estimate its error" in seen.page.inner_text(".verdict.unknown")
