@@ -29,7 +29,7 @@ from photostereo.io.schema import check_facts
 from photostereo.report import wording
 
 #: Filters that format numbers in templates.
-WORDS = (wording.begun, wording.decibels, wording.duration, wording.plain, wording.thousands)
+WORDS = (wording.decibels, wording.duration, wording.plain, wording.sentence, wording.thousands)
 
 #: Start of the page's data. No name from outside can forge it: templates escape "<".
 DATA_ELEMENT = '<script type="application/json" id="data">'

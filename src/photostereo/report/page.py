@@ -12,6 +12,7 @@ import numpy as np
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.findings import as_finding
 from photostereo.core.units import PixelSize
 from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.expected_error import ExpectedError, expected_error
@@ -28,7 +29,24 @@ from photostereo.report.surface_parts import surface_parts
 from photostereo.solver.reconstruction import Reconstruction
 
 #: What a page says about the capture, and None without one.
-OF_THE_CAPTURE = ("calibration", "diagnosis", "error_map", "first_problem", "photographs", "true_normals")
+OF_THE_CAPTURE = (
+    "calibration",
+    "corrected",
+    "diagnosis",
+    "error_map",
+    "first_problem",
+    "photographs",
+    "true_normals",
+)
+#: Notes about what was wrong with the photographs and was undone.
+CORRECTED = (
+    "left-out",
+    "camera-moved",
+    "ambient-subtracted",
+    "room-light",
+    "exposure-compensated",
+    "strengths-vary",
+)
 #: Characters reserved for the list of files; a usual one has 3,000.
 OF_THE_LINKS = 20_000
 
@@ -187,10 +205,12 @@ def capture_evidence(
     photographs, verdicts = contact_sheet(capture, result, diagnosis.saturation_by_photograph, control)
     control.check()
     calibration = None if capture.origin is None else capture.origin.calibration
-    problems = [str(finding) for finding in diagnosis.findings if finding.severity == "problem"]
+    notes = [as_finding(note) for note in (() if capture.origin is None else capture.origin.notes)]
+    problems = [str(said) for said in (*diagnosis.findings, *notes) if said.severity == "problem"]
+    corrected = [wording.sentence(note) for note in notes if note.code in CORRECTED]
     evidence: dict[str, Any] = {}
     if calibration is not None and calibration.picture is not None:
-        problems += [f"{wording.begun(said)}." for said in calibration.warnings]
+        problems += map(wording.sentence, calibration.warnings)
         evidence["calibration"] = calibration
         evidence["calibration_map"] = pictures.shown(calibration.picture, pictures.png)
         evidence["calibration_error"] = float(np.nanmax(calibration.lights.expected_error))
@@ -200,7 +220,7 @@ def capture_evidence(
         "photographs": photographs,
         "photographs_left_out": len(capture) - len(photographs),
         "compass": light_compass([(one["light"], one["name"]) for one in photographs]),
-        "correction": describe_correction(result.strengths),
+        "corrected": [*corrected, *filter(None, [describe_correction(result.strengths)])],
         "verdicts": verdicts,
         "diagnosis": diagnosis,
         "dark_map": pictures.map_picture(dark, result.mask, frame, top=float(max(diagnosis.photographs, 1))),

@@ -51,9 +51,9 @@ def decibels(ratio: float) -> str:
     return f"{ratio:.0f} dB" if math.isfinite(ratio) else "none" if ratio > 0 else "no signal"
 
 
-def begun(sentence: str) -> str:
-    """Capitalize the first letter of a sentence."""
-    return sentence[:1].upper() + sentence[1:]
+def sentence(note: str) -> str:
+    """Return a note, which follows a bullet elsewhere, as a sentence."""
+    return f"{note[:1].upper()}{note[1:].removesuffix('.')}."
 
 
 def plain(value: Any) -> str:
