@@ -293,6 +293,7 @@ def test_a_profile_is_the_array(seen, study, start, end):
     walked = np.hypot(np.diff(along), np.diff(height)).sum()
     assert float(rows["Along the surface"].split()[0]) == pytest.approx(walked, rel=1e-3)
     assert seen.page.locator(".measure .profile path.line").count() == 1
+    seen.page.click("[data-drawer=measure]")  # puts the tool away, too
 
 
 def test_a_line_is_drawn_with_the_tool(seen, study):

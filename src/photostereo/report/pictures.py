@@ -267,7 +267,7 @@ def depth_picture(depth: FloatArray, mask: BoolArray, frame: Frame, size: PixelS
     pixels, top = high - low, size.millimeters * (high - low)
     picture = shown(paint(size.millimeters * (small - low), 0, top, "depth"))
     unit = "mm" if size.known else "px"
-    return {"picture": picture, "pixels": pixels, "top": top, "unit": unit, "per_pixel": size.millimeters}
+    return {"picture": picture, "pixels": pixels, "top": top, "unit": unit}
 
 
 def still_pictures(
