@@ -246,7 +246,7 @@ def complete_lights(
     error, factor = estimated.expected_error, verdict.depth_factor
     doubtful = np.flatnonzero(lights.expected_error > DOUBTFUL_ERROR).tolist()
     facts: dict[str, Any] = {"missing": missing, "degrees": error, "factor": factor, "numbers": doubtful}
-    notes = (Finding("lights-estimated", which=which, **facts), *_about_strengths(estimated.strengths))
+    notes = (Finding("lights-estimated", which=which, **facts),)
     if verdict.is_flat:
         notes = (*notes, Finding("relief-assumed"))
     gray = strengths if strengths.ndim == 1 else gray_from_rgb(strengths)
@@ -260,8 +260,8 @@ def complete_lights(
         picture=dome_picture(of_gray, doubtful),
         relief_factor=verdict.depth_factor,
     )
-    said = lighting.notes if fixed.any() else ()
-    return Lighting(lights, calibration, lighting.balls, (*said, *notes)).moved(found, options)
+    said = (*(lighting.notes if fixed.any() else ()), *notes, *_about_strengths(estimated.strengths))
+    return Lighting(lights, calibration, lighting.balls, said).moved(found, options)
 
 
 def _about_strengths(found: FloatArray) -> Iterator[Finding]:
