@@ -72,6 +72,12 @@ def test_without_a_light_file_everything_is_estimated_and_said(estimated: ps.Cap
     assert "lights-estimated" in by_code(estimated.origin.notes)
 
 
+def test_the_terminal_says_once_that_lights_are_estimated(folder: Path, tmp_path: Path) -> None:
+    words = ["solve", str(folder), "-m", "ls", "-o", str(tmp_path / "out"), "--no-surface", "--no-report"]
+    said = CliRunner().invoke(app, words).output.splitlines()
+    assert sum("estimated" in line for line in said if "info" not in line) == 1
+
+
 def test_lights_that_are_not_in_the_file_are_estimated(folder: Path, tmp_path: Path) -> None:
     """Rows with empty cells, and photographs that the file does not name."""
     rows = [row(n) for n in range(COUNT - 2)] + [row(COUNT - 2, direction=False, strength=False)]
