@@ -23,6 +23,7 @@ from photostereo.capture.layouts.diligent import write_diligent
 from photostereo.example import owl
 from photostereo.io.png import write_png
 from photostereo.report.wording import duration
+from photostereo.results.choice import FORMAT_NAMES
 from photostereo_lab.scenes import dome_lights, render_scene
 
 #: The values of an error about a file that somebody else wrote.
@@ -408,6 +409,15 @@ def test_methods_lists_all_and_details_one(call) -> None:
     code, said, _ = call("methods", "pdlnv")
     assert code == 0 and "gamma" in said and "Citation" in said
     assert "true" in said and "True" not in said  # as --set expects it
+
+
+def test_export_says_what_its_files_are_for(call, scene_folder, tmp_path) -> None:
+    call("solve", scene_folder, "-m", "ls", "-o", tmp_path / "out", "--no-surface", "--no-report")
+    for names in (("ptm",), tuple(set(FORMAT_NAMES) - {"material"})):  # the object is not flat
+        _, said, _ = call(
+            "export", tmp_path / "out", "--to", ",".join(names), "-o", tmp_path / f"{len(names)}"
+        )
+        assert len(said.splitlines()) == len(names) + 1 and all(name in said.lower() for name in names)
 
 
 def test_mesh_again_with_other_options(call, scene_folder, tmp_path) -> None:
