@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,16 +33,43 @@ FIGURES = {
     "dark": ("dark values", "{:.1%}"),
     "saturated": ("saturated values", "{:.1%}"),
     "mask_share": ("share of the frame", "{:.1%}"),
-    "albedo": ("albedo", "{:.3g}"),
+    "albedo": ("median albedo", "{:.3g}"),
 }
+#: A number in a note that is not part of a name.
+_NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-]|\.\w)")
 
 
 def write_overview(ledger: Ledger, path: Path) -> Path:
     """Write the page from the ledger and the pictures in the folder."""
     rows = [row | _shown(row, ledger.folder.absolute()) for row in order_rows(ledger.rows())]
+    common = take_common_notes([row for row in rows if row["status"] == "done"])
     known = {name: FIGURES[name] for name in FIGURES if any(name in row["figures"] for row in rows)}
-    write_page(path, templates().get_template("batch.html").render(title="Batch", known=known, rows=rows))
+    write_page(
+        path,
+        templates().get_template("batch.html").render(title="Batch", known=known, rows=rows, common=common),
+    )
     return path
+
+
+def take_common_notes(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the notes that all rows have, and remove them there; numbers that differ are given as ranges.
+
+    >>> rows = [{"notes": ["mask: 9 %", "a_1.png is dark"]}, {"notes": ["mask: 12 %"]}]
+    >>> take_common_notes(rows), rows
+    (['mask: 9 to 12 %'], [{'notes': ['a_1.png is dark']}, {'notes': []}])
+    """
+    notes = [{_NUMBER.sub("\0", note): note for note in row["notes"]} for row in rows]
+    common = [shape for shape in notes[0] if all(shape in other for other in notes)] if len(rows) > 1 else []
+    for row, own in zip(rows, notes, strict=True):
+        row["notes"] = [note for shape, note in own.items() if shape not in common]
+
+    def ranged(shape: str) -> str:
+        columns = zip(*(_NUMBER.findall(own[shape]) for own in notes), strict=True)
+        ends = [(min(column, key=float), max(column, key=float)) for column in columns]
+        words = iter(low if low == high else f"{low} to {high}" for low, high in ends)
+        return re.sub("\0", lambda _: next(words), shape)
+
+    return [ranged(shape) for shape in common]
 
 
 def order_rows(rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
