@@ -60,7 +60,7 @@ def test_what_is_true_of_every_capture_is_said_once(tmp_path):
         notes = ("the sRGB curve is undone", f"the mask was found ({20 + number} % of the frame)", *own)
         ledger.write(f"coin-{number}", Path("/in/coin"), "k", Outcome("done", seconds=1.0, warnings=notes))
     page = write_overview(ledger, tmp_path / "index.html").read_text(encoding="utf-8")
-    assert page.count("sRGB") == page.count("the mask was found (20 to 22 % of the frame)") == 1
+    assert page.count("sRGB") == page.count("the mask was found (… % of the frame)") == 1
     assert page.count('class="note"') == page.count("IMG_1.jpg is left out") == 1
 
 

@@ -10,6 +10,8 @@ import pytest
 import tifffile
 
 from photostereo.capture import load
+from photostereo.capture.loading import find_capture
+from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import by_code
 
@@ -159,11 +161,14 @@ def test_what_is_in_a_folder_without_photographs_is_said(folder, tmp_path):
     assert refusal(places["nothing"]).values["content"] == "it is empty"
     for name in ("a.MOV", "b.mp4", "notes.txt"):
         (places["films"] / name).write_bytes(b"")
-    assert refusal(places["films"]).values["content"] == "only 2 videos and 1 other file"
+    assert refusal(places["films"]).values["content"] == "only a.MOV, b.mp4, notes.txt"
     for name in ("one", "two"):  # without a light file
         shutil.copytree(folder, places["parent"] / name, ignore=shutil.ignore_patterns("lights*"))
     assert refusal(places["parent"]).values["captures"] == ["one", "two"]
     assert all(len(str(refusal(place))) < len(str(place)) + 200 for place in places.values())
+    (places["parent"] / "one").rename(places["parent"] / "Objects")  # as in Harvard's layout
+    shutil.rmtree(places["parent"] / "two")
+    assert len(find_capture(places["parent"], ReadOptions()).files) == 11
 
 
 def refusal(place):

@@ -42,34 +42,20 @@ _NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-]|\.\w)")
 def write_overview(ledger: Ledger, path: Path) -> Path:
     """Write the page from the ledger and the pictures in the folder."""
     rows = [row | _shown(row, ledger.folder.absolute()) for row in order_rows(ledger.rows())]
-    common = take_common_notes([row for row in rows if row["status"] == "done"])
     known = {name: FIGURES[name] for name in FIGURES if any(name in row["figures"] for row in rows)}
-    write_page(
-        path,
-        templates().get_template("batch.html").render(title="Batch", known=known, rows=rows, common=common),
-    )
+    facts = {"known": known, "rows": rows, "common": take_common_notes(rows)}
+    write_page(path, templates().get_template("batch.html").render(title="Batch", **facts))
     return path
 
 
 def take_common_notes(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the notes that all rows have, and remove them there; numbers that differ are given as ranges.
-
-    >>> rows = [{"notes": ["mask: 9 %", "a_1.png is dark"]}, {"notes": ["mask: 12 %"]}]
-    >>> take_common_notes(rows), rows
-    (['mask: 9 to 12 %'], [{'notes': ['a_1.png is dark']}, {'notes': []}])
-    """
-    notes = [{_NUMBER.sub("\0", note): note for note in row["notes"]} for row in rows]
-    common = [shape for shape in notes[0] if all(shape in other for other in notes)] if len(rows) > 1 else []
-    for row, own in zip(rows, notes, strict=True):
+    """Return the notes that all finished rows have, and remove them there; numbers that differ become dots."""
+    done = [row for row in rows if row["status"] == "done"]
+    notes = [{_NUMBER.sub("…", note): note for note in row["notes"]} for row in done]
+    common = [shape for shape in notes[0] if all(shape in other for other in notes)] if len(done) > 1 else []
+    for row, own in zip(done, notes, strict=True):
         row["notes"] = [note for shape, note in own.items() if shape not in common]
-
-    def ranged(shape: str) -> str:
-        columns = zip(*(_NUMBER.findall(own[shape]) for own in notes), strict=True)
-        ends = [(min(column, key=float), max(column, key=float)) for column in columns]
-        words = iter(low if low == high else f"{low} to {high}" for low, high in ends)
-        return re.sub("\0", lambda _: next(words), shape)
-
-    return [ranged(shape) for shape in common]
+    return [notes[0][shape] if len({own[shape] for own in notes}) == 1 else shape for shape in common]
 
 
 def order_rows(rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:

@@ -39,8 +39,8 @@ from photostereo.lights.unknown.estimate import DOUBTFUL_ERROR, estimate_lights
 from photostereo.masks.reading import read_mask
 from photostereo.photographs.files import open_files
 
-#: Strengths found in photographs vary if their largest ratio is above this. For 60 rendered captures with lights of equal
-#: strength it is 1.17 at most; with a ball and an exposure that rises by a half it is at least 1.38 for 59 of them.
+#: Strengths found in photographs vary if their largest ratio is above this. Of 60 rendered captures under equal lights, all
+#: stay below 1.17; if their exposure rises by a half, 59 are above 1.38 (with a ball).
 VARY = 1.2
 
 

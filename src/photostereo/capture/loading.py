@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections import Counter
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
@@ -50,7 +48,6 @@ class Layout(Protocol):
 OWN = ("archive", "diligent", "harvard", "rti", "folder")
 #: A folder with fewer photographs is not a capture: one or two may lie next to captures, and no method works with fewer.
 FEWEST = 3
-VIDEOS = (".mov", ".mp4", ".m4v", ".avi", ".mkv", ".mts", ".webm")
 
 
 @cache
@@ -201,9 +198,8 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
     files = [file.name for file in result.files]
     strange = sorted({*options.leave_out, *options.keep}.difference(files))
     if strange:
-        result = replace(
-            result, notes=(*result.notes, Finding("no-such-photograph", "problem", names=listed(strange)))
-        )
+        note = Finding("no-such-photograph", "problem", names=listed(strange))
+        result = replace(result, notes=(*result.notes, note))
     return result.without(
         {number: "excluded" for number, name in enumerate(files) if name in options.leave_out}
     )
@@ -232,25 +228,13 @@ def _photographs_alone(place: Path, options: ReadOptions) -> Found:
     if place.is_file():
         raise CaptureError(code="not-a-capture", file=place)
     found = folder.find_alone(place, options)
-    entries = [entry for entry in place.iterdir() if not entry.name.startswith(".")]
-    if len(folder.photographs_and_mask(place)[0]) < FEWEST:
-        inside = sorted(entry.name for entry in entries if entry.is_dir() and _is_capture(entry))
-        facts: dict[str, Any] = {"captures": inside, "shown": listed(inside, 8), "s": "s" * (len(inside) > 1)}
+    entries = sorted(entry for entry in place.iterdir() if not entry.name.startswith("."))
+    if len(found.files) < FEWEST:
+        shots = folder.photographs_and_mask
+        inside = [e.name for e in entries if e.is_dir() and (recognize(e) or len(shots(e)[0]) >= FEWEST)]
         if inside:
-            raise CaptureError(code="several-captures", file=place, count=len(inside), **facts)
+            raise CaptureError(code="several-captures", file=place, captures=inside, shown=listed(inside, 8))
     if not found.files:
-        kinds = Counter(
-            "folder" if entry.is_dir() else "video" if entry.suffix.lower() in VIDEOS else "other file"
-            for entry in entries
-        )
-        content = " and ".join(f"{count} {kind}{'s' * (count > 1)}" for kind, count in kinds.items())
-        raise CaptureError(
-            code="no-photographs", file=place, content=f"only {content}" if content else "it is empty"
-        )
+        content = f"only {listed(entry.name for entry in entries)}" if entries else "it is empty"
+        raise CaptureError(code="no-photographs", file=place, content=content)
     return found
-
-
-def _is_capture(place: Path) -> bool:
-    with suppress(CaptureError):
-        return recognize(place) is not None or len(folder.photographs_and_mask(place)[0]) >= FEWEST
-    return False

@@ -91,10 +91,9 @@ class Terminal(RunControl):
         console.print(text)
 
     def summary(self, total: float | None = None) -> str:
-        """Return the time per stage, e.g. ``"Time: photographs 1.2 s, iterations 4.0 s, other 0.3 s"``. Ends the stage.
-        ``total`` is the time of everything, by default that of the stages."""
+        """Return the time per stage, of a total, e.g. ``"Time: iterations 4.0 s, other 0.3 s"``. Ends the stage."""
         self.finish()
-        total = sum(self.seconds.values()) if total is None else total
+        total = total or sum(self.seconds.values())
         named = {name: spent for name, spent in self.seconds.items() if spent >= NAMED_SHARE * total}
         named["other"] = total - sum(named.values())
         parts = [f"{name} {spent:.1f} s" for name, spent in named.items() if spent >= 0.05]

@@ -46,7 +46,7 @@ def fill_results(
     expected: ExpectedError | None = None,
     overlap: bool = False,
     on_disk: Capture | None = None,
-    spent: float | None = None,
+    since: float | None = None,
     control: Control = SILENT,
 ) -> dict[str, Any]:
     """Write all files of a result into an empty folder, which the caller moves into place; return the content of
@@ -55,10 +55,9 @@ def fill_results(
     ``integrated`` returns the surface. ``made`` records how to repeat the result (:func:`provenance`); ``further``
     returns more facts for the summary once everything else is written. With ``overlap`` (needs memory), arrays and
     pictures are made while the surface is integrated, and meshes beside the page. ``on_disk`` is the capture without its
-    photographs in memory, which are released once the page has small copies of them. ``spent`` is the time in seconds that
-    the work took before, of which the result's own seconds may be a part.
+    photographs in memory, which are released once the page has small copies of them. ``since``: when the work began.
     """
-    start = time.perf_counter() - (sum(result.seconds.values()) if spent is None else spent)
+    since = time.perf_counter() if since is None else since
     surface = settings.surface
     size = PixelSize() if surface is None else surface.pixel_size
     # Material and page use the photographs only if all of them are in memory.
@@ -120,9 +119,8 @@ def fill_results(
                     control=control,
                     **shown_on_page(whole),
                 )
-            waiting["report"] = time.perf_counter() - began
             facts = control.awaited(writing)
-            waiting["surface"] += time.perf_counter() - began - waiting["report"]
+            waiting["report"] = time.perf_counter() - began
     summary = {
         **result.summary(),
         "expected_error": None if expected is None else expected.as_dict(),
@@ -146,11 +144,8 @@ def fill_results(
         how |= {"pixel_size": size, "capture": photographs, "control": control}
         summary["conventions"] |= export_result(folder, result, ["material"], **how)["conventions"]
     control.finish()
-    seconds = summary["seconds"]
-    seconds |= {
-        name: waiting[name] for name, made in (("surface", facts), ("report", page)) if made is not None
-    }
-    seconds["other"] = max(0.0, time.perf_counter() - start - sum(seconds.values()))
+    seconds = summary["seconds"] = summary["seconds"] | waiting
+    seconds["other"] = max(0.0, time.perf_counter() - since - sum(seconds.values()))
     if page is not None:
         page.write(folder / "report.html", **files_to_offer(folder, summary), seconds=seconds)
     control.check()

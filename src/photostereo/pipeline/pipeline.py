@@ -280,17 +280,16 @@ class Pipeline(ReadingStages):
         began: float | None = None,
     ) -> Written:
         """Write everything into an empty folder; ``further`` returns more facts for the summary at the end. With ``release``
-        the photographs do not stay in memory. The work ``began`` when :func:`time.perf_counter` returned this; by default
-        only the time of its stages counts."""
+        the photographs do not stay in memory. ``began`` is a value of :func:`time.perf_counter`, by default now."""
         from photostereo.pipeline.folder import fill_results, provenance
 
+        since = time.perf_counter() if began is None else began
         if self.settings.material is not None:
             from photostereo.results.tiling import largest_rectangle
 
             largest_rectangle(self.capture.mask)  # rejects a sample that is too small, up front
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # returned to the caller
-            assert len(self.at_hand)  # read before, so that its time is not part of the solution's
             solution = self.solution
         expected, made = self.expected, None
         self.control.check()
@@ -298,8 +297,6 @@ class Pipeline(ReadingStages):
             digests = self.opened.photographs.digests if self.alignment is not None else {}
             settings = replace(self.settings, reading=self.reading)
             made = provenance(self.capture, self.path, settings, digests, command)
-        counted = ("capture", "loaded", "diagnosis", "solution", "expected")
-        stages = sum(self.seconds.get(name, 0.0) for name in counted)
         on_disk = self.capture if release and not self.capture.in_memory else None
         summary = fill_results(
             folder,
@@ -312,7 +309,7 @@ class Pipeline(ReadingStages):
             further=further,
             expected=expected,
             overlap=self._plan.overlaps,
-            spent=stages if began is None else time.perf_counter() - began,
+            since=since,
             control=self.control,
         )
         return Written(folder, summary, self.warnings)

@@ -45,9 +45,8 @@ class Settings:
     checkpoint: str | os.PathLike[str] | None = None  #: File for the state of a solve.
     resume: str | os.PathLike[str] | None = None  #: File with a state to resume from.
 
-    surface: SurfaceChoice | None = field(
-        default_factory=SurfaceChoice
-    )  #: None for neither depth nor meshes.
+    #: None for neither depth nor meshes.
+    surface: SurfaceChoice | None = field(default_factory=SurfaceChoice)
     report: bool = True  #: Write the page.
     #: None, ``"plain"`` for the maps of a flat sample, or ``"tileable"`` for maps that tile seamlessly.
     material: str | None = None

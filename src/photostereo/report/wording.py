@@ -33,10 +33,8 @@ def status_words(result: Reconstruction) -> str:
 
 def duration(seconds: float) -> str:
     """Format a duration."""
-    if seconds < 0.1:
-        return f"{1000 * seconds:.0f} ms"
     if seconds < 60:
-        return f"{seconds:.1f} s"
+        return f"{seconds:.{1 if seconds >= 1 else 2}f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s"
 
