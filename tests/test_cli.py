@@ -22,6 +22,8 @@ from photostereo import cli, load
 from photostereo.capture.layouts.diligent import write_diligent
 from photostereo.example import owl
 from photostereo.io.png import write_png
+from photostereo.report.wording import duration
+from photostereo.results.choice import FORMAT_NAMES
 from photostereo_lab.scenes import dome_lights, render_scene
 
 #: The values of an error about a file that somebody else wrote.
@@ -180,6 +182,27 @@ def test_solve_writes_what_the_design_lists(call, scene_folder, tmp_path) -> Non
     picture = cv2.imread(str(out / "normals.png"), cv2.IMREAD_UNCHANGED)
     assert picture.dtype == np.uint16 and picture.shape == normals.shape
     assert str(out) in said
+
+
+@pytest.mark.parametrize("options", [(), ("--pixel-size", "0.1mm"), ("--no-surface",)])
+def test_an_unknown_scale_is_said(call, scene_folder, tmp_path, options) -> None:
+    _, said, _ = call("solve", scene_folder, "-m", "ls", "-o", tmp_path / "out", "--no-report", *options)
+    assert ("--pixel-size" in said) is (not options)
+
+
+def test_times_agree_and_add_up(call, scene_folder, tmp_path) -> None:
+    _, said, _ = call("solve", scene_folder, "-m", "ls", "-o", tmp_path / "out")
+    total = float(re.search(r"([\d.]+) s in total", said)[1])
+    parts = [float(spent) for spent in re.findall(r"([\d.]+) s", re.search(r"Time: (.*)", said)[1])]
+    seconds = json.loads((tmp_path / "out" / "summary.json").read_text())["seconds"]
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert sum(parts) == pytest.approx(total, abs=0.06 * len(parts) + 0.06)
+    assert total == pytest.approx(sum(seconds.values()), abs=0.051)
+    assert f"<dt>Time</dt><dd>{duration(sum(seconds.values()))}</dd>" in page
+    assert all(f"<dt>seconds: {stage}</dt><dd>{spent:.2f}</dd>" in page for stage, spent in seconds.items())
+    _, said, _ = call("compare", scene_folder, "--methods", "ls,pls", "-o", tmp_path / "both", "--json")
+    page = (tmp_path / "both" / "report.html").read_text(encoding="utf-8")
+    assert all(f'data-value="{row["seconds"]}"' in page for row in json.loads(said)["methods"])
 
 
 def test_flip_y_gives_directx(call, scene_folder, tmp_path) -> None:
@@ -390,6 +413,15 @@ def test_methods_lists_all_and_details_one(call) -> None:
     assert "true" in said and "True" not in said  # as --set expects it
 
 
+def test_export_says_what_its_files_are_for(call, scene_folder, tmp_path) -> None:
+    call("solve", scene_folder, "-m", "ls", "-o", tmp_path / "out", "--no-surface", "--no-report")
+    for names in (("ptm",), tuple(set(FORMAT_NAMES) - {"material"})):  # the object is not flat
+        _, said, _ = call(
+            "export", tmp_path / "out", "--to", ",".join(names), "-o", tmp_path / f"{len(names)}"
+        )
+        assert len(said.splitlines()) == len(names) + 1 and all(name in said.lower() for name in names)
+
+
 def test_mesh_again_with_other_options(call, scene_folder, tmp_path) -> None:
     out = tmp_path / "out"
     assert call("solve", scene_folder, "-m", "ls", "-o", out)[0] == 0
@@ -447,6 +479,10 @@ def test_view_of_a_folder_with_results_in_it(tmp_path, monkeypatch) -> None:
         os.utime(tmp_path / name / "report.html", (1e9 - age, 1e9 - age))
     assert open_report(tmp_path) == tmp_path / "pdlnv" / "report.html"
     assert opened == [(tmp_path / "pdlnv" / "report.html").as_uri()]
+    page = tmp_path / "photographs" / "results" / "best" / "report.html"  # as the app writes them
+    page.parent.mkdir(parents=True)
+    page.write_text("<p>")
+    assert open_report(tmp_path / "photographs") == page
 
 
 def test_a_terminated_solve_leaves_nothing_behind(scene_folder, tmp_path) -> None:

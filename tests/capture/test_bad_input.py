@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+
 import cv2
 import numpy as np
 import pytest
 import tifffile
 
 from photostereo.capture import load
+from photostereo.capture.loading import find_capture
+from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import by_code
 
@@ -148,6 +152,29 @@ def test_folder_of_captures_and_folder_of_nothing(folder, tmp_path):
         CaptureError, check=lambda e: e.code == "no-photographs" and e.file.name == "empty-mask"
     ):
         load(tmp_path / "empty-mask")
+
+
+def test_what_is_in_a_folder_without_photographs_is_said(folder, tmp_path):
+    places = {name: tmp_path / name for name in ("nothing", "films", "parent")}
+    for place in places.values():
+        place.mkdir()
+    assert refusal(places["nothing"]).values["content"] == "it is empty"
+    for name in ("a.MOV", "b.mp4", "notes.txt"):
+        (places["films"] / name).write_bytes(b"")
+    assert refusal(places["films"]).values["content"] == "only a.MOV, b.mp4, notes.txt"
+    for name in ("one", "two"):  # without a light file
+        shutil.copytree(folder, places["parent"] / name, ignore=shutil.ignore_patterns("lights*"))
+    assert refusal(places["parent"]).values["captures"] == ["one", "two"]
+    assert all(len(str(refusal(place))) < len(str(place)) + 200 for place in places.values())
+    (places["parent"] / "one").rename(places["parent"] / "Objects")  # as in Harvard's layout
+    shutil.rmtree(places["parent"] / "two")
+    assert len(find_capture(places["parent"], ReadOptions()).files) == 11
+
+
+def refusal(place):
+    with pytest.raises(CaptureError) as caught:
+        load(place)
+    return caught.value
 
 
 def test_a_file_that_is_no_capture(folder):

@@ -48,6 +48,7 @@ def test_they_can_be_ignored_and_options_come_first(folder):
 def test_a_name_that_no_photograph_has_is_reported(folder):
     notes = by_code(ps.load(folder, leave_out=["shot2.png", "shot2.jpg"], keep=["shto3.png"]).origin.notes)
     assert notes["no-such-photograph"].values["names"] == "shot2.jpg, shto3.png"
+    assert notes["no-such-photograph"].severity == "problem"
     assert "no-such-photograph" not in by_code(ps.load(folder, leave_out=["shot2.png"]).origin.notes)
 
 

@@ -60,6 +60,8 @@ def row(number: int, *, direction: bool = True, strength: bool = True) -> str:
 
 
 def test_without_a_light_file_everything_is_estimated_and_said(estimated: ps.Capture) -> None:
+    assert estimated.origin is not None and estimated.origin.layout == "photographs alone"
+    assert "strengths-vary" in by_code(estimated.origin.notes)
     assert set(estimated.lights.source) == {"estimated"}
     assert angles(estimated.lights.directions, LIGHTS).mean() < 15
     calibration = estimated.origin.calibration
@@ -68,6 +70,12 @@ def test_without_a_light_file_everything_is_estimated_and_said(estimated: ps.Cap
     facts = calibration.facts()
     assert facts["found_from"] == ["estimated"] and 0 < facts["expected_error_degrees"] < 15
     assert "lights-estimated" in by_code(estimated.origin.notes)
+
+
+def test_the_terminal_says_once_that_lights_are_estimated(folder: Path, tmp_path: Path) -> None:
+    words = ["solve", str(folder), "-m", "ls", "-o", str(tmp_path / "out"), "--no-surface", "--no-report"]
+    said = CliRunner().invoke(app, words).output.splitlines()
+    assert sum("estimated" in line for line in said if "info" not in line) == 1
 
 
 def test_lights_that_are_not_in_the_file_are_estimated(folder: Path, tmp_path: Path) -> None:

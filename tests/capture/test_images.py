@@ -145,6 +145,7 @@ def test_raw_that_is_none(tmp_path):
     with pytest.raises(CaptureError) as caught:
         decode_image(tmp_path / "a.nef")
     assert (caught.value.code, caught.value.file.name) == ("damaged-image", "a.nef")
+    assert "'" not in caught.value.values["problem"]  # LibRaw's errors are bytes
 
 
 @pytest.mark.parametrize(

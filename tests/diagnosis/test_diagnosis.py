@@ -154,7 +154,9 @@ def test_nearly_coplanar_lights_are_said_so():
 
 def test_lights_from_one_place_and_a_missing_side_are_said_so():
     narrow = [[0.1 * np.cos(a), 0.1 * np.sin(a), 1] for a in np.arange(0, 6, 0.7)]
-    assert "narrow-lights" in advice(wall(narrow))
+    assert advice(wall(narrow))["narrow-lights"].values["degrees"] == pytest.approx(11.4, abs=0.2)
+    one_side = [[0.35 * np.cos(a), 0.3 + 0.27 * np.sin(a), 1] for a in np.arange(0, 6, 0.5)]
+    assert not {"narrow-lights", "coplanar-lights"} & set(advice(wall(one_side)))  # up to 37° apart
     right = [[np.cos(a), np.sin(a), 1] for a in np.linspace(-1.5, 1.5, 10)]
     assert advice(wall(right))["gap-between-lights"].values["missing"] == "left"
 

@@ -97,12 +97,21 @@ def test_a_falling_exposure_is_corrected_and_said(scene: Capture, name: str, tmp
     assert said.values["span"] == pytest.approx(0.45, abs=0.06)
 
 
-def test_an_exposure_that_falls_is_said_if_a_ball_gives_the_lights(scene: Capture, tmp_path: Path) -> None:
-    gains = np.linspace(1, 0.55, COUNT)
-    capture = load(write(photograph_table(scene, frame=FRAME, gains=gains, rng=2), tmp_path))
-    assert capture.origin is not None
-    said = by_code(capture.origin.notes)["strengths-vary"]
-    assert said.values["span"] == pytest.approx(0.45, abs=0.1)  # shadows on the table darken low lights
+@pytest.mark.parametrize("last", [0.55, 1.0, 1.5])
+def test_a_changing_exposure_is_said_if_a_ball_gives_the_lights(
+    scene: Capture, last: float, tmp_path: Path
+) -> None:
+    gains = np.linspace(1, last, COUNT)
+    table = photograph_table(scene, frame=FRAME, gains=gains, rng=2)
+    pipeline = Pipeline(write(table, tmp_path), method="ls", surface=False, report=False)
+    assert pipeline.capture.origin is not None
+    said, varies = by_code(pipeline.capture.origin.notes), last != 1.0
+    assert ("strengths-vary" in said) is varies
+    if varies:  # shadows on the table darken low lights
+        span = said["strengths-vary"].values["span"]
+        assert span == pytest.approx(1 - gains.min() / gains.max(), abs=0.1)
+    summary = pipeline.write(tmp_path / "out").summary
+    assert summary["strengths"]["corrected"] is varies
 
 
 @pytest.mark.parametrize("named", [True, False])

@@ -488,6 +488,22 @@ def test_the_first_screen_shows_the_object_its_name_and_how_sure_it_is(
         assert canvas["height"] >= 300
 
 
+def test_a_phone_shows_figures_and_the_table_of_origins_whole(visit, tmp_path, capture, result):
+    noted = replace(
+        capture, origin=replace(capture.origin, notes=("a long note about the photographs " * 5,))
+    )
+    write_report(tmp_path / "report.html", replace(result, seconds={"solve": 17.61}), noted)
+    seen = visit(tmp_path / "report.html", width=390, height=844, touch=True)
+    boxes = [figure.bounding_box() for figure in seen.page.locator(".key-figures div").all()]
+    assert max(box["x"] + box["width"] for box in boxes) <= 390 - 16
+    lines = """(names) => names.map((name) => {
+        const range = document.createRange();
+        range.selectNodeContents(name);
+        return range.getClientRects().length;
+    })"""
+    assert set(seen.page.locator("#details dt").evaluate_all(lines)) == {1}  # no word is broken
+
+
 def test_a_method_without_an_estimate_says_so(shared):
     seen = shared
     assert "pdlnv does not estimate its error" in seen.page.inner_text(".verdict.unknown")
@@ -556,12 +572,67 @@ def test_a_known_length_sets_the_scale(visit, report_page):
     seen.page.click("[data-drawer=measure]")
     for field, value in zip(seen.page.locator("[data-end]").all(), (40, 48, 56, 48), strict=True):
         field.fill(str(value))
+    canvas = seen.page.locator(RELIGHT).bounding_box()
+    seen.page.mouse.move(canvas["x"] + canvas["width"] / 2, canvas["y"] + canvas["height"] / 2)
+    assert seen.page.inner_text(".pointer-words").endswith("px")
     seen.page.fill("[data-known]", "8")
+    assert seen.page.inner_text(".pointer-words").endswith("mm")
     assert "8.000 mm" in seen.page.inner_text(".measure dl")
     assert seen.page.inner_text(".scale-bar").endswith("mm")
     assert seen.page.locator(".map [data-pixels]").first.text_content().endswith("mm")  # the card, too
+    ticks = seen.page.locator(".map:has([data-pixels]) .tick").all_text_contents()
+    assert ticks[:3] == ["0 mm", "5 mm", "10 mm"]  # round in the new unit
     seen.page.check("[name=relight-mode][value=depth]")
     assert seen.page.inner_text(".legend-ends span >> nth=2").endswith("mm")
+
+
+def test_measuring_begins_with_its_tab(visit, report_page):
+    seen = visit(report_page, width=1280, height=800)
+    for tab, measures in (("measure", 1), ("measure", 0), ("measure", 1), ("notes", 0)):
+        seen.page.click(f"[data-drawer={tab}]")
+        assert seen.page.locator("#relight-view.tooling").count() == measures
+    seen.page.click("[data-drawer=measure]")
+    draw_a_line(seen)
+    assert all(word in seen.page.inner_text(".ends") for word in ("From column", "To column", "row"))
+    drawer, known = (seen.page.locator(name).bounding_box() for name in (".measure", ".known-length"))
+    assert known["y"] + known["height"] <= min(drawer["y"] + drawer["height"], 800)
+
+
+def draw_a_line(seen):
+    box = seen.page.locator(RELIGHT).bounding_box()
+    seen.page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.5 * box["height"])
+    seen.page.mouse.down()
+    seen.page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.5 * box["height"], steps=3)
+    seen.page.mouse.up()
+
+
+def test_a_line_is_printed_where_it_was_drawn(visit, report_page):
+    seen = visit(report_page, width=1280, height=800)
+    script = """async () => {
+        dispatchEvent(new Event("beforeprint"));
+        const picture = document.querySelector("#relight-view .print-picture");
+        await picture.decode();
+        const canvas = new OffscreenCanvas(picture.naturalWidth, picture.naturalHeight);
+        const pen = canvas.getContext("2d");
+        pen.drawImage(picture, 0, 0);
+        dispatchEvent(new Event("afterprint"));
+        return [canvas.width, ...pen.getImageData(0, canvas.height / 2 - 8, canvas.width, 16).data];
+    }"""
+
+    def printed():
+        width, *values = seen.page.evaluate(script)
+        return np.reshape(values, (16, width, 4)).astype(float)
+
+    seen.page.click("[data-drawer=measure]")
+    draw_a_line(seen)
+    drawn = printed()
+    seen.page.evaluate(
+        "document.querySelector('[data-action=clear-line]').click()"
+    )  # without moving the light
+    columns = np.flatnonzero(np.abs(printed() - drawn).max(axis=(0, 2)) > 30) / drawn.shape[1]
+    assert columns.min() == pytest.approx(0.4, abs=0.02) and columns.max() == pytest.approx(0.6, abs=0.02)
+    seen.page.emulate_media(media="print")
+    assert not seen.page.locator("#relight-view .overlay").is_visible()
 
 
 def test_a_print_has_at_most_four_pages(visit, graded_page):

@@ -50,5 +50,5 @@ def test_colors_and_packed_normals():
 def test_words():
     assert light_words(np.array([-0.6, 0.0, 0.8])) == "Light from the left, 53° above the image plane."
     assert light_words(np.array([0.0, 0.0, 1.0])) == "Light from the front, 90° above the image plane."
-    assert [wording.duration(seconds) for seconds in (0.0123, 8.26, 154)] == ["12 ms", "8.3 s", "2 min 34 s"]
+    assert [wording.duration(seconds) for seconds in (0.123, 8.26, 154)] == ["0.12 s", "8.3 s", "2 min 34 s"]
     assert (wording.decibels(23.4), wording.decibels(float("inf"))) == ("23 dB", "none")

@@ -16,6 +16,7 @@ import pytest
 from photostereo.capture import Capture
 from photostereo.core.control import Cancelled, Control
 from photostereo.core.errors import OutputError, ParameterError
+from photostereo.core.findings import Finding
 from photostereo.core.units import PixelSize
 from photostereo.diagnosis.expected_error import ExpectedError
 from photostereo.report import renew_surface, write_comparison, write_report
@@ -87,11 +88,13 @@ def test_page_without_capture_depth_or_learning(tmp_path, make_result):
 def test_the_expected_error_is_on_the_page_where_the_method_has_one(tmp_path, make_result):
     result = make_result()
     spread = np.where(result.mask, 7.25, 0.0).astype(np.float32)
+    spread[:48] *= 3
     unsure = replace(result, maps={"spread": spread})
     write_report(tmp_path / "report.html", unsure, expected=ExpectedError(7.25))
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Expected error" in text and "Fair" in text and "about 7° on average" in text
-    assert "estimate of the error of each normal, typically 7.2°" in text
+    mean = spread[result.mask].mean()
+    assert f"estimate of the error of each normal: {mean:.1f}° on average, below " in text
 
 
 @pytest.mark.parametrize("before", ["another surface", "no surface"])
@@ -117,6 +120,28 @@ def test_a_renewed_surface_is_as_if_written_with_it(tmp_path, make_result, captu
     assert bare[0] == bare[1]
     identities = [element.get("id") for _, element in Outline(pages[0]).elements if element.get("id")]
     assert len(identities) == len(set(identities))
+
+
+def test_what_was_found_and_corrected_is_at_the_top_and_in_the_diagnosis(tmp_path, capture, result):
+    notes = (
+        Finding("camera-moved", count=1, photographs=12, pixels=11.0, degrees=0.4, names="IMG_3.jpg"),
+        Finding("srgb-undone", some=""),
+        Finding("room-light", share=0.26),
+    )
+    moved = replace(capture, origin=replace(capture.origin, notes=notes))
+    uneven = replace(result, strengths=np.linspace(1, 1.5, len(capture), dtype=np.float32))
+    write_report(tmp_path / "report.html", uneven, moved)
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    top, rest = text.split('<section id="relight"')
+    diagnosis = rest.split('id="diagnosis"')[1].split("</section>")[0]
+    for part in (top, diagnosis):
+        said = re.findall(r'<span class="badge">Corrected</span>\s*<(?:span|p)>(.*?)</', part)
+        assert [words.split()[:3] for words in said] == [
+            ["The", "camera", "moved:"],
+            ["Other", "light", "in"],
+            ["The", "exposure", "varies"],
+        ]
+        assert all(words.endswith(".") and not words.endswith("..") for words in said)
 
 
 def test_a_page_that_is_no_report_of_the_result_is_left_alone(tmp_path, make_result, comparison_page, sphere):

@@ -13,9 +13,6 @@ from photostereo.io.names import folder_name
 
 #: Suffixes of files that are captures by themselves.
 CAPTURE_FILES = (".npz", ".lp")
-#: A folder with fewer photographs is not a capture: one or two pictures may lie next to captures, and no method
-#: works with fewer.
-FEWEST_PHOTOGRAPHS = 3
 #: Compared between two checks of a capture: names, sizes and times of its files.
 State = tuple[tuple[str, int, int], ...]
 
@@ -32,13 +29,13 @@ def find_captures(places: Iterable[Path], *, out: Path) -> list[Path]:
 
 
 def _inside(place: Path, out: Path) -> Iterator[Path]:
-    from photostereo.capture.loading import recognize
+    from photostereo.capture.loading import FEWEST, recognize
     from photostereo.io.images import list_images
     from photostereo.solver.result_files import is_result
 
     if not place.exists():
         raise CaptureError(code="missing-capture", file=place)
-    if place.is_file() or recognize(place) is not None or len(list_images(place)) >= FEWEST_PHOTOGRAPHS:
+    if place.is_file() or recognize(place) is not None or len(list_images(place)) >= FEWEST:
         yield place
         return
     found = []

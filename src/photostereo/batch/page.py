@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,16 +33,29 @@ FIGURES = {
     "dark": ("dark values", "{:.1%}"),
     "saturated": ("saturated values", "{:.1%}"),
     "mask_share": ("share of the frame", "{:.1%}"),
-    "albedo": ("albedo", "{:.3g}"),
+    "albedo": ("median albedo", "{:.3g}"),
 }
+#: A number in a note that is not part of a name.
+_NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-]|\.\w)")
 
 
 def write_overview(ledger: Ledger, path: Path) -> Path:
     """Write the page from the ledger and the pictures in the folder."""
     rows = [row | _shown(row, ledger.folder.absolute()) for row in order_rows(ledger.rows())]
     known = {name: FIGURES[name] for name in FIGURES if any(name in row["figures"] for row in rows)}
-    write_page(path, templates().get_template("batch.html").render(title="Batch", known=known, rows=rows))
+    facts = {"known": known, "rows": rows, "common": take_common_notes(rows)}
+    write_page(path, templates().get_template("batch.html").render(title="Batch", **facts))
     return path
+
+
+def take_common_notes(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the notes that all finished rows have, and remove them there; numbers that differ become dots."""
+    done = [row for row in rows if row["status"] == "done"]
+    notes = [{_NUMBER.sub("…", note): note for note in row["notes"]} for row in done]
+    common = [shape for shape in notes[0] if all(shape in other for other in notes)] if len(done) > 1 else []
+    for row, own in zip(done, notes, strict=True):
+        row["notes"] = [note for shape, note in own.items() if shape not in common]
+    return [notes[0][shape] if len({own[shape] for own in notes}) == 1 else shape for shape in common]
 
 
 def order_rows(rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:

@@ -126,7 +126,7 @@ def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[st
     # Forced: results of other settings or older photographs are replaced, at the very end.
     with warnings.catch_warnings(), pipeline.writing(out, force=True) as (folder, _):
         warnings.simplefilter("ignore")
-        pipeline.fill(folder, command=command, further=facts)
+        pipeline.fill(folder, command=command, further=facts, began=began)
     outcome = _finished(out, key)
     assert outcome is not None
     return outcome

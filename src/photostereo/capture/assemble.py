@@ -89,9 +89,10 @@ def put_together(
         *_about_lights(lights, turn, check, room),
         *_about_numbers(photographs, found, truths.get("truth"), mask),
     ]
+    by_ball = lighting.calibration is not None and lighting.calibration.balls
     origin = Origin(
         path=found.path,
-        layout=found.layout,
+        layout="photographs with a ball" if by_ball else found.layout,
         bit_depth=photographs.bit_depth,
         files=files,
         notes=tuple(dict.fromkeys(notes)),  # captures written by photostereo include notes

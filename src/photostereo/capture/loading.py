@@ -38,7 +38,6 @@ class Layout(Protocol):
     """
 
     LAYOUT: str
-    EXPECTS: str
 
     def recognizes(self, path: Path) -> bool:
         """Whether the path looks like this layout (cheap; decodes nothing)."""
@@ -47,6 +46,8 @@ class Layout(Protocol):
 #: Modules of :mod:`photostereo.capture.layouts` in the order in which they are tried, most specific first. To add a
 #: layout, write a module and list it here.
 OWN = ("archive", "diligent", "harvard", "rti", "folder")
+#: A folder with fewer photographs is not a capture: one or two may lie next to captures, and no method works with fewer.
+FEWEST = 3
 
 
 @cache
@@ -197,7 +198,8 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
     files = [file.name for file in result.files]
     strange = sorted({*options.leave_out, *options.keep}.difference(files))
     if strange:
-        result = replace(result, notes=(*result.notes, Finding("no-such-photograph", names=listed(strange))))
+        note = Finding("no-such-photograph", "problem", names=listed(strange))
+        result = replace(result, notes=(*result.notes, note))
     return result.without(
         {number: "excluded" for number, name in enumerate(files) if name in options.leave_out}
     )
@@ -223,15 +225,16 @@ def recognize(path: Path) -> Layout | None:
 
 def _photographs_alone(place: Path, options: ReadOptions) -> Found:
     """Find the photographs in a folder without a light file; raise an error if it has none, or several captures."""
-    known = "; ".join((folder.EXPECTS_ALONE, *(layout.EXPECTS for layout in layouts())))
     if place.is_file():
-        raise CaptureError(code="not-a-capture", file=place, known=known)
+        raise CaptureError(code="not-a-capture", file=place)
     found = folder.find_alone(place, options)
-    if len(folder.photographs_and_mask(place)[0]) < 3:
-        inside = sorted(entry.name for entry in place.iterdir() if entry.is_dir() and recognize(entry))
-        count, shown = len(inside), listed(inside, 8)
+    entries = sorted(entry for entry in place.iterdir() if not entry.name.startswith("."))
+    if len(found.files) < FEWEST:
+        shots = folder.photographs_and_mask
+        inside = [e.name for e in entries if e.is_dir() and (recognize(e) or len(shots(e)[0]) >= FEWEST)]
         if inside:
-            raise CaptureError(code="several-captures", file=place, captures=inside, count=count, shown=shown)
+            raise CaptureError(code="several-captures", file=place, captures=inside, shown=listed(inside, 8))
     if not found.files:
-        raise CaptureError(code="no-photographs", file=place, known=known)
+        content = f"only {listed(entry.name for entry in entries)}" if entries else "it is empty"
+        raise CaptureError(code="no-photographs", file=place, content=content)
     return found

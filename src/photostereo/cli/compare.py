@@ -124,11 +124,10 @@ def parameters_by_method(
 def comparison_table(rows: Rows) -> Table:
     """Table of errors or, without truth, of unexplained brightness; the lowest value is the best."""
     known = all(row["mean"] is not None for row in rows)
-    figures = {"unexplained": "{percent:.1f} %"}
+    figures = {"unexplained": "{unexplained:.1%}"}
     if known:
         figures = {"mean error": "{mean:.2f}°", "median": "{median:.2f}°", "within 10°": "{within_10deg:.0%}"}
     columns = {"method": "{method}", **figures, **_EXPECTED, "seconds": "{seconds:.2f}", "status": "{status}"}
-    rows = [{**row, "percent": 100 * row["unexplained"]} for row in rows]
     return _table("Methods compared", rows, columns, "mean" if known else "unexplained", 1)
 
 
@@ -140,7 +139,7 @@ def _table(title: str, rows: Rows, columns: Mapping[str, str], best: str | None,
     lines = []
     for row in rows:
         expects = "" if row["expected"] is None else f"{row['expected']:.1f}°, {row['grade']}"
-        lines.append([cell.format(**row, expects=expects) for cell in columns.values()])
+        lines.append([cell.format(**row, expects=expects).replace("%", " %") for cell in columns.values()])
     values = [] if best is None else [row[best] for row in rows]
     return Table(title, list(columns), lines, best=[(values.index(min(values)), column)] if values else ())
 

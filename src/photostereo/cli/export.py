@@ -64,8 +64,7 @@ def export(
         terminal.say(
             "Roughness is assumed to be 0.8; use --photographs CAPTURE to estimate it from highlights."
         )
-    count = len(facts["files"])
-    terminal.say(f"{count} file{'s' * (count != 1)}: {target}")
+    terminal.report("export", formats=wanted, files=facts["files"], target=target)
     return {"out": str(target.absolute()), **facts}
 
 

@@ -21,5 +21,5 @@ def mask(terminal: Terminal, capture: Path, out: Path | None = None, force: bool
         found = read_lazily(capture, options, terminal, need_lights=False)
         write_png(partial, found.whole_mask.astype(np.uint8) * np.uint8(255))
     share = float(found.mask.mean())
-    terminal.say(f"Mask:    {target} ({share:.0%} of the frame; white is the object)")
+    terminal.say(f"Mask:    {target} ({100 * share:.0f} % of the frame; white is the object)")
     return {"out": str(target.absolute()), "mask_pixels": found.pixel_count, "mask_share": round(share, 4)}

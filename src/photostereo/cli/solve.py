@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ def solve(
     from photostereo.lights.exposure import describe_correction
     from photostereo.pipeline.settings import Settings
 
+    began = time.perf_counter()
     settings = Settings(reading.options()).changed(
         **making.settings(terminal.given), checkpoint=checkpoint, resume=resume
     )
@@ -34,17 +36,17 @@ def solve(
         report_state(terminal, pipeline)
         if pipeline.why:
             terminal.say(f"Method {pipeline.method.name}, {pipeline.why}.")
-        written = pipeline.fill(folder, release=True)
-    result = pipeline.solution
+        written = pipeline.fill(folder, release=True, began=began)
+    result, total = pipeline.solution, sum(written.summary["seconds"].values())
     terminal.report(
         "solve",
         warnings=written.warnings,
         result=result,
-        seconds=sum(written.summary["seconds"].values()),
+        seconds=total,
         expected=pipeline.expected,
         correction=describe_correction(result.strengths),
-        surface_note=written.summary.get("surface", {}).get("note"),
-        time=terminal.summary(),
+        surface=written.summary.get("surface", {}),
+        time=terminal.summary(total),
         target=target,
         page=target / "report.html" if pipeline.settings.report else None,
     )

@@ -87,10 +87,10 @@ class Terminal(RunControl):
             text.box, text.pad_edge, text.collapse_padding = None, False, True
         console.print(text)
 
-    def summary(self) -> str:
-        """Return the time per stage, e.g. ``"Time: photographs 1.2 s, iterations 4.0 s, other 0.3 s"``. Ends the stage."""
+    def summary(self, total: float | None = None) -> str:
+        """Return the time per stage, of a total, e.g. ``"Time: iterations 4.0 s, other 0.3 s"``. Ends the stage."""
         self.finish()
-        total = sum(self.seconds.values())
+        total = total or sum(self.seconds.values())
         named = {name: spent for name, spent in self.seconds.items() if spent >= NAMED_SHARE * total}
         named["other"] = total - sum(named.values())
         parts = [f"{name} {spent:.1f} s" for name, spent in named.items() if spent >= 0.05]

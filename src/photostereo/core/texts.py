@@ -45,7 +45,7 @@ def amount(size: float) -> str:
 class _Formatter(Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         special = {"percent": percent, "amount": amount}.get(format_spec)
-        return special(value) if special else format(value, format_spec)
+        return special(value) if special else format(value, format_spec).replace("%", " %")
 
 
 def _as_option(written: re.Match[str]) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.findings import Finding
+from photostereo.core.texts import percent
 from photostereo.diagnosis.light_axes import (
     CLEARLY_BETTER,
     CoarseSurface,
@@ -119,11 +120,11 @@ class OrderEvidence:
 
     def as_mistake(self) -> Finding:
         """Report the wrong order."""
-        best, instead = self.best, f"and {self.words} only {self.best:.1%}"
+        best, instead = self.best, f"and {self.words} only {percent(self.best)}"
         if best >= CLEARLY_BETTER * self.given:
             best = self.least
-            instead = f"a random order leaves {self.shuffled:.1%}, and the best possible {best:.1%}"
-        why = f"they leave {self.given:.1%} of the photographs unexplained, {instead}"
+            instead = f"a random order leaves {percent(self.shuffled)}, and the best possible {percent(best)}"
+        why = f"they leave {percent(self.given)} of the photographs unexplained, {instead}"
         return mistake("light-order", "lights-in-order", why=why, given=self.given, best=best)
 
 
@@ -135,10 +136,8 @@ def order_evidence(values: FloatArray, lights: FloatArray) -> OrderEvidence:
     gram = roots @ roots.T
     rng = np.random.default_rng(0)  # reproducible
     chance = [unexplained_by_equal(gram, lights[rng.permutation(len(lights))]) for _ in range(25)]
-    tried = [
-        (unexplained_by_equal(gram, lights[places]), words) for words, places in usual_orders(len(lights))
-    ]
-    # On a ring, several are equal: the likeliest comes first.
+    tried = [(unexplained_by_equal(gram, lights[at]), words) for words, at in usual_orders(len(lights))]
+    # On a ring, several are equal: the likeliest.
     best, words = min(tried, key=lambda order: round(order[0], 9))
     return OrderEvidence(
         given=unexplained_by_equal(gram, lights),

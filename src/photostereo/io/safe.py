@@ -80,7 +80,9 @@ def explained(complain: Complaint) -> Iterator[None]:
     except MemoryError as error:
         raise complain("it needs more memory than is available") from error
     except Exception as error:  # decoders may raise anything if bytes are damaged
-        raise complain(str(error) or type(error).__name__) from error
+        said = error.args[0] if error.args else ""
+        said = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(error)
+        raise complain(said or type(error).__name__) from error
 
 
 def _about(path: Path, what: str, remedy: str) -> Complaint:

@@ -110,8 +110,7 @@ def strength_sample(count: int, photographs: int) -> slice:
 
 def describe_correction(factors: NDArray[Any] | None) -> Finding | None:
     """Return a finding about the corrected photographs; None if there are none."""
-    number = 0 if factors is None else int((np.asarray(factors) != 1.0).sum())
-    if factors is None or not number:
+    if factors is None or not (number := int((factors != 1.0).sum())):
         return None
     span = 1.0 - min(float(np.min(factors)), 1.0) / max(float(np.max(factors)), 1.0)
     return Finding("exposure-corrected", span=span, count=number, photographs=len(factors))

@@ -52,6 +52,7 @@ class LightGeometry:
     #: typical angle in degrees between a light and the plane normal to ``thin_direction``
     thin_spread: float
     second_spread: float  #: the same for the second thinnest direction
+    widest_angle: float  #: the largest angle between two lights, in degrees
     #: the largest empty sector, in degrees, of the lights seen as a compass around the viewing axis
     widest_gap: float
     gap_azimuth: float  #: the middle of that sector, degrees counter-clockwise from the right
@@ -75,6 +76,7 @@ def light_geometry(lights: FloatArray) -> LightGeometry:
         thin_direction=thin,
         thin_spread=float(np.degrees(np.arcsin(min(spread[2], 1.0)))),
         second_spread=float(np.degrees(np.arcsin(min(spread[1], 1.0)))),
+        widest_angle=float(angles_between(lights[:, None], lights[None]).max()),
         widest_gap=widest_gap,
         gap_azimuth=gap_azimuth,
         lowest=float(elevation.min()),

@@ -140,7 +140,7 @@ def _row(result: Reconstruction, capture: Capture, folder: Path) -> dict[str, An
         "expected": expected.get("degrees"),
         "grade": expected.get("grade"),
         "unexplained": typical_residual(result.normals, capture),
-        "seconds": sum(spent for stage, spent in result.seconds.items() if stage != "load"),  # shared
+        "seconds": result.own_seconds,
         "status": result.status,
     }
 

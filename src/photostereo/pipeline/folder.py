@@ -15,6 +15,7 @@ import numpy as np
 
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
+from photostereo.core.findings import by_code
 from photostereo.core.units import PixelSize
 from photostereo.diagnosis.expected_error import ExpectedError
 from photostereo.io.atomic import replacing_directory, write_json
@@ -45,6 +46,7 @@ def fill_results(
     expected: ExpectedError | None = None,
     overlap: bool = False,
     on_disk: Capture | None = None,
+    since: float | None = None,
     control: Control = SILENT,
 ) -> dict[str, Any]:
     """Write all files of a result into an empty folder, which the caller moves into place; return the content of
@@ -53,8 +55,9 @@ def fill_results(
     ``integrated`` returns the surface. ``made`` records how to repeat the result (:func:`provenance`); ``further``
     returns more facts for the summary once everything else is written. With ``overlap`` (needs memory), arrays and
     pictures are made while the surface is integrated, and meshes beside the page. ``on_disk`` is the capture without its
-    photographs in memory, which are released once the page has small copies of them.
+    photographs in memory, which are released once the page has small copies of them. ``since``: when the work began.
     """
+    since = time.perf_counter() if since is None else since
     surface = settings.surface
     size = PixelSize() if surface is None else surface.pixel_size
     # Material and page use the photographs only if all of them are in memory.
@@ -86,7 +89,7 @@ def fill_results(
     control.stage("arrays and pictures")
     origin = None if capture is None else capture.origin
     about = {**read_about(None if origin is None else origin.path), **check_about(settings.about)}
-    whole, page, spent = None, None, {"integrate": 0.0, "report": 0.0}
+    whole, page = None, None
     with control.meanwhile(beside_surface, really=overlap) as begun:
         began = time.perf_counter()
         if surface is not None:
@@ -94,8 +97,9 @@ def fill_results(
             whole = integrated()
             if overlap:  # else the meshes report it
                 control.stage("depth and meshes")
-        spent["integrate"] = time.perf_counter() - began
+        integrating = time.perf_counter() - began
         with control.meanwhile(beside_page, really=overlap) as writing:
+            waiting = {"surface": time.perf_counter() - began}
             conventions, evidence = control.awaited(begun)
             if on_disk is not None and evidence is not None and settings.material is None:
                 capture = photographs = on_disk
@@ -115,8 +119,8 @@ def fill_results(
                     control=control,
                     **shown_on_page(whole),
                 )
-            spent["report"] = time.perf_counter() - began
             facts = control.awaited(writing)
+            waiting["report"] = time.perf_counter() - began
     summary = {
         **result.summary(),
         "expected_error": None if expected is None else expected.as_dict(),
@@ -131,17 +135,19 @@ def fill_results(
         summary["about"] = about
     if facts is not None:
         summary["conventions"] |= facts.pop("conventions")
-        facts["seconds"]["integrate"] += spent["integrate"]
-        summary["surface"], summary["seconds"]["surface"] = facts, sum(facts["seconds"].values())
+        facts["seconds"]["integrate"] += integrating
+        summary["surface"] = facts
     if settings.material is not None:
         from photostereo.results.export import export_result
 
         how: dict[str, Any] = {"tileable": settings.material == "tileable", "texels": settings.texels}
         how |= {"pixel_size": size, "capture": photographs, "control": control}
         summary["conventions"] |= export_result(folder, result, ["material"], **how)["conventions"]
+    control.finish()
+    seconds = summary["seconds"] = summary["seconds"] | waiting
+    seconds["other"] = max(0.0, time.perf_counter() - since - sum(seconds.values()))
     if page is not None:
-        page.write(folder / "report.html", **files_to_offer(folder, summary))
-        summary["seconds"]["report"] = spent["report"]
+        page.write(folder / "report.html", **files_to_offer(folder, summary), seconds=seconds)
     control.check()
     if further is not None:
         summary |= further()
@@ -164,6 +170,7 @@ def _describe_capture(folder: Path, capture: Capture, summary: dict[str, Any]) -
     facts["left_out"] = [fault.as_dict() for fault in origin.faults if not fault.used]
     if origin.alignment is not None and len(origin.files) == len(origin.alignment.moves):
         summary["alignment"] = origin.alignment.as_dict(origin.files)
+    summary["strengths"]["corrected"] |= "strengths-vary" in by_code(origin.notes)
     if origin.calibration is not None:
         write_lights(origin.calibration, folder / "lights.csv")
         said = "Directions from the object to the lights: x right, y up, z toward the camera."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -282,11 +283,13 @@ class Pipeline(ReadingStages):
         command: Sequence[str] | None = None,
         further: Callable[[], Mapping[str, Any]] | None = None,
         release: bool = False,
+        began: float | None = None,
     ) -> Written:
         """Write everything into an empty folder; ``further`` returns more facts for the summary at the end. With ``release``
-        the photographs do not stay in memory."""
+        the photographs do not stay in memory. ``began`` is a value of :func:`time.perf_counter`, by default now."""
         from photostereo.pipeline.folder import fill_results, provenance
 
+        since = time.perf_counter() if began is None else began
         if self.settings.material is not None:
             from photostereo.results.tiling import largest_rectangle
 
@@ -312,9 +315,9 @@ class Pipeline(ReadingStages):
             further=further,
             expected=expected,
             overlap=self._plan.overlaps,
+            since=since,
             control=self.control,
         )
-        self.control.finish()
         return Written(folder, summary, self.warnings)
 
     @property

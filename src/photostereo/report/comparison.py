@@ -241,7 +241,7 @@ def figures_table(
         add("Unexplained", left, "{:.1f} %".format)
     if any(degrees is not None for degrees in expected):
         add("Expected error", expected, "{:.1f}°".format)
-    add("Time", [sum(result.seconds.values()) for result in results], wording.duration)
+    add("Time", [result.own_seconds for result in results], wording.duration)
     return columns
 
 

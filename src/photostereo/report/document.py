@@ -29,7 +29,7 @@ from photostereo.io.schema import check_facts
 from photostereo.report import wording
 
 #: Filters that format numbers in templates.
-WORDS = (wording.begun, wording.decibels, wording.duration, wording.plain, wording.thousands)
+WORDS = (wording.decibels, wording.duration, wording.plain, wording.sentence, wording.thousands)
 
 #: Start of the page's data. No name from outside can forge it: templates escape "<".
 DATA_ELEMENT = '<script type="application/json" id="data">'
@@ -70,9 +70,12 @@ class Page:
         path: str | Path,
         files: Mapping[str, str] | None = None,
         meanings: Mapping[str, str] | None = None,
+        seconds: Mapping[str, float] | None = None,
     ) -> None:
-        """Write the page; a report may still be given the files that it offers."""
-        page = self if files is None else self.with_parts(files_part(files, meanings))
+        """Write the page; a report may still be given the files that it offers, and what took how long."""
+        parts = {} if files is None else files_part(files, meanings)
+        parts |= {} if seconds is None else time_parts(seconds)
+        page = self.with_parts(parts)
         assert page is not None
         write_page(path, page.text)
 
@@ -106,6 +109,11 @@ def files_part(
 ) -> dict[str, Markup]:
     """Return the part of the page that offers files."""
     return {"files": render_part("files", links=safe_links(files or {}, meanings))}
+
+
+def time_parts(seconds: Mapping[str, float]) -> dict[str, Markup]:
+    """Return the parts of the page that say what took how long."""
+    return {name: render_part(name, seconds=seconds) for name in ("time", "stages")}
 
 
 @cache

@@ -12,13 +12,14 @@ import numpy as np
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.findings import as_finding
 from photostereo.core.units import PixelSize
 from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.expected_error import ExpectedError, expected_error
 from photostereo.diagnosis.metrics import angular_error, summarize_error
 from photostereo.lights.exposure import describe_correction
 from photostereo.report import pictures, wording
-from photostereo.report.document import Page, files_part, render_page
+from photostereo.report.document import Page, files_part, render_page, time_parts
 from photostereo.report.learning import atom_pictures, convergence_charts
 from photostereo.report.photographs import contact_sheet
 from photostereo.report.pictures import Frame
@@ -28,7 +29,9 @@ from photostereo.report.surface_parts import surface_parts
 from photostereo.solver.reconstruction import Reconstruction
 
 #: What a page says about the capture, and None without one.
-OF_THE_CAPTURE = ("calibration", "diagnosis", "error_map", "first_problem", "photographs", "true_normals")
+OF_THE_CAPTURE = "calibration corrected diagnosis error_map first_problem photographs true_normals"
+#: Notes about what was wrong with the photographs and was undone.
+CORRECTED = "left-out camera-moved ambient-subtracted room-light exposure-compensated strengths-vary"
 #: Characters reserved for the list of files; a usual one has 3,000.
 OF_THE_LINKS = 20_000
 
@@ -43,7 +46,6 @@ def write_report(
     files: Mapping[str, str] | None = None,
     meanings: Mapping[str, str] | None = None,
     expected: ExpectedError | None = None,
-    evidence: Mapping[str, Any] | None = None,
     pixel_size: PixelSize = UNKNOWN_SIZE,
     about: Mapping[str, str] | None = None,
     control: Control = SILENT,
@@ -68,8 +70,6 @@ def write_report(
         Descriptions of the numbers in those files, by path.
     expected : ExpectedError, optional
         Expected error of the result; by default the estimate of its method.
-    evidence : mapping, optional
-        Return value of :func:`capture_evidence`, if already computed.
     pixel_size : PixelSize
         Scale of measurements in the page; without it, lengths are in pixels.
     about : mapping, optional
@@ -95,7 +95,7 @@ def write_report(
     >>> page.read_text(encoding="utf-8").startswith("<!doctype html>")
     True
     """
-    shown: dict[str, Any] = {"depth": depth, "tears": tears, "expected": expected, "evidence": evidence}
+    shown: dict[str, Any] = {"depth": depth, "tears": tears, "expected": expected}
     page = prepare_report(result, capture, **shown, pixel_size=pixel_size, about=about, control=control)
     page.write(path, files, meanings)
 
@@ -124,13 +124,13 @@ def prepare_report(
     if surface_data is not None:
         data["surface"] = surface_data
     context: dict[str, Any] = {
-        **dict.fromkeys(OF_THE_CAPTURE),
+        **dict.fromkeys(OF_THE_CAPTURE.split()),
         "about": about or {},
         "result": result,
         "capture": capture,
         "expected": expected or expected_error(result),
         "stills": list(pictures.still_pictures(normals, known, albedo)),
-        "surface": surface | files_part(),
+        "surface": surface | files_part() | time_parts(result.seconds),
         "normals": pictures.shown(pictures.normals_picture(normals, known)),
         "albedo": pictures.shown(pictures.with_alpha(albedo, inside)),
         "spread": None if spread is None else pictures.map_picture(spread, result.mask, frame),
@@ -187,10 +187,12 @@ def capture_evidence(
     photographs, verdicts = contact_sheet(capture, result, diagnosis.saturation_by_photograph, control)
     control.check()
     calibration = None if capture.origin is None else capture.origin.calibration
-    problems = [str(finding) for finding in diagnosis.findings if finding.severity == "problem"]
+    notes = [as_finding(note) for note in (() if capture.origin is None else capture.origin.notes)]
+    problems = [str(said) for said in (*diagnosis.findings, *notes) if said.severity == "problem"]
+    corrected = [wording.sentence(note) for note in notes if note.code in CORRECTED.split()]
     evidence: dict[str, Any] = {}
     if calibration is not None and calibration.picture is not None:
-        problems += [f"{wording.begun(said)}." for said in calibration.warnings]
+        problems += map(wording.sentence, calibration.warnings)
         evidence["calibration"] = calibration
         evidence["calibration_map"] = pictures.shown(calibration.picture, pictures.png)
         evidence["calibration_error"] = float(np.nanmax(calibration.lights.expected_error))
@@ -200,7 +202,7 @@ def capture_evidence(
         "photographs": photographs,
         "photographs_left_out": len(capture) - len(photographs),
         "compass": light_compass([(one["light"], one["name"]) for one in photographs]),
-        "correction": describe_correction(result.strengths),
+        "corrected": [*corrected, *filter(None, [describe_correction(result.strengths)])],
         "verdicts": verdicts,
         "diagnosis": diagnosis,
         "dark_map": pictures.map_picture(dark, result.mask, frame, top=float(max(diagnosis.photographs, 1))),

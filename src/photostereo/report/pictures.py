@@ -128,9 +128,9 @@ def normals_picture(normals: FloatArray, inside: BoolArray) -> NDArray[np.uint8]
 
 
 def albedo_picture(albedo: FloatArray, mask: BoolArray, frame: Frame) -> tuple[NDArray[np.uint8], BoolArray]:
-    """The albedo in sRGB, (h, w) or (h, w, 3); white is the 99.5th percentile inside the mask."""
+    """The albedo in sRGB, (h, w) or (h, w, 3); white is the 99th percentile inside the mask."""
     small, inside = resize_masked(frame.cut(albedo), frame.cut(mask), frame.height, frame.width)
-    white = float(np.percentile(small[inside], 99.5)) if inside.any() else 1.0
+    white = float(np.percentile(small[inside], 99)) if inside.any() else 1.0
     return to_srgb(small / (white if white > 0 else 1.0)), inside
 
 
@@ -263,7 +263,7 @@ def depth_picture(depth: FloatArray, mask: BoolArray, frame: Frame, size: PixelS
     pixels, top = high - low, size.millimeters * (high - low)
     picture = shown(paint(size.millimeters * (small - low), 0, top, "depth"))
     unit = "mm" if size.known else "px"
-    return {"picture": picture, "pixels": pixels, "top": top, "unit": unit, "per_pixel": size.millimeters}
+    return {"picture": picture, "pixels": pixels, "top": top, "unit": unit}
 
 
 def still_pictures(

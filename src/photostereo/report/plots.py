@@ -153,12 +153,11 @@ def color_bar(
     *,
     suffix: str = "",
     words: tuple[str, str] | None = None,
-    per_pixel: float | None = None,
 ) -> Markup:
-    """Draw a color scale with round numbers, or words at its ends; ``per_pixel`` lets the page change the unit."""
+    """Draw a color scale with round numbers, or words at its ends."""
     across = _scale(low, high, 8, 292)
     ticks = [
-        (across(tick), short_number(tick) + suffix, None if per_pixel is None else f"{tick / per_pixel:.9g}")
+        (across(tick), short_number(tick) + suffix)
         for tick in (round_ticks(low, high, 5) if words is None and high > low else ())
     ]
     summary = f"color scale from {short_number(low)}{suffix} to {short_number(high)}{suffix}"

@@ -73,13 +73,13 @@ class Layers:
 
     @cached_property
     def white(self) -> float:
-        """The albedo shown as white: the 99.5th percentile."""
+        """The albedo shown as white: the 99th percentile, as in files."""
         step = max(1, int(np.sqrt(self.mask.size / SAMPLE)))
         inside = self.mask[::step, ::step]
         values = _sum(
             [factor * np.asarray(albedo[::step, ::step])[inside] for albedo, factor in self.albedos]
         )
-        white = float(np.percentile(values, 99.5)) if np.size(values) else 1.0
+        white = float(np.percentile(values, 99)) if np.size(values) else 1.0
         return white if white > 0 else 1.0
 
     @cached_property

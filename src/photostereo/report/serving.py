@@ -220,12 +220,12 @@ def serve(
 
 
 def find_report(out_dir: str | Path) -> Path:
-    """Return the page of a folder; in the demo folder, which has one per method, the latest."""
+    """Return the page of a folder; the latest, if it has several results, as the demo and the app write them."""
     folder = Path(out_dir).resolve()
     page = folder if folder.name == PAGE else folder / PAGE
     if page.is_file():
         return page
-    below = list(folder.glob(f"*/{PAGE}"))
+    below = [*folder.glob(f"*/{PAGE}"), *folder.glob(f"results/*/{PAGE}")]
     if not below:
         raise CaptureError(code="no-report", file=folder)
     return max(below, key=lambda path: path.stat().st_mtime)

@@ -33,10 +33,8 @@ def status_words(result: Reconstruction) -> str:
 
 def duration(seconds: float) -> str:
     """Format a duration."""
-    if seconds < 0.1:
-        return f"{1000 * seconds:.0f} ms"
     if seconds < 60:
-        return f"{seconds:.1f} s"
+        return f"{seconds:.{1 if seconds >= 1 else 2}f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s"
 
@@ -51,9 +49,9 @@ def decibels(ratio: float) -> str:
     return f"{ratio:.0f} dB" if math.isfinite(ratio) else "none" if ratio > 0 else "no signal"
 
 
-def begun(sentence: str) -> str:
-    """Capitalize the first letter of a sentence."""
-    return sentence[:1].upper() + sentence[1:]
+def sentence(note: str) -> str:
+    """Return a note, which follows a bullet elsewhere, as a sentence."""
+    return f"{note[:1].upper()}{note[1:].removesuffix('.')}."
 
 
 def plain(value: Any) -> str:

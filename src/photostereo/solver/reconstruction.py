@@ -65,6 +65,12 @@ class Reconstruction(Displayed):
             f"{self.status}{error})"
         )
 
+    @property
+    def own_seconds(self) -> float:
+        """Wall-clock time of the method itself, without reading, surface and page."""
+        around = ("load", "surface", "report", "other")
+        return sum(spent for stage, spent in self.seconds.items() if stage not in around)
+
     def summary(self) -> dict[str, Any]:
         """Return the content of ``summary.json``."""
         return {

@@ -14,7 +14,6 @@ class StackReader:
     """What :func:`photostereo.load` asks of a layout."""
 
     LAYOUT = "stack"
-    EXPECTS = "a folder with stack.npy and lights.txt"
 
     def recognizes(self, path: Path) -> bool:
         return (path / "stack.npy").is_file() and (path / "lights.txt").is_file()

@@ -31,7 +31,6 @@ from photostereo.photographs.develop import develop_into
 from photostereo.photographs.source import Photographs, PhotographsInMemory, require_finite
 
 LAYOUT = "npz"
-EXPECTS = "NumPy: an .npz file with the arrays images (d, H, W) or (d, H, W, 3) and lights (d, 3)"
 
 #: Largest number of characters to keep of a capture's name.
 NAME_LETTERS = 200

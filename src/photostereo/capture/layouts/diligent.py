@@ -45,7 +45,6 @@ from photostereo.io.safe import read_json, read_mat, read_text
 from photostereo.lights.files.reading import base_name, content_lines, read_intensities
 
 LAYOUT = "DiLiGenT"
-EXPECTS = "DiLiGenT: a folder with light_directions.txt, light_intensities.txt, filenames.txt, mask.png"
 
 _DIRECTIONS, _INTENSITIES, _NAMES = "light_directions.txt", "light_intensities.txt", "filenames.txt"
 _SIDECAR = "photostereo.json"

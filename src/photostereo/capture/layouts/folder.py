@@ -22,11 +22,8 @@ from photostereo.io.images import list_images
 from photostereo.lights.files.reading import read_intensities
 
 LAYOUT = "folder"
-EXPECTS = "a plain folder: photographs with lights.csv, lights.txt or lights.json (and perhaps mask.png)"
-
 #: The same without a light file.
 LAYOUT_ALONE = "photographs alone"
-EXPECTS_ALONE = "photographs alone, with a ball beside the object or photographed under the same lights"
 
 LIGHT_FILES = ("lights.csv", "lights.txt", "lights.json", "light_directions.txt")
 _STRENGTH_FILES = ("intensities.csv", "intensities.txt", "light_intensities.txt")

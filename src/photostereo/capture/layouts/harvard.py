@@ -27,7 +27,6 @@ from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 
 LAYOUT = "Harvard"
-EXPECTS = "Harvard: a folder with Objects/ and refined_light.txt or light_directions.txt"
 
 _REFINED, _DIRECTIONS = "refined_light.txt", "light_directions.txt"
 

@@ -22,7 +22,6 @@ from photostereo.lights.files.reading import base_name, content_lines, decimal
 from photostereo.lights.files.table import LightTable
 
 LAYOUT = "RTI"
-EXPECTS = "RTI: an .lp file, or a folder with one (the count, then lines: filename x y z)"
 
 
 def recognizes(path: Path) -> bool:

@@ -126,7 +126,10 @@ class Controls {
   followDrawers() {
     this.panel.querySelector(".tabs").addEventListener("click", (event) => {
       const name = event.target.closest("button")?.dataset.drawer;
-      if (name) this.open(name, this.panel.querySelector(`.drawer.${name}`).hidden);
+      if (!name) return;
+      const on = this.panel.querySelector(`.drawer.${name}`).hidden;
+      if ((this.tool?.name === "measure") !== (on && name === "measure")) this.figure.querySelector("[data-tool=measure]").click();
+      this.open(name, on);
     });
   }
 

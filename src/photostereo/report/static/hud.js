@@ -9,7 +9,11 @@ class Hud {
     relighter.view.watch(() => this.showBar());
     for (const change of ["look", "sides"]) this.figure.addEventListener(change, () => this.showLegend());
     relighter.canvas.addEventListener("pointermove", (event) => this.showPlace(event));
-    relighter.canvas.addEventListener("pointerleave", () => this.words.replaceChildren());
+    relighter.canvas.addEventListener("pointerleave", () => {
+      this.at = null;
+      this.words.replaceChildren();
+    });
+    this.figure.addEventListener("look", () => this.at && this.showPlace(this.at)); // the unit may be another
     this.showBar();
     this.showLegend();
   }
@@ -45,6 +49,7 @@ class Hud {
 
   // Pixels are counted as in the arrays: column and row from 0.
   showPlace(event) {
+    this.at = event;
     const { view, data, shown, units, split } = this.relighter;
     const box = this.relighter.canvas.getBoundingClientRect();
     const place = view.toPicture([event.clientX - box.left, event.clientY - box.top]);

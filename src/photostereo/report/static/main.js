@@ -21,7 +21,6 @@ function start() {
   const comparison = data.compare ? new Comparison(relightFigure, data.relight, relighter) : null;
   if (relighter.works) {
     equip(relighter, controls, comparison, data);
-    printAsPicture(relightFigure, relighter.stage);
   }
   document.querySelectorAll("table.sortable").forEach(makeSortable);
 
@@ -60,9 +59,11 @@ function equip(relighter, controls, comparison, data) {
   const measure = new Measure(relighter, probe, controls);
   const notes = new Notes(relighter, controls, data.identity);
   const links = new Links(relighter, controls, comparison);
-  figure.querySelector("[data-action=snapshot]").addEventListener("click", async () => {
-    saveBlob(`${fileName()}-view.png`, await takeSnapshot(relighter, hud, { line: measure.line, notes: notes.list }));
+  const picture = () => takeSnapshot(relighter, hud, { line: measure.line, notes: notes.list });
+  figure.querySelector("[data-action=snapshot]").addEventListener("click", () => {
+    picture().toBlob((blob) => saveBlob(`${fileName()}-view.png`, blob));
   });
+  printAsPicture(figure, stage, picture);
   new Takeaway(relighter, controls);
   if (data.photographs) new Beside(relighter, controls, data.photographs);
   const made = document.querySelector(".made");
@@ -78,7 +79,10 @@ function startSurface(figure, data, pyramid) {
     figure.classList.remove("live");
     return;
   }
-  printAsPicture(figure, view.stage);
+  printAsPicture(figure, view.stage, () => {
+    view.stage.render();
+    return view.canvas;
+  });
   view.stage.started.then(() => {
     figure.dataset.ready = "true";
   }, (problem) => {
@@ -113,13 +117,12 @@ function fileName() {
   return document.querySelector("h1").textContent.trim().replace(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 60) || "view";
 }
 
-// On paper a canvas is empty: a picture of it takes its place.
-function printAsPicture(figure, stage) {
+// On paper a canvas is empty, and what lies over it is misplaced: a picture of both takes their place.
+function printAsPicture(figure, stage, drawn) {
   const picture = Object.assign(document.createElement("img"), { className: "print-picture", alt: "The view" });
   window.addEventListener("beforeprint", () => {
     if (!stage.ready) return;
-    stage.render();
-    picture.src = stage.canvas.toDataURL("image/jpeg", 0.9);
+    picture.src = drawn().toDataURL("image/jpeg", 0.9);
     figure.querySelector(".stage").append(picture);
   });
   window.addEventListener("afterprint", () => picture.remove());

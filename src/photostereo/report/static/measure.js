@@ -125,9 +125,23 @@ class Measure {
     const pixels = Math.hypot(b[0] - a[0], b[1] - a[1]);
     Object.assign(this.relighter.units, { size: millimeters / pixels, unit: "mm" });
     this.relighter.view.tell();
-    for (const said of document.querySelectorAll("[data-pixels]")) said.textContent = this.relighter.units.short(Number(said.dataset.pixels));
+    document.querySelectorAll("[data-pixels]").forEach((said) => this.rescale(said, Number(said.dataset.pixels)));
     this.figure.dispatchEvent(new CustomEvent("look"));
     this.report();
+  }
+
+  // A card of heights up to so many pixels, with round numbers below its color scale.
+  rescale(said, pixels) {
+    const { units } = this.relighter;
+    const bar = said.closest("figure").querySelector(".color-bar");
+    const top = pixels * units.size;
+    const step = roundStep(top / 3);
+    said.textContent = units.short(pixels);
+    for (const old of bar.querySelectorAll("text")) old.remove();
+    for (let n = 0; n * step <= top; n += 1) {
+      const x = 8 + (284 * n * step) / top;
+      bar.append(vector("text", { class: "tick", x, y: 25, "text-anchor": x < 20 ? "start" : x > 280 ? "end" : "middle" }, `${roundTo(n * step, 3)} ${units.unit}`));
+    }
   }
 
   async set(line, fromFields) {
@@ -139,7 +153,7 @@ class Measure {
     const [left, top] = this.relighter.data.origin;
     if (!fromFields) {
       const numbers = line.flatMap(([x, y]) => [x + left - 0.5, y + top - 0.5]);
-      this.fields.forEach((field, i) => { field.value = String(Math.round(numbers[i] * 100) / 100); });
+      this.fields.forEach((field, i) => { field.value = numbers[i].toFixed(1); });
     }
     const { shown, pyramid, data } = this.relighter;
     const raised = [...new Set(shown)].filter((set) => pyramid.has(set, "depth"));

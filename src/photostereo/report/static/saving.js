@@ -14,7 +14,7 @@ function saveText(name, text, type) {
   saveBlob(name, new Blob([text], { type }));
 }
 
-// The view as it stands, with its scale bar, line and pins, at the resolution of the screen.
+// The view as it stands, with its scale bar, line and pins, at the resolution of the screen; a canvas.
 function takeSnapshot(relighter, hud, { line, notes }) {
   const { stage, view, units, canvas } = relighter;
   stage.render(); // a canvas of WebGL keeps its picture only until it is shown
@@ -43,8 +43,11 @@ function takeSnapshot(relighter, hud, { line, notes }) {
     pen.stroke();
     for (const end of line) disc(view.toCanvas(end), 4.5);
     const [from, to] = line.map((end) => view.toCanvas(end));
-    pen.textAlign = "center";
-    pen.fillText(units.length(Math.hypot(line[1][0] - line[0][0], line[1][1] - line[0][1])), (from[0] + to[0]) / 2, (from[1] + to[1]) / 2 - 9);
+    const words = [units.length(Math.hypot(line[1][0] - line[0][0], line[1][1] - line[0][1])), (from[0] + to[0]) / 2, (from[1] + to[1]) / 2 - 9];
+    Object.assign(pen, { textAlign: "center", lineWidth: 4, strokeStyle: "rgb(0 0 0 / 0.75)", fillStyle: "#ffffff" });
+    pen.strokeText(...words);
+    pen.fillText(...words);
+    Object.assign(pen, { lineWidth: 2, strokeStyle: "#ffd9a0", fillStyle: "#ffd9a0" });
   }
   pen.textAlign = "center";
   notes.forEach((note, i) => {
@@ -63,5 +66,5 @@ function takeSnapshot(relighter, hud, { line, notes }) {
   pen.lineTo(x + length * view.scale, y - 5);
   pen.stroke();
   pen.fillText(units.short(length), x + 4, y - 7);
-  return new Promise((done) => picture.toBlob(done, "image/png"));
+  return picture;
 }
