@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from photostereo.capture.edits import EDITS_FILE, Edits, read_edits, write_edits
 from photostereo.core.errors import ParameterError
 from photostereo.core.findings import Finding
 from photostereo.diagnosis.advice import remarks
+from photostereo.io.atomic import write_bytes
 from photostereo_lab.scenes import render_scene
 
 from .conftest import BALL
@@ -251,6 +253,28 @@ def test_damaged_results_and_light_files_of_another_length_open_all_the_same(fol
         (folder / "results" / name).mkdir(parents=True)
         (folder / "results" / name / "summary.json").write_text(text)
     assert Desk(folder).board["results"] == []
+
+
+def test_a_picture_that_is_replaced_while_it_is_read_is_whole(served, folder):
+    desk = served.open(folder)
+    served.settled(desk)
+    file, short, long = served.state.desks[desk].work / "mask.png", b"short", 1_000_000 * b"long"
+    write_bytes(file, short)
+    ended = threading.Event()
+
+    def replace_it() -> None:
+        while not ended.is_set():
+            write_bytes(file, short)
+            write_bytes(file, long)
+
+    thread = threading.Thread(target=replace_it)
+    thread.start()
+    try:
+        for _ in range(60):
+            assert served.client.get(f"/api/c/{desk}/picture/mask/0").content in (short, long)
+    finally:
+        ended.set()
+        thread.join()
 
 
 def test_a_damaged_photograph_is_a_fault_and_nothing_else(served, folder):
