@@ -273,6 +273,19 @@ def test_light_of_the_room_is_subtracted_if_shadows_show_it(tmp_path):
     assert "room-light" not in by_code(load(write(tmp_path / "d", weave)).origin.notes)
 
 
+@pytest.mark.parametrize("tint", [(1.0, 1.0, 1.0), (1.5, 1.0, 0.5), (0.7, 1.0, 1.4)])
+def test_light_of_the_room_has_its_own_color(tint, tmp_path):
+    lit = render_scene("figure", size=128, lights=LIGHTS, texture="marble", color=True)
+    room = 0.3 * np.array(tint, np.float32) * lit.images.mean(axis=0)
+    dark, added = (
+        load(write(tmp_path / name, lit.images + add), color=True)
+        for name, add in (("a", 0 * room), ("b", room))
+    )
+    assert "room-light" in by_code(added.origin.notes)
+    left = (added.images - dark.images)[:, dark.mask]
+    assert np.abs(left.mean(axis=(0, 1))).max() < 0.02 * dark.images[:, dark.mask].mean()
+
+
 @pytest.mark.parametrize(
     ("shape", "texture", "reflectance"),
     [("relief", "marble", "blinn-phong"), ("sphere", "marble", "ggx"), ("figure", None, "oren-nayar")],

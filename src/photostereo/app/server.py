@@ -218,7 +218,9 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         kept = {"Cache-Control": "private, max-age=3600"} if kind in ("thumb", "view") else None
         # FileResponse measures a file before it opens it, but a mask may be replaced at any time.
         content = (desk.work / file).read_bytes()
-        return Response(content, headers=kept, media_type="image/png" if file.endswith("png") else "image/jpeg")
+        return Response(
+            content, headers=kept, media_type="image/png" if file.endswith("png") else "image/jpeg"
+        )
 
     async def mask(request: Request) -> Response:
         return JSONResponse(await state.desk(request).paint_mask(await limited(request, _MASK_LIMIT)))

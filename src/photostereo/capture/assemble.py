@@ -21,7 +21,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, Float32
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
-from photostereo.lights.ambient import RoomLight, estimate_room_light
+from photostereo.lights.ambient import RoomLight, estimate_room_light, share_by_channel
 from photostereo.lights.lights import Lights
 from photostereo.masks.reading import mask_from_brightness, mask_from_values, read_mask
 from photostereo.photographs.develop import as_rgb
@@ -226,7 +226,7 @@ def _room_light(opened: Opened, lights: Lights, options: ReadOptions, mask: Bool
 
 
 def _ambient_picture(photographs: PhotographFiles, share: float, control: Control) -> Float32:
-    """Return this share of the mean photograph, limited at each pixel to its darkest value."""
+    """Return this share of the mean photograph, in the color of the shadows, limited at each pixel to its darkest value."""
     total = darkest = None
     control.stage("photographs", len(photographs.files))
     with photographs.held():
@@ -236,7 +236,9 @@ def _ambient_picture(photographs: PhotographFiles, share: float, control: Contro
             darkest = frame if darkest is None else np.minimum(darkest, frame)
             control.advance()
     assert total is not None and darkest is not None
-    return np.asarray(np.minimum(share / len(photographs.files) * total, darkest), dtype=np.float32)
+    mean = total / np.float32(len(photographs.files))
+    shares = share_by_channel(share, mean, darkest) if mean.ndim == 3 else share
+    return np.asarray(np.minimum(shares * mean, darkest), dtype=np.float32)
 
 
 def framed_truths(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.conventions import BoolArray, FloatArray, gray_from_rgb
 from photostereo.lights.thumbnail import bright_enough, matte_fit, shrink
 
 #: Cosine below which the surface certainly faces away from a light.
@@ -30,6 +30,9 @@ SHARE, MISFIT_LEFT = 0.08, 0.7
 #: Light is the same in all shadows if their 10th percentile is at least this share of their median. Nine captures without
 #: room light have 0.4 to 0.56, rendered ones with 10 to 50 % of it 0.87 to 0.99; 0.65 and 0.85 correct the same ones.
 EVEN = 0.8
+#: Pixels show the color of room light if their darkest value is less than this multiple of it, and their mean is above this
+#: share of the brightest. From 1.1 to 2 and 0.03 to 0.3 the color changes by 2 % at most.
+SHADED, BRIGHT = 1.2, 0.1
 
 
 @dataclass(frozen=True)
@@ -78,3 +81,16 @@ def estimate_room_light(
         darkest, share = np.quantile((values / mean)[shadows], (0.1, 0.5)).tolist()
     left = fit(share)[1] / max(fit(0.0)[1], 1e-30)
     return RoomLight(share, left, max(darkest, 0.0) / max(share, 1e-12))
+
+
+def share_by_channel(share: float, mean: FloatArray, darkest: FloatArray) -> FloatArray:
+    """Return the share of room light in each channel from its color in shadows. ``mean`` and ``darkest`` (H, W, 3) are those
+    of the photographs at each pixel; ``share`` is that of their gray values."""
+    level = gray_from_rgb(mean)
+    shadows = gray_from_rgb(darkest) < SHADED * share * level
+    shadows &= level > BRIGHT * np.quantile(level, 0.99)
+    if shadows.sum() < FEWEST:
+        return np.full(3, share)
+    seen = mean[shadows]
+    found = np.median(darkest[shadows] / np.maximum(seen, 1e-12), axis=0)
+    return np.asarray(found * share * gray_from_rgb(seen).sum() / gray_from_rgb(found * seen).sum())
