@@ -60,9 +60,9 @@ export class ResultStep {
   }
 
   label(entry) {
-    const error = entry.expected?.degrees ?? entry.expected?.mean;
+    const words = entry.expected?.words;
     const name = entry.preview ? `Preview (${entry.method})` : entry.name.startsWith(entry.method) ? entry.name : `${entry.name} (${entry.method})`;
-    return `${name}${error ? ` · about ${Number(error).toFixed(1)}°` : ""}`;
+    return words ? `${name} · ${words}` : name;
   }
 
   frame(entry) {
