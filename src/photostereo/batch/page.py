@@ -53,8 +53,8 @@ def take_common_notes(rows: Sequence[dict[str, Any]]) -> list[str]:
     done = [row for row in rows if row["status"] == "done"]
     notes = [{_NUMBER.sub("…", note): note for note in row["notes"]} for row in done]
     common = [shape for shape in notes[0] if all(shape in other for other in notes)] if len(done) > 1 else []
-    for row, own in zip(done, notes, strict=True):
-        row["notes"] = [note for shape, note in own.items() if shape not in common]
+    for row in done:
+        row["notes"] = [note for note in row["notes"] if _NUMBER.sub("…", note) not in common]
     return [notes[0][shape] if len({own[shape] for own in notes}) == 1 else shape for shape in common]
 
 
