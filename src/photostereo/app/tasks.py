@@ -102,12 +102,15 @@ class OpenCapture:
             n: why for n, why in found.items() if n not in by_hand and (copied / small_name(n)).exists()
         }
         self.faults = faults | {n: why for n, why in (self.faults or {}).items() if n in by_hand}
-        capture, diagnosis = whole.examine()
-        whole.forget("loaded", "stack")
+        try:
+            diagnosis = whole.examined
+        finally:  # a solve that cancels it needs the memory
+            whole.forget("loaded", "stack")
         control.emit("findings", findings=findings_of(capture, diagnosis, self.faults))
         calibration = whole.unmoved.calibration or (None if edits.moved_lights else calibration)
         if calibration is not None:
-            self.pipeline.know(calibration)
+            if calibration is not self.pipeline.known:
+                self.pipeline.know(calibration)
             self._glance(self.corrected(control), control)
 
     def _send_mask(self, capture: Capture, small: BoolArray, control: Reporter) -> None:
@@ -233,9 +236,8 @@ class Tasks:
         name = name or free_place(Path(folder), MASK_STEM, ".png").name
         write_bytes(Path(folder) / name, encode_png(copies.enlarge_mask(small)))
         write_edits(folder, replace(edits, mask=name))
-        self._at(folder, work).whole.forget(
-            "capture", "loaded", "diagnosis"
-        )  # the file may have the same name as before
+        # The file may have the same name as before.
+        self._at(folder, work).whole.forget("capture", "loaded", "diagnosis", "examined")
         return {"mask": name}
 
     def do_preview(self, folder: str, work: str, out: str, method: str, control: Reporter) -> dict[str, Any]:
@@ -270,7 +272,9 @@ class Tasks:
 
     def do_save_lights(self, folder: str, work: str, target: str, control: Reporter) -> dict[str, Any]:
         """Estimate the lights from the full-size photographs and write a light file."""
-        origin = Pipeline(folder, method="ls", control=control).capture.origin
+        whole = self._at(folder, work).whole
+        whole.control = control
+        origin = whole.configure().capture.origin
         if origin is None or origin.calibration is None:
             raise CaptureError("The lights are already in a file.", code="output-exists")
         write_lights(origin.calibration, Path(target))
