@@ -338,6 +338,23 @@ def test_files_that_are_not_accepted_leave_no_folder(served, jpegs):
     assert error["code"] == "too-few-photographs" and str(folder) not in error["message"]
 
 
+def test_photographs_that_arrive_together_are_one_capture(served, jpegs):
+    drop = served.client.post("/api/drop", json={"name": "together"}).json()
+    address, folder = f"/api/drop/{drop['drop']}", Path(drop["folder"])
+    first, second = ((jpegs / f"IMG_{n}.JPG").read_bytes() for n in (1, 2))
+
+    def slowly():
+        yield first[:1000]
+        until = time.monotonic() + 60
+        while not list(folder.glob(".*.part")) and time.monotonic() < until:
+            time.sleep(0.01)
+        assert served.client.put(f"{address}/IMG_2.JPG", content=second).status_code == 200
+        yield first[1000:]
+
+    assert served.client.put(f"{address}/IMG_1.JPG", content=slowly()).status_code == 200
+    assert sorted(file.name for file in folder.iterdir()) == ["IMG_1.JPG", "IMG_2.JPG"]
+
+
 def test_doubts_about_a_ball_refer_to_what_a_shell_shows():
     for code in ("balls-disagree", "shading-disagrees"):
         doubt = Finding(code, remedy="check-ball", names="IMG_1.JPG", degrees=20.0, usual=1.0)

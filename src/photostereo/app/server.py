@@ -176,6 +176,7 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
             folder = places.free_place(folder.parent, folder.name)
             folder.mkdir(parents=True)
             state.drops[request.path_params["drop"]] = folder, taken
+        taken[0] += 1  # also those that are still on their way
         target = folder / name
         part = folder / f".{secrets.token_hex(6)}.part"
         size = 0
@@ -191,11 +192,13 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
             if target.exists() or (checked and read_shot(part).frame is None):
                 raise CaptureError(f"{name} is not a photograph, or was added already.", code="file-refused")
             part.rename(target)
+        except BaseException:
+            taken[0] -= 1
+            raise
         finally:
             part.unlink(missing_ok=True)
             with contextlib.suppress(OSError):
                 folder.rmdir()  # if it is empty
-        taken[0] += 1
         taken[1] += size
         return JSONResponse({"name": name})
 
