@@ -70,7 +70,7 @@ class App:
         """Open a folder; return its desk if it is already open."""
         place = folder.expanduser().resolve()
         if not place.is_dir():
-            raise CaptureError(f"{place} is not a folder.", code="not-a-folder", file=place)
+            raise CaptureError(code="not-a-folder", file=place)
         for desk in self.desks.values():
             if desk.folder == place:
                 return desk
@@ -147,8 +147,7 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         try:
             return JSONResponse(places.list_folder(wanted.resolve()))
         except OSError as problem:
-            said = f"{wanted} cannot be listed ({problem.strerror})."
-            raise CaptureError(said, code="unreadable-folder") from None
+            raise CaptureError(code="unreadable-folder", file=wanted, strerror=problem.strerror) from None
 
     async def opened(folder: Path) -> Response:
         return JSONResponse({"id": (await state.open(folder)).id})

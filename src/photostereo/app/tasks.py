@@ -313,7 +313,7 @@ def find_photographs(folder: Path) -> Found:
             if found.lights is not None:
                 require_matching(found)
             return found
-        raise CaptureError("The app works on folders of photographs.", code="not-a-folder", file=folder)
+        raise CaptureError(code="not-a-folder", file=folder)
     except PhotostereoError as error:
         if not error.code.startswith(_ABOUT_LIGHTS):
             raise
