@@ -157,8 +157,8 @@ def test_folder_of_captures_and_folder_of_nothing(folder, tmp_path):
 def test_what_is_wrong_with_a_folder_inside_does_not_matter(tmp_path):
     inside = tmp_path / "two" / "inside"
     inside.mkdir(parents=True)
-    for file in (inside / "mask.png", inside / "a.mask.png", inside.parent / "1.png", inside.parent / "2.png"):
-        cv2.imwrite(str(file), np.full((8, 8), 99, np.uint8))
+    for name in ("inside/mask.png", "inside/a.mask.png", "1.png", "2.png"):
+        cv2.imwrite(str(tmp_path / "two" / name), np.full((8, 8), 99, np.uint8))
     with pytest.raises(CaptureError, check=lambda e: e.code == "too-few-photographs"):
         load(tmp_path / "two")
 

@@ -220,7 +220,8 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         kept = {"Cache-Control": "private, max-age=3600"} if kind in ("thumb", "view") else None
         # FileResponse measures a file before it opens it, but a mask may be replaced at any time.
         content = (desk.work / file).read_bytes()
-        return Response(content, headers=kept, media_type="image/png" if file.endswith("png") else "image/jpeg")
+        kind = "image/png" if file.endswith("png") else "image/jpeg"
+        return Response(content, headers=kept, media_type=kind)
 
     async def mask(request: Request) -> Response:
         return JSONResponse(await state.desk(request).paint_mask(await limited(request, _MASK_LIMIT)))
@@ -296,9 +297,8 @@ async def refuse(request: Request, problem: Exception) -> Response:
     if not isinstance(problem, PhotostereoError):
         return JSONResponse({"code": "bad-question", "message": str(problem)}, 400)
     missing = problem.code.startswith(("no-", "not-open"))
-    return JSONResponse(
-        problem.as_dict("app"), 413 if problem.code == "too-large" else 404 if missing else 400
-    )
+    status = 413 if problem.code == "too-large" else 404 if missing else 400
+    return JSONResponse(problem.as_dict("app"), status)
 
 
 def own_file(folder: Path, file: Path, hidden: bool = False) -> Response:

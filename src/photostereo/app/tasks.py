@@ -96,12 +96,11 @@ class OpenCapture:
         control.emit("lights", lights=lights_facts(files, capture.lights, calibration))
         self._send_mask(capture, self.copies.shrink_mask(capture.mask), control)
         # Photographs left out or kept by hand keep their faults; those without a copy cannot be used at all.
-        by_hand, copied = edits.leave_out + edits.keep, self.copies.capture
-        found = {fault.file: fault.reason for fault in whole.opened.found.faults if not fault.used}
-        faults = {
-            n: why for n, why in found.items() if n not in by_hand and (copied / small_name(n)).exists()
-        }
-        self.faults = faults | {n: why for n, why in (self.faults or {}).items() if n in by_hand}
+        faults = {name: (self.faults or {}).get(name) for name in edits.leave_out + edits.keep}
+        for fault in whole.opened.found.faults:
+            if not fault.used and (self.copies.capture / small_name(fault.file)).exists():
+                faults.setdefault(fault.file, fault.reason)
+        self.faults = {name: reason for name, reason in faults.items() if reason}
         try:
             diagnosis = whole.examined
         finally:  # a solve that cancels it needs the memory
@@ -176,9 +175,7 @@ class OpenCapture:
 
     def _mask(self, chosen: str | None) -> Any:
         """Return the chosen mask in the size of the copies, or the keyword of a mask to detect."""
-        if chosen in ("bright", "full"):
-            return chosen
-        if chosen == "auto":
+        if chosen in ("bright", "full", "auto"):
             return self.masks.get(chosen, chosen)
         file = self.folder / chosen if chosen else self.found.mask_file
         if file is None:
@@ -252,12 +249,7 @@ class Tasks:
             pipeline.configure(method="ls", strengths="given")
 
     def do_solve(
-        self,
-        folder: str,
-        out: str,
-        settings: Mapping[str, Any],
-        command: list[str],
-        control: Reporter,
+        self, folder: str, out: str, settings: Mapping[str, Any], command: list[str], control: Reporter
     ) -> dict[str, Any]:
         """Solve a capture as the command line does."""
         written = Pipeline(folder, control=control, **settings).write(out, command=command)
@@ -306,9 +298,8 @@ def find_photographs(folder: Path) -> Found:
     """Find the photographs of a folder, including those left out; without the light file if there is a problem with it."""
     try:
         chosen = read_edits(folder).lights
-        found = find_capture(
-            folder, ReadOptions(lights=None if chosen in (None, ESTIMATE) else folder / chosen)
-        )
+        lights = None if chosen in (None, ESTIMATE) else folder / chosen
+        found = find_capture(folder, ReadOptions(lights=lights))
         if isinstance(found, Found):
             if found.lights is not None:
                 require_matching(found)

@@ -200,9 +200,8 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
     if strange:
         note = Finding("no-such-photograph", "problem", names=listed(strange))
         result = replace(result, notes=(*result.notes, note))
-    return result.without(
-        {number: "excluded" for number, name in enumerate(files) if name in options.leave_out}
-    )
+    excluded = (number for number, name in enumerate(files) if name in options.leave_out)
+    return result.without(dict.fromkeys(excluded, "excluded"))
 
 
 def _lights_of_another(options: ReadOptions) -> ReadOptions:

@@ -19,10 +19,8 @@ from photostereo.io.safe import explained
 
 HEIC_SUFFIXES = frozenset({".heic", ".heif"})
 #: Formats that LibRaw develops; the suffix decides, because many RAW formats look like TIFF internally.
-_RAW_NAMES = (
-    "3fr arw cr2 cr3 crw dcr dng erf iiq kdc mef mos mrw nef nrw orf pef raf raw rw2 rwl sr2 srf srw x3f"
-)
-RAW_SUFFIXES = frozenset(f".{name}" for name in _RAW_NAMES.split())
+_RAW = "3fr arw cr2 cr3 crw dcr dng erf iiq kdc mef mos mrw nef nrw orf pef raf raw rw2 rwl sr2 srf srw x3f"
+RAW_SUFFIXES = frozenset(f".{name}" for name in _RAW.split())
 
 
 @contextmanager

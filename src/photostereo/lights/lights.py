@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
+from photostereo.lights.ball.geometry import VIEW
 from photostereo.lights.geometry import light_geometry, require_directions, row_lengths
 from photostereo.photographs.framing import Framing
 from photostereo.runtime.illumination import PixelLights, turns_to_z
@@ -88,9 +89,8 @@ class Lights:
         self._directions = None if given is None else _unit(_vectors(given, "lights"))
         self._count = int(count or 0) if self._directions is None else len(self._directions)
         self._strengths = None if strengths is None else _frozen(strengths)
-        self.expected_error = _frozen(
-            np.full(self._count, np.nan) if expected_error is None else expected_error
-        )
+        unknown = np.full(self._count, np.nan)
+        self.expected_error = _frozen(unknown if expected_error is None else expected_error)
         self.distances = None if distances is None else _frozen(distances)
         self.source = (source,) * self._count if isinstance(source, str) else tuple(source)
         self.strengths_source = strengths_source
@@ -180,9 +180,7 @@ class Lights:
         turn = None if self.camera is None else turns_to_z(self.camera - points)
         if self.depth is not None:
             height = np.nan_to_num(self.depth[np.rint(rows).astype(int), np.rint(columns).astype(int)])
-            along = (
-                np.array([0.0, 0.0, 1.0]) if self.camera is None else (self.camera - points) / self.camera[2]
-            )
+            along = VIEW if self.camera is None else (self.camera - points) / self.camera[2]
             points += height[:, None] * along
         matrix = np.empty((len(rows), 3, self._count), np.float32)
         fall_off = np.empty((len(rows), self._count), np.float32)

@@ -63,9 +63,8 @@ def launch(
 
     with device_of(arguments[0]):
         driver = _driver()
-        function = _compile(
-            package, file, name, tuple(sorted(definitions.items())), torch.cuda.current_device()
-        )
+        defined = tuple(sorted(definitions.items()))
+        function = _compile(package, file, name, defined, torch.cuda.current_device())
         if shared > _SHARED_BY_DEFAULT:
             _check(driver.cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED_MEMORY, shared), driver)
         values = [_as_c(argument) for argument in arguments]

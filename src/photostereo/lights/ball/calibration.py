@@ -215,9 +215,8 @@ def merge_calibrations(parts: Sequence[Calibration]) -> Calibration:
     worst = apart.max(axis=0)
     unlike = np.flatnonzero(worst > _BALLS_DISAGREE)
     if len(unlike):
-        found.doubt(
-            "balls-disagree", unlike.tolist(), "check-ball", degrees=2 * float(np.median(worst[unlike]))
-        )
+        typical = 2 * float(np.median(worst[unlike]))
+        found.doubt("balls-disagree", unlike.tolist(), "check-ball", degrees=typical)
     order = ("gray card", "matte ball", "shading of the object")
     every = [part.lights for part in parts]
     best = min(every, key=lambda lights: (*order, lights.strengths_source).index(lights.strengths_source))
