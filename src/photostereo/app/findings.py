@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from photostereo.app.small_copies import SmallCopies
+from photostereo.capture import Capture
 from photostereo.core.findings import by_code
 from photostereo.core.texts import catalog
 from photostereo.diagnosis.advice import remarks
-
-if TYPE_CHECKING:
-    from photostereo.app.small_copies import SmallCopies
-    from photostereo.capture import Capture
-    from photostereo.diagnosis.diagnose import Diagnosis
-    from photostereo.lights.ball.calibration import Calibration
-    from photostereo.lights.lights import Lights
+from photostereo.diagnosis.diagnose import Diagnosis
+from photostereo.lights.ball.calibration import Calibration
+from photostereo.lights.lights import Lights
 
 #: Photographs with a larger share of clipped values inside the mask are marked; small, harmless highlights stay below.
 _CLIPPED = 0.01

@@ -262,12 +262,11 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         await asyncio.gather(preparing, state.close(), return_exceptions=True)
 
     desk = "/api/c/{desk}"
+    # The app shares the report's colors and fonts.
+    static = StaticFiles(packages=[("photostereo.app", "static"), ("photostereo.report", "static")])
     routes = [
         Route("/", index),
-        # The app shares the report's colors and fonts.
-        Mount(
-            "/static", StaticFiles(packages=[("photostereo.app", "static"), ("photostereo.report", "static")])
-        ),
+        Mount("/static", static),
         Route("/api/start", start),
         Route("/api/browse", browse),
         Route("/api/methods", methods),

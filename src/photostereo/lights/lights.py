@@ -99,12 +99,8 @@ class Lights:
         self.depth = None if depth is None else _frozen(depth)
         for values in (self.positions, self._strengths, self.expected_error, self.distances, self.source):
             if values is not None and len(values) != self._count:
-                raise CaptureError(
-                    f"There are {self._count} light directions but {len(values)} values for them.",
-                    code="lights-count",
-                    lights=self._count,
-                    found=len(values),
-                )
+                words = f"There are {self._count} light directions but {len(values)} values for them."
+                raise CaptureError(words, code="lights-count", lights=self._count, found=len(values))
 
     def __len__(self) -> int:
         """Return the number of lights."""
@@ -131,11 +127,8 @@ class Lights:
     def directions(self) -> FloatArray:
         """(d, 3), unit, read-only; for near lights, those at the origin of the positions."""
         if self._directions is None:
-            raise CaptureError(
-                "The light directions are not known. Provide a light file, a photograph series with a ball, or "
-                "estimate the lights first.",
-                code="no-lights",
-            )
+            words = "The light directions are not known. Give a light file or a ball, or estimate the lights."
+            raise CaptureError(words, code="no-lights")
         return self._directions
 
     @property
@@ -275,9 +268,8 @@ class Lights:
         cols, rows = np.flatnonzero(mask.any(axis=0)), np.flatnonzero(mask.any(axis=1))
         if not len(cols):
             raise CaptureError(code="empty-mask", name="the object")
-        middle = 0.5 * np.array(
-            [cols[0] + cols[-1] + 1 - mask.shape[1], mask.shape[0] - rows[0] - rows[-1] - 1, 0]
-        )
+        x, y = cols[0] + cols[-1] + 1 - mask.shape[1], mask.shape[0] - rows[0] - rows[-1] - 1
+        middle = 0.5 * np.array([x, y, 0])
         scaled = float(cols[-1] - cols[0] + 1) * self.positions
         return self.changed(positions=scaled + middle, distances=row_lengths(scaled), position_unit="pixels")
 

@@ -119,9 +119,8 @@ def _cubin(source: str, file: str, options: list[str]) -> bytes:
             nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
             log = ctypes.create_string_buffer(size.value)
             nvrtc.nvrtcGetProgramLog(program, log)
-            raise RuntimeError(
-                f"{file} did not compile with {options}:\n{log.value.decode(errors='replace')}"
-            )
+            said = log.value.decode(errors="replace")
+            raise RuntimeError(f"{file} did not compile with {options}:\n{said}")
         nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size))
         image = ctypes.create_string_buffer(size.value)
         nvrtc.nvrtcGetCUBIN(program, image)
