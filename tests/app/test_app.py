@@ -21,10 +21,12 @@ from photostereo.app.small_copies import SmallCopies
 from photostereo.app.tasks import Tasks
 from photostereo.app.worker import Reporter
 from photostereo.capture.edits import EDITS_FILE, Edits, read_edits, write_edits
+from photostereo.core.control import Cancelled
 from photostereo.core.errors import ParameterError
 from photostereo.core.findings import Finding
 from photostereo.diagnosis.advice import remarks
 from photostereo.io.atomic import write_bytes
+from photostereo.photographs.files import PhotographFiles
 from photostereo_lab.scenes import render_scene
 
 from .conftest import BALL
@@ -175,7 +177,8 @@ def test_the_app_says_what_the_terminal_says(folder, tmp_path, monkeypatch):
     moved = cv2.imread(str(folder / "IMG_4.JPG"))
     cv2.imwrite(str(folder / "IMG_4.JPG"), np.roll(moved, 7, axis=1), [cv2.IMWRITE_JPEG_QUALITY, 95])
     events = looked_at(folder, tmp_path / "work")
-    capture, diagnosis = ps.Pipeline(folder).examine()
+    pipeline = ps.Pipeline(folder)
+    capture, diagnosis = pipeline.capture, pipeline.examined
     lights, said = events["lights"], events["findings"]
     assert [finding["text"] for finding in said["general"]] == [
         finding.rendered("app") for finding in remarks(capture, diagnosis.findings)
@@ -207,6 +210,26 @@ def test_previews_have_the_lights_of_the_photographs(folder, tmp_path, monkeypat
     events.clear()
     tasks.do_look(**about, whole=False)  # as during a solve
     assert [event for event, _ in events if event != "progress"] == ["lights", "mask", "glance"]
+
+
+def test_photographs_do_not_stay_in_memory_if_their_examination_is_canceled(folder, tmp_path, monkeypatch):
+    tasks, control = Tasks(), Reporter(lambda event, **facts: None)
+    about = {"folder": str(folder), "work": str(tmp_path / "work"), "control": control}
+    tasks.do_open(**about)
+
+    def cancel(capture, **others):
+        assert capture.in_memory
+        raise Cancelled
+
+    with monkeypatch.context() as patch:
+        patch.setattr("photostereo.pipeline.pipeline.diagnose", cancel)
+        with pytest.raises(Cancelled):
+            tasks.do_look(**about)
+    whole = tasks.open.whole
+    assert not whole.is_current("loaded") and not whole.is_current("stack")
+    tasks.do_look(**about)
+    monkeypatch.setattr(PhotographFiles, "all", lambda *given: pytest.fail("read again"))
+    tasks.do_look(**about)  # nothing has changed
 
 
 def test_estimated_lights_are_a_problem_as_on_the_page(folder, tmp_path):
@@ -314,6 +337,23 @@ def test_files_that_are_not_accepted_leave_no_folder(served, jpegs):
     board = served.wait(served.open(folder), lambda b: b["looking"]["state"] == "failed")
     error = board["looking"]["error"]
     assert error["code"] == "too-few-photographs" and str(folder) not in error["message"]
+
+
+def test_photographs_that_arrive_together_are_one_capture(served, jpegs):
+    drop = served.client.post("/api/drop", json={"name": "together"}).json()
+    address, folder = f"/api/drop/{drop['drop']}", Path(drop["folder"])
+    first, second = ((jpegs / f"IMG_{n}.JPG").read_bytes() for n in (1, 2))
+
+    def slowly():
+        yield first[:1000]
+        until = time.monotonic() + 60
+        while not list(folder.glob(".*.part")) and time.monotonic() < until:
+            time.sleep(0.01)
+        assert served.client.put(f"{address}/IMG_2.JPG", content=second).status_code == 200
+        yield first[1000:]
+
+    assert served.client.put(f"{address}/IMG_1.JPG", content=slowly()).status_code == 200
+    assert sorted(file.name for file in folder.iterdir()) == ["IMG_1.JPG", "IMG_2.JPG"]
 
 
 def test_doubts_about_a_ball_refer_to_what_a_shell_shows():

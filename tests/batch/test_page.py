@@ -56,12 +56,12 @@ def test_names_are_text(tmp_path):
 def test_what_is_true_of_every_capture_is_said_once(tmp_path):
     ledger = Ledger(tmp_path)
     for number in range(3):
-        own = (f"IMG_{number}.jpg is left out: it is blurred",) if number == 1 else ()
+        own = ("at 3°: reversed", "at 4°: reversed") if number == 1 else ()
         notes = ("the sRGB curve is undone", f"the mask was found ({20 + number} % of the frame)", *own)
         ledger.write(f"coin-{number}", Path("/in/coin"), "k", Outcome("done", seconds=1.0, warnings=notes))
     page = write_overview(ledger, tmp_path / "index.html").read_text(encoding="utf-8")
     assert page.count("sRGB") == page.count("the mask was found (… % of the frame)") == 1
-    assert page.count('class="note"') == page.count("IMG_1.jpg is left out") == 1
+    assert page.count('class="note"') == page.count(": reversed") == 2
 
 
 @pytest.mark.parametrize(("flawed", "grade"), [(0.0, "good"), (1.0, "fair")])

@@ -154,6 +154,15 @@ def test_folder_of_captures_and_folder_of_nothing(folder, tmp_path):
         load(tmp_path / "empty-mask")
 
 
+def test_what_is_wrong_with_a_folder_inside_does_not_matter(tmp_path):
+    inside = tmp_path / "two" / "inside"
+    inside.mkdir(parents=True)
+    for name in ("inside/mask.png", "inside/a.mask.png", "1.png", "2.png"):
+        cv2.imwrite(str(tmp_path / "two" / name), np.full((8, 8), 99, np.uint8))
+    with pytest.raises(CaptureError, check=lambda e: e.code == "too-few-photographs"):
+        load(tmp_path / "two")
+
+
 def test_what_is_in_a_folder_without_photographs_is_said(folder, tmp_path):
     places = {name: tmp_path / name for name in ("nothing", "films", "parent")}
     for place in places.values():

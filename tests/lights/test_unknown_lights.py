@@ -6,17 +6,23 @@ import io
 import zipfile
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from photostereo.core.errors import CaptureError, ParameterError
-from photostereo.io.network_weights import SHIPPED
+from photostereo.io.network_weights import SHIPPED, Weights
+from photostereo.io.network_weights import read_weights as read_any_weights
 from photostereo.lights.unknown import network as weights_module
 from photostereo.lights.unknown.crops import SYMMETRIES, Thumbnails, crop_photographs
 from photostereo.lights.unknown.estimate import UnknownLights, estimate_lights
-from photostereo.lights.unknown.network import read_weights
 from photostereo_lab import scenes
+
+
+def read_weights(path: Path) -> Weights:
+    shapes = {name: values.shape for name, values in weights_module.shipped_weights().arrays.items()}
+    return read_any_weights(path, lambda arrays: shapes)
 
 
 def dome(count: int) -> np.ndarray:

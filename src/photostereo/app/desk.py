@@ -275,9 +275,7 @@ class Desk:
         self._on_solve(event)
         if event["event"] != "done":
             return
-        out = Path(event["result"]["out"])
-        entry = self._entry(out, preview=True)
-        self.board.put(preview=entry)
+        self.board.put(preview=self._entry(Path(event["result"]["out"]), preview=True))
         number = job["number"] + 1
         if number < len(PREVIEWS) and job["state"] == "running":
             self._later(self._next_preview(number))

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from photostereo.app.small_copies import SmallCopies
+from photostereo.capture import Capture
 from photostereo.core.findings import by_code
 from photostereo.core.texts import catalog
 from photostereo.diagnosis.advice import remarks
-
-if TYPE_CHECKING:
-    from photostereo.app.small_copies import SmallCopies
-    from photostereo.capture import Capture
-    from photostereo.diagnosis.diagnose import Diagnosis
-    from photostereo.lights.ball.calibration import Calibration
-    from photostereo.lights.lights import Lights
+from photostereo.diagnosis.diagnose import Diagnosis
+from photostereo.lights.ball.calibration import Calibration
+from photostereo.lights.lights import Lights
 
 #: Photographs with a larger share of clipped values inside the mask are marked; small, harmless highlights stay below.
 _CLIPPED = 0.01
@@ -28,10 +26,7 @@ def original(name: str) -> str:
 
 
 def lights_facts(
-    files: Sequence[str],
-    lights: Lights,
-    calibration: Calibration | None,
-    copies: SmallCopies | None = None,
+    files: Sequence[str], lights: Lights, calibration: Calibration | None, copies: SmallCopies | None = None
 ) -> dict[str, Any]:
     """Directions, strengths, and the balls with their highlights in pixels of the photographs.
 
@@ -43,12 +38,10 @@ def lights_facts(
 
     balls, taken = [], [] if calibration is None else [original(name) for name in calibration.files]
     for ball in () if calibration is None else calibration.balls:
-        marks, circle = ball.highlights, ball.circle
+        marks, circle = ball.highlights, at(ball.circle.x, ball.circle.y, ball.circle.radius)
         seen = {} if marks is None else dict(zip(taken, zip(marks.x, marks.y, strict=True), strict=True))
         spots = [at(*seen[name])[:2] if name in seen else None for name in files]
-        balls.append(
-            {"circle": at(circle.x, circle.y, circle.radius), "kind": ball.kind, "highlights": spots}
-        )
+        balls.append({"circle": circle, "kind": ball.kind, "highlights": spots})
     facts = {
         "kind": "estimated" if "estimated" in lights.source else "file" if calibration is None else "ball",
         "files": list(files),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.capture.layouts.folder import photographs_and_mask
-from photostereo.capture.loading import recognize
+from photostereo.capture.loading import is_capture_folder
 from photostereo.core.errors import PhotostereoError
 from photostereo.io.atomic import write_json
 from photostereo.io.safe import read_json
@@ -83,7 +83,7 @@ def list_folder(path: Path) -> dict[str, Any]:
         "parent": None if path.parent == path else str(path.parent),
         "folders": sorted(folders, key=str.casefold),
         "photographs": photographs,
-        "is_capture": photographs >= 3 or recognize(path) is not None,
+        "is_capture": is_capture_folder(path),
     }
 
 

@@ -70,7 +70,7 @@ class App:
         """Open a folder; return its desk if it is already open."""
         place = folder.expanduser().resolve()
         if not place.is_dir():
-            raise CaptureError(f"{place} is not a folder.", code="not-a-folder", file=place)
+            raise CaptureError(code="not-a-folder", file=place)
         for desk in self.desks.values():
             if desk.folder == place:
                 return desk
@@ -147,8 +147,7 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         try:
             return JSONResponse(places.list_folder(wanted.resolve()))
         except OSError as problem:
-            said = f"{wanted} cannot be listed ({problem.strerror})."
-            raise CaptureError(said, code="unreadable-folder") from None
+            raise CaptureError(code="unreadable-folder", file=wanted, strerror=problem.strerror) from None
 
     async def opened(folder: Path) -> Response:
         return JSONResponse({"id": (await state.open(folder)).id})
@@ -176,6 +175,7 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
             folder = places.free_place(folder.parent, folder.name)
             folder.mkdir(parents=True)
             state.drops[request.path_params["drop"]] = folder, taken
+        taken[0] += 1  # also those that are still on their way
         target = folder / name
         part = folder / f".{secrets.token_hex(6)}.part"
         size = 0
@@ -191,11 +191,13 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
             if target.exists() or (checked and read_shot(part).frame is None):
                 raise CaptureError(f"{name} is not a photograph, or was added already.", code="file-refused")
             part.rename(target)
+        except BaseException:
+            taken[0] -= 1
+            raise
         finally:
             part.unlink(missing_ok=True)
             with contextlib.suppress(OSError):
                 folder.rmdir()  # if it is empty
-        taken[0] += 1
         taken[1] += size
         return JSONResponse({"name": name})
 
@@ -218,9 +220,8 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         kept = {"Cache-Control": "private, max-age=3600"} if kind in ("thumb", "view") else None
         # FileResponse measures a file before it opens it, but a mask may be replaced at any time.
         content = (desk.work / file).read_bytes()
-        return Response(
-            content, headers=kept, media_type="image/png" if file.endswith("png") else "image/jpeg"
-        )
+        kind = "image/png" if file.endswith("png") else "image/jpeg"
+        return Response(content, headers=kept, media_type=kind)
 
     async def mask(request: Request) -> Response:
         return JSONResponse(await state.desk(request).paint_mask(await limited(request, _MASK_LIMIT)))
@@ -261,12 +262,11 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         await asyncio.gather(preparing, state.close(), return_exceptions=True)
 
     desk = "/api/c/{desk}"
+    # The app shares the report's colors and fonts.
+    static = StaticFiles(packages=[("photostereo.app", "static"), ("photostereo.report", "static")])
     routes = [
         Route("/", index),
-        # The app shares the report's colors and fonts.
-        Mount(
-            "/static", StaticFiles(packages=[("photostereo.app", "static"), ("photostereo.report", "static")])
-        ),
+        Mount("/static", static),
         Route("/api/start", start),
         Route("/api/browse", browse),
         Route("/api/methods", methods),
@@ -296,9 +296,8 @@ async def refuse(request: Request, problem: Exception) -> Response:
     if not isinstance(problem, PhotostereoError):
         return JSONResponse({"code": "bad-question", "message": str(problem)}, 400)
     missing = problem.code.startswith(("no-", "not-open"))
-    return JSONResponse(
-        problem.as_dict("app"), 413 if problem.code == "too-large" else 404 if missing else 400
-    )
+    status = 413 if problem.code == "too-large" else 404 if missing else 400
+    return JSONResponse(problem.as_dict("app"), status)
 
 
 def own_file(folder: Path, file: Path, hidden: bool = False) -> Response:

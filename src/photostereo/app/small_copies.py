@@ -149,12 +149,10 @@ class SmallCopies:
             names = ["intensity"] if strengths.ndim == 1 else ["r", "g", "b"]
             columns.append((names, strengths.reshape(len(strengths), -1), table.open_strengths))
         if table.positions is not None:
-            unit = 1.0 if table.unit == "widths" else self.factor
+            unit = self.factor if table.unit == "pixels" else 1.0
             kind = {"pixels": "position"}.get(table.unit, table.unit)
-            if table.unit == "mm":  # a pixel of the copies covers more
-                kind, unit = (
-                    ("mm", 1.0) if table.pixel_size is None else ("position", unit / table.pixel_size)
-                )
+            if table.unit == "mm" and table.pixel_size is not None:  # a pixel of the copies covers more
+                kind, unit = "position", self.factor / table.pixel_size
             columns.append(([f"{kind}_{axis}" for axis in "xyz"], unit * table.positions, None))
         lines = [ball_line(Circle(*self.scaled(ball))) for ball in table.balls]
         lines.append(",".join(["file", *(name for names, _, _ in columns for name in names)]))

@@ -96,18 +96,20 @@ class OpenCapture:
         control.emit("lights", lights=lights_facts(files, capture.lights, calibration))
         self._send_mask(capture, self.copies.shrink_mask(capture.mask), control)
         # Photographs left out or kept by hand keep their faults; those without a copy cannot be used at all.
-        by_hand, copied = edits.leave_out + edits.keep, self.copies.capture
-        found = {fault.file: fault.reason for fault in whole.opened.found.faults if not fault.used}
-        faults = {
-            n: why for n, why in found.items() if n not in by_hand and (copied / small_name(n)).exists()
-        }
-        self.faults = faults | {n: why for n, why in (self.faults or {}).items() if n in by_hand}
-        capture, diagnosis = whole.examine()
-        whole.forget("loaded", "stack")
+        faults = {name: (self.faults or {}).get(name) for name in edits.leave_out + edits.keep}
+        for fault in whole.opened.found.faults:
+            if not fault.used and (self.copies.capture / small_name(fault.file)).exists():
+                faults.setdefault(fault.file, fault.reason)
+        self.faults = {name: reason for name, reason in faults.items() if reason}
+        try:
+            diagnosis = whole.examined
+        finally:  # a solve that cancels it needs the memory
+            whole.forget("loaded", "stack")
         control.emit("findings", findings=findings_of(capture, diagnosis, self.faults))
         calibration = whole.unmoved.calibration or (None if edits.moved_lights else calibration)
         if calibration is not None:
-            self.pipeline.know(calibration)
+            if calibration is not self.pipeline.known:
+                self.pipeline.know(calibration)
             self._glance(self.corrected(control), control)
 
     def _send_mask(self, capture: Capture, small: BoolArray, control: Reporter) -> None:
@@ -173,9 +175,7 @@ class OpenCapture:
 
     def _mask(self, chosen: str | None) -> Any:
         """Return the chosen mask in the size of the copies, or the keyword of a mask to detect."""
-        if chosen in ("bright", "full"):
-            return chosen
-        if chosen == "auto":
+        if chosen in ("bright", "full", "auto"):
             return self.masks.get(chosen, chosen)
         file = self.folder / chosen if chosen else self.found.mask_file
         if file is None:
@@ -233,9 +233,8 @@ class Tasks:
         name = name or free_place(Path(folder), MASK_STEM, ".png").name
         write_bytes(Path(folder) / name, encode_png(copies.enlarge_mask(small)))
         write_edits(folder, replace(edits, mask=name))
-        self._at(folder, work).whole.forget(
-            "capture", "loaded", "diagnosis"
-        )  # the file may have the same name as before
+        # The file may have the same name as before.
+        self._at(folder, work).whole.forget("capture", "loaded", "diagnosis", "examined")
         return {"mask": name}
 
     def do_preview(self, folder: str, work: str, out: str, method: str, control: Reporter) -> dict[str, Any]:
@@ -250,12 +249,7 @@ class Tasks:
             pipeline.configure(method="ls", strengths="given")
 
     def do_solve(
-        self,
-        folder: str,
-        out: str,
-        settings: Mapping[str, Any],
-        command: list[str],
-        control: Reporter,
+        self, folder: str, out: str, settings: Mapping[str, Any], command: list[str], control: Reporter
     ) -> dict[str, Any]:
         """Solve a capture as the command line does."""
         written = Pipeline(folder, control=control, **settings).write(out, command=command)
@@ -270,7 +264,9 @@ class Tasks:
 
     def do_save_lights(self, folder: str, work: str, target: str, control: Reporter) -> dict[str, Any]:
         """Estimate the lights from the full-size photographs and write a light file."""
-        origin = Pipeline(folder, method="ls", control=control).capture.origin
+        whole = self._at(folder, work).whole
+        whole.control = control
+        origin = whole.configure().capture.origin
         if origin is None or origin.calibration is None:
             raise CaptureError("The lights are already in a file.", code="output-exists")
         write_lights(origin.calibration, Path(target))
@@ -302,14 +298,13 @@ def find_photographs(folder: Path) -> Found:
     """Find the photographs of a folder, including those left out; without the light file if there is a problem with it."""
     try:
         chosen = read_edits(folder).lights
-        found = find_capture(
-            folder, ReadOptions(lights=None if chosen in (None, ESTIMATE) else folder / chosen)
-        )
+        lights = None if chosen in (None, ESTIMATE) else folder / chosen
+        found = find_capture(folder, ReadOptions(lights=lights))
         if isinstance(found, Found):
             if found.lights is not None:
                 require_matching(found)
             return found
-        raise CaptureError("The app works on folders of photographs.", code="not-a-folder", file=folder)
+        raise CaptureError(code="not-a-folder", file=folder)
     except PhotostereoError as error:
         if not error.code.startswith(_ABOUT_LIGHTS):
             raise

@@ -57,9 +57,8 @@ class Ledger:
             if path.exists() and not path.is_file():  # a pipe would never end
                 raise OutputError(f"{path} is not a file. Remove it.", code="not-a-file", file=path)
         with self._open() as database:
-            database.execute(
-                f"CREATE TABLE IF NOT EXISTS captures ({', '.join(_COLUMNS)}, PRIMARY KEY (name))"
-            )
+            columns = ", ".join(_COLUMNS)
+            database.execute(f"CREATE TABLE IF NOT EXISTS captures ({columns}, PRIMARY KEY (name))")
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -80,10 +79,8 @@ class Ledger:
         stored = values | {name: json.dumps(values[name]) for name in _AS_JSON}
         with self._open() as database:
             marks = ", ".join(f":{name}" for name in _COLUMNS)
-            texts = {
-                name: as_text(value) if isinstance(value, str) else value for name, value in stored.items()
-            }
-            database.execute(f"INSERT OR REPLACE INTO captures VALUES ({marks})", texts)
+            stored |= {name: as_text(value) for name, value in stored.items() if isinstance(value, str)}
+            database.execute(f"INSERT OR REPLACE INTO captures VALUES ({marks})", stored)
             with self.lines.open("a", encoding="utf-8", errors="replace") as file:
                 file.write(line)
 

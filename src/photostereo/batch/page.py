@@ -53,8 +53,8 @@ def take_common_notes(rows: Sequence[dict[str, Any]]) -> list[str]:
     done = [row for row in rows if row["status"] == "done"]
     notes = [{_NUMBER.sub("…", note): note for note in row["notes"]} for row in done]
     common = [shape for shape in notes[0] if all(shape in other for other in notes)] if len(done) > 1 else []
-    for row, own in zip(done, notes, strict=True):
-        row["notes"] = [note for shape, note in own.items() if shape not in common]
+    for row in done:
+        row["notes"] = [note for note in row["notes"] if _NUMBER.sub("…", note) not in common]
     return [notes[0][shape] if len({own[shape] for own in notes}) == 1 else shape for shape in common]
 
 
@@ -99,14 +99,12 @@ def _shown(row: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     done, place = row["status"] == "done", folder / row["name"]
     expected, flawed = (row["figures"].get(name) for name in ("expected", "flawed"))
     grade = "" if expected is None else ExpectedError(expected, is_flawed=bool(flawed)).grade
-    notes = [row["error"]] if row["error"] else row["warnings"]
+    notes, path = [row["error"]] if row["error"] else row["warnings"], row["path"]
     return {
-        "path": os.path.relpath(row["path"], folder),
+        "path": os.path.relpath(path, folder),
         "verdict": "failed" if not done else "unusual" if row["unusual"] else grade or "done",
         "grade": "do not trust" if not done else "fair" if row["unusual"] else grade,
-        "notes": [
-            note.replace(f"{row['path']}{os.sep}", "").replace(row["path"], row["name"]) for note in notes
-        ],
+        "notes": [note.replace(f"{path}{os.sep}", "").replace(path, row["name"]) for note in notes],
         "report": f"{quote(row['name'])}/report.html" if (place / "report.html").is_file() else "",
         "picture": thumbnail(place / "normals.png") if done else None,
     }

@@ -11,14 +11,12 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from photostereo.capture.options import NAMED_FILES, ReadOptions
+from photostereo.capture.options import KEYWORDS, NAMED_FILES, ReadOptions
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.io.safe import read_toml
 from photostereo.io.schema import NUMBER, check_facts
 from photostereo.pipeline.settings import FLAT, Settings
 
-#: Values of ``mask`` and ``lights`` that are not files.
-WORDS = ("full", "auto", "bright", "refined", "directions", "estimate")
 #: Settings that make no sense in a plan: the group of reading options, and those of a single solve or process.
 _NOT_IN_A_PLAN = ("reading", "workers", "checkpoint", "resume")
 #: Settings that do not change a result and are not part of its key.
@@ -73,7 +71,7 @@ def check_settings(settings: Settings) -> None:
     Pipeline("", settings).check()
     for label in NAMED_FILES:
         path = settings.reading.path_of(label)
-        if path is not None and str(path) not in WORDS and not path.exists():
+        if path is not None and str(path) not in KEYWORDS and not path.exists():
             raise ParameterError(code="missing-file", file=path, option=label)
 
 

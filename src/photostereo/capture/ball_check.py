@@ -121,9 +121,8 @@ def _is_on_black(small: Float32, inside: BoolArray) -> bool:
         return False
     around = cv2.dilate(inside.astype(np.uint8), np.ones((7, 7), np.uint8)) == 0
     bright = small.max(axis=0)
-    return not around.any() or bool(
-        np.percentile(bright[around], 99) < BLACK * np.percentile(bright[inside], 90)
-    )
+    limit = BLACK * np.percentile(bright[inside], 90)
+    return not around.any() or bool(np.percentile(bright[around], 99) < limit)
 
 
 def _cameras(focal: float | None, factor: float, frame: tuple[int, int]) -> list[Camera | None]:

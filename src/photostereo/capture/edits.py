@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from photostereo.capture.options import ReadOptions
+from photostereo.capture.options import KEYWORDS, ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.io.atomic import write_json
 from photostereo.io.json_text import finite_or_null
@@ -45,8 +45,6 @@ _SCHEMA = {
     "keep?": [str],
     "moved_lights?": {str: [NUMBER]},
 }
-#: Values of ``mask`` and ``lights`` that are not files.
-_WORDS = ("", "full", "auto", "bright", "estimate")
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,7 @@ class Edits:
             used = replace(used, lights=None, circle=None, moved_lights={})
         filled: dict[str, Any] = {name: value for name, value in vars(used).items() if value}
         for name in {"mask", "lights"} & filled.keys():
-            filled[name] = filled[name] if filled[name] in _WORDS else str(folder / filled[name])
+            filled[name] = filled[name] if filled[name] in KEYWORDS else str(folder / filled[name])
         for name in ("leave_out", "keep"):
             filled[name] = tuple(dict.fromkeys((*getattr(options, name), *getattr(self, name))))
         return replace(options, **filled, edits=used.describe())

@@ -200,9 +200,8 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
     if strange:
         note = Finding("no-such-photograph", "problem", names=listed(strange))
         result = replace(result, notes=(*result.notes, note))
-    return result.without(
-        {number: "excluded" for number, name in enumerate(files) if name in options.leave_out}
-    )
+    excluded = (number for number, name in enumerate(files) if name in options.leave_out)
+    return result.without(dict.fromkeys(excluded, "excluded"))
 
 
 def _lights_of_another(options: ReadOptions) -> ReadOptions:
@@ -223,6 +222,14 @@ def recognize(path: Path) -> Layout | None:
     return next((layout for layout in layouts() if layout.recognizes(path)), None)
 
 
+def is_capture_folder(place: Path) -> bool:
+    """Whether a folder has a known layout, or enough photographs (cheap; decodes nothing)."""
+    try:
+        return recognize(place) is not None or len(folder.photographs_and_mask(place)[0]) >= FEWEST
+    except (CaptureError, OSError):
+        return False
+
+
 def _photographs_alone(place: Path, options: ReadOptions) -> Found:
     """Find the photographs in a folder without a light file; raise an error if it has none, or several captures."""
     if place.is_file():
@@ -230,8 +237,7 @@ def _photographs_alone(place: Path, options: ReadOptions) -> Found:
     found = folder.find_alone(place, options)
     entries = sorted(entry for entry in place.iterdir() if not entry.name.startswith("."))
     if len(found.files) < FEWEST:
-        shots = folder.photographs_and_mask
-        inside = [e.name for e in entries if e.is_dir() and (recognize(e) or len(shots(e)[0]) >= FEWEST)]
+        inside = [entry.name for entry in entries if entry.is_dir() and is_capture_folder(entry)]
         if inside:
             raise CaptureError(code="several-captures", file=place, captures=inside, shown=listed(inside, 8))
     if not found.files:

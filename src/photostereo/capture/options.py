@@ -25,6 +25,8 @@ NAMED_FILES = ("mask", "lights", "ambient", "flat", "ball")
 
 #: The value of ``lights`` that ignores light files and balls.
 ESTIMATE = "estimate"
+#: Values of ``mask`` and ``lights`` that are not files.
+KEYWORDS = ("full", "auto", "bright", "refined", "directions", ESTIMATE)
 
 _SEQUENCES = ("circle", "card", "crop", "leave_out", "keep")
 #: The longest focal length, in pixels; beyond it, rays are practically parallel.

@@ -86,9 +86,8 @@ def command(function: Callable[..., Facts | None]) -> Callable[..., None]:
         always = inspect.Parameter(name, _BY_NAME, default=False, annotation=bool)
         declared.append(_declared(always, command))
     defaults = {option.name: getattr(option.default, "default", option.default) for option in declared}
-    defaults = {
-        name: value for name, value in defaults.items() if value not in (..., inspect.Parameter.empty)
-    }
+    absent = (..., inspect.Parameter.empty)
+    defaults = {name: value for name, value in defaults.items() if value not in absent}
 
     @functools.wraps(function)
     def run(context: typer.Context | None = None, **values: Any) -> None:

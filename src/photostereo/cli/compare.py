@@ -164,9 +164,7 @@ def compare_results(
             raise ps.ParameterError(code="not-a-result", file=source)
     if len(sources) < 2:
         raise ps.ParameterError(code="one-result", file=sources[0])
-    names = numbered(
-        [source.resolve().name if source.name in ("", "..") else source.name for source in sources]
-    )
+    names = numbered([(s.resolve() if s.name in ("", "..") else s).name for s in sources])
     sizes = {size_of_result(source) for source in sources}
     size = sizes.pop() if not pixel_size.known and len(sizes) == 1 else pixel_size
     known = None if truth is None else truth_of(truth)

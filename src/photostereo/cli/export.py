@@ -57,9 +57,8 @@ def export(
             control=terminal,
         )
         origin = {"capture": result.capture, "digest": result.digest, "method": result.method, **facts}
-        write_json(
-            folder / "summary.json", {key: value for key, value in origin.items() if value is not None}
-        )
+        known = {name: value for name, value in origin.items() if value is not None}
+        write_json(folder / "summary.json", known)
     if "material" in wanted and photographs is None:
         terminal.say(
             "Roughness is assumed to be 0.8; use --photographs CAPTURE to estimate it from highlights."

@@ -22,9 +22,10 @@ def info(
     """Show what a capture contains and what may be wrong with it."""
     pipeline = ps.Pipeline(capture, control=terminal, reading=reading.options(), pixel_size=pixel_size)
     try:
-        found, diagnosis = pipeline.examine()
+        diagnosis = pipeline.examined
     except ps.CaptureError as problem:
         return _what_there_is(capture, reading.options(), problem, terminal)
+    found = pipeline.loaded if pipeline.is_current("loaded") else pipeline.capture
     facts = describe(found)
     if getattr(pipeline.capture.photographs, "is_color", False):
         facts["channels"] = "RGB"

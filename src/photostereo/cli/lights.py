@@ -39,12 +39,10 @@ def lights(
         given = reading.options().given() | ({"lights": ESTIMATE} if unknown else {})
         calibration = calibrate(capture, control=terminal, **given)
         write_lights(calibration, table, force=True)
-        if drawn is not None and calibration.picture is not None:
+        if drawn is not None:
             write_png(drawn, calibration.picture)
-        elif drawn is not None:
-            drawn.unlink()
     terminal.say(lights_table(calibration))
-    written = str(shown) if drawn is not None and calibration.picture is not None else None
+    written = None if drawn is None else str(shown)
     terminal.report("lights", warnings=calibration.warnings, target=target, picture=written)
     found = calibration.lights
     return {

@@ -128,12 +128,9 @@ def require_known(name: str, known: Iterable[str], what: str, code: str = "") ->
     """Raise a :class:`ParameterError`, ``"unknown-WHAT"``, if a name is none of the known ones."""
     words = tuple(known)
     if name not in words:
-        raise ParameterError(
-            f'There is no {what} "{name}".{did_you_mean(str(name), words)} Choose from {", ".join(words)}.',
-            code=code or f"unknown-{what}",
-            name=name,
-            known=list(words),
-        )
+        hint, choice = did_you_mean(str(name), words), ", ".join(words)
+        said = f'There is no {what} "{name}".{hint} Choose from {choice}.'
+        raise ParameterError(said, code=code or f"unknown-{what}", name=name, known=list(words))
 
 
 def plain(value: Any) -> Any:

@@ -152,10 +152,8 @@ def _curve(values: FloatArray, lights: FloatArray) -> Finding | None:
     """Check whether the photographs fit a matte surface better once the sRGB curve is undone."""
     top = max(float(np.percentile(values, 99)), 1e-30)
     values = np.maximum(values, 0) / top  # dark-frame subtraction leaves negatives
-    misfit, undone = (
-        float(np.median(matte_fit(values**power, lights, top=0.6, bottom=0.2)[1]))
-        for power in (1.0, CURVE_EXPONENT)
-    )
+    fits = [matte_fit(values**power, lights, top=0.6, bottom=0.2) for power in (1.0, CURVE_EXPONENT)]
+    misfit, undone = (float(np.median(left)) for _, left in fits)
     if misfit < NO_MISFIT or undone > CURVE_RATIO * misfit:
         return None
     return mistake("tone-curve", "undo-srgb", misfit=misfit, undone=undone)

@@ -106,10 +106,9 @@ def matte_fit(
         values = gray_from_rgb(values) if values.ndim == 3 else values
         pixels = facing[index[part]].astype(np.float32)
         shading = np.maximum(lights.some(part).shading(pixels).T, 0, order="C")
-        squares, shading_squares, products = (
-            np.einsum("jn,jn->n", one, other)
-            for one, other in ((values, values), (shading, shading), (values, shading))
-        )
+        squares = np.einsum("jn,jn->n", values, values)
+        shading_squares = np.einsum("jn,jn->n", shading, shading)
+        products = np.einsum("jn,jn->n", values, shading)
         lit, seen = shading_squares > 0, squares > 0
         found = np.divide(products, shading_squares, out=np.zeros_like(products), where=lit)
         share = 1.0 - np.divide(found * products, squares, out=np.ones_like(squares), where=seen)

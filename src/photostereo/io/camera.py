@@ -98,9 +98,8 @@ def shot_of(head: headers.Content) -> Shot:
                     exif = body[6:]
                     break
         elif head[:8] == headers.PNG_SIGNATURE:  # EXIF may come before or after the pixels
-            chunks = {
-                part.kind: part.body(head) for part in headers.png_chunks(head) if part.kind in _PNG_TAGS
-            }
+            tags = [part for part in headers.png_chunks(head) if part.kind in _PNG_TAGS]
+            chunks = {part.kind: part.body(head) for part in tags}
             exif, srgb = chunks.get(b"eXIf", b""), _png_is_srgb(chunks)
         elif head[:4] in headers.TIFF_SIGNATURES:
             entry = headers.tiff_entries(head).get(_ICC)

@@ -19,10 +19,8 @@ from photostereo.io.safe import explained
 
 HEIC_SUFFIXES = frozenset({".heic", ".heif"})
 #: Formats that LibRaw develops; the suffix decides, because many RAW formats look like TIFF internally.
-_RAW_NAMES = (
-    "3fr arw cr2 cr3 crw dcr dng erf iiq kdc mef mos mrw nef nrw orf pef raf raw rw2 rwl sr2 srf srw x3f"
-)
-RAW_SUFFIXES = frozenset(f".{name}" for name in _RAW_NAMES.split())
+_RAW = "3fr arw cr2 cr3 crw dcr dng erf iiq kdc mef mos mrw nef nrw orf pef raf raw rw2 rwl sr2 srf srw x3f"
+RAW_SUFFIXES = frozenset(f".{name}" for name in _RAW.split())
 
 
 @contextmanager
@@ -31,12 +29,10 @@ def _library(name: str, path: Path, kind: str, extra: str) -> Iterator[Any]:
     try:
         library = import_module(name)
     except ImportError as error:
-        raise MissingDependencyError(
-            f"{path} is {kind} file, and the library that reads them is not installed. Install it with: "
-            f"pip install 'photostereo[{extra}]', or export the photographs in another format.",
-            code=f"missing-{extra}",
-            file=path,
-        ) from error
+        what = f"{path} is {kind} file, and the library that reads them is not installed."
+        how = f"pip install 'photostereo[{extra}]', or export the photographs in another format."
+        words = f"{what} Install it with: {how}"
+        raise MissingDependencyError(words, code=f"missing-{extra}", file=path) from error
 
     def damaged(problem: str) -> CaptureError:
         return CaptureError(code="damaged-image", file=path, problem=problem)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
+from photostereo.lights.ball.geometry import VIEW
 from photostereo.lights.geometry import light_geometry, require_directions, row_lengths
 from photostereo.photographs.framing import Framing
 from photostereo.runtime.illumination import PixelLights, turns_to_z
@@ -88,9 +89,8 @@ class Lights:
         self._directions = None if given is None else _unit(_vectors(given, "lights"))
         self._count = int(count or 0) if self._directions is None else len(self._directions)
         self._strengths = None if strengths is None else _frozen(strengths)
-        self.expected_error = _frozen(
-            np.full(self._count, np.nan) if expected_error is None else expected_error
-        )
+        unknown = np.full(self._count, np.nan)
+        self.expected_error = _frozen(unknown if expected_error is None else expected_error)
         self.distances = None if distances is None else _frozen(distances)
         self.source = (source,) * self._count if isinstance(source, str) else tuple(source)
         self.strengths_source = strengths_source
@@ -99,12 +99,8 @@ class Lights:
         self.depth = None if depth is None else _frozen(depth)
         for values in (self.positions, self._strengths, self.expected_error, self.distances, self.source):
             if values is not None and len(values) != self._count:
-                raise CaptureError(
-                    f"There are {self._count} light directions but {len(values)} values for them.",
-                    code="lights-count",
-                    lights=self._count,
-                    found=len(values),
-                )
+                words = f"There are {self._count} light directions but {len(values)} values for them."
+                raise CaptureError(words, code="lights-count", lights=self._count, found=len(values))
 
     def __len__(self) -> int:
         """Return the number of lights."""
@@ -131,11 +127,8 @@ class Lights:
     def directions(self) -> FloatArray:
         """(d, 3), unit, read-only; for near lights, those at the origin of the positions."""
         if self._directions is None:
-            raise CaptureError(
-                "The light directions are not known. Provide a light file, a photograph series with a ball, or "
-                "estimate the lights first.",
-                code="no-lights",
-            )
+            words = "The light directions are not known. Give a light file or a ball, or estimate the lights."
+            raise CaptureError(words, code="no-lights")
         return self._directions
 
     @property
@@ -180,9 +173,7 @@ class Lights:
         turn = None if self.camera is None else turns_to_z(self.camera - points)
         if self.depth is not None:
             height = np.nan_to_num(self.depth[np.rint(rows).astype(int), np.rint(columns).astype(int)])
-            along = (
-                np.array([0.0, 0.0, 1.0]) if self.camera is None else (self.camera - points) / self.camera[2]
-            )
+            along = VIEW if self.camera is None else (self.camera - points) / self.camera[2]
             points += height[:, None] * along
         matrix = np.empty((len(rows), 3, self._count), np.float32)
         fall_off = np.empty((len(rows), self._count), np.float32)
@@ -277,9 +268,8 @@ class Lights:
         cols, rows = np.flatnonzero(mask.any(axis=0)), np.flatnonzero(mask.any(axis=1))
         if not len(cols):
             raise CaptureError(code="empty-mask", name="the object")
-        middle = 0.5 * np.array(
-            [cols[0] + cols[-1] + 1 - mask.shape[1], mask.shape[0] - rows[0] - rows[-1] - 1, 0]
-        )
+        x, y = cols[0] + cols[-1] + 1 - mask.shape[1], mask.shape[0] - rows[0] - rows[-1] - 1
+        middle = 0.5 * np.array([x, y, 0])
         scaled = float(cols[-1] - cols[0] + 1) * self.positions
         return self.changed(positions=scaled + middle, distances=row_lengths(scaled), position_unit="pixels")
 

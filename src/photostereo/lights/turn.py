@@ -107,11 +107,9 @@ def _coarse(normals: NDArray[Any], mask: BoolArray, scale: int) -> tuple[NDArray
     height, width = (side // scale for side in mask.shape)
     if not (height and width):
         return normals[:0], mask[:0]
-    rows, columns = height * scale, width * scale
-    mean, share = (
-        cv2.resize(part[:rows, :columns], (width, height), interpolation=cv2.INTER_AREA)
-        for part in (normals, mask.astype(np.float32))
-    )
+    whole, size = np.s_[: height * scale, : width * scale], (width, height)
+    mean = cv2.resize(normals[whole], size, interpolation=cv2.INTER_AREA)
+    share = cv2.resize(mask[whole].astype(np.float32), size, interpolation=cv2.INTER_AREA)
     length = np.linalg.norm(mean, axis=2, keepdims=True)
     return mean / np.maximum(length, 1e-9), np.asarray(share > 1.0 - 0.5 / scale**2)
 

@@ -103,9 +103,8 @@ def _matte(mask: BoolArray, stack: Float32, out: BoolArray) -> Float32:
     brighter than the ground, and too large otherwise.
     """
     soft = mask.astype(np.float32)
-    inside, outside = (
-        cv2.distanceTransform(part.astype(np.uint8), cv2.DIST_L2, 5) - 0.5 for part in (mask, ~mask)
-    )
+    parts = (mask.astype(np.uint8), (~mask).astype(np.uint8))
+    inside, outside = (cv2.distanceTransform(part, cv2.DIST_L2, 5) - 0.5 for part in parts)
     cores = [(inside > BAND).astype(np.float32), ((outside > BAND) & ~out).astype(np.float32)]
     reach = [cv2.GaussianBlur(core, (0, 0), BAND) for core in cores]
     band = (np.maximum(inside, outside) <= BAND) & (np.minimum(*reach) > 1e-4)
@@ -214,9 +213,8 @@ def _hull(certain: BoolArray, light: FloatArray) -> BoolArray:
 def _whole(mask: BoolArray, odds: FloatArray, light: FloatArray) -> BoolArray:
     """Remove specks and fill dark spots; keep holes that show the ground."""
     mask = _without_specks(mask, light)
-    count, labels = cv2.connectedComponents(
-        np.pad(~mask, 1, constant_values=True).astype(np.uint8), connectivity=4
-    )
+    outside = np.pad((~mask).astype(np.uint8), 1, constant_values=1)
+    count, labels = cv2.connectedComponents(outside, connectivity=4)
     outer, labels = labels[0, 0], labels[1:-1, 1:-1]
     areas = np.bincount(labels.ravel(), minlength=count)
     like_ground = np.bincount(labels.ravel(), weights=(odds > 0).ravel(), minlength=count)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,6 +26,10 @@ from photostereo.io.names import folder_name
 from photostereo.io.png import write_png
 from photostereo.pipeline.folder import shown_on_page
 from photostereo.pipeline.pipeline import Pipeline
+from photostereo.report.about import read_about
+from photostereo.report.comparison import compared_mask, write_comparison
+from photostereo.report.pictures import ERROR_TOP
+from photostereo.results.maps import read_normal_map
 from photostereo.solver.methods import find_method
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.result_files import read_depth, read_summary, read_truth
@@ -47,9 +52,6 @@ class Compared:
 
     def write_page(self, folder: Path, pixel_size: PixelSize, control: Control = SILENT) -> None:
         """Write ``report.html`` beside the folders of the results."""
-        from photostereo.report import write_comparison
-        from photostereo.report.about import read_about
-
         if self.truth is not None:
             # If served, the page shows the truth pixel by pixel like the results.
             write_array(folder / "truth" / "normals.npy", self.truth.astype(np.float32))
@@ -107,8 +109,6 @@ def copy_results(
     folder: Path, sources: Sequence[Path], names: Sequence[str], truth: FloatArray | None
 ) -> Compared:
     """Copy existing results, from which the page can be served, and compare them with the truth or the first."""
-    from photostereo.report.comparison import compared_mask
-
     results = [Reconstruction.load(source) for source in sources]
     # Page and server cut their tiles around the same pixels: those that are valid in all results.
     mask = compared_mask(results, None, truth)
@@ -147,10 +147,6 @@ def _row(result: Reconstruction, capture: Capture, folder: Path) -> dict[str, An
 
 def _picture(capture: Capture, results: Sequence[Reconstruction]) -> NDArray[np.uint8]:
     """Normals of truth and methods in a row; if the truth is known, error maps below."""
-    import cv2
-
-    from photostereo.report.pictures import ERROR_TOP
-
     shown = [("truth", capture.truth)] if capture.truth is not None else []
     shown += [(result.method, result.normals) for result in results]
     columns = []
@@ -176,8 +172,6 @@ def truth_of(path: Path) -> FloatArray:
     if path.suffix.lower() == ".npy":
         return read_truth(path)
     if path.suffix.lower() == ".png":
-        from photostereo.results import read_normal_map
-
         return read_normal_map(path)[0]
     truth = Pipeline(path, method="ls").capture.truth
     if truth is None:

@@ -238,9 +238,8 @@ def shown_on_page(surface: Surface | None) -> dict[str, Any]:
 
 def files_to_offer(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
     """Files of a result that a page offers for download, with descriptions."""
-    meanings = {
-        name: said for name, said in summary.get("conventions", {}).items() if (folder / name).is_file()
-    }
+    said = summary.get("conventions", {})
+    meanings = {name: meaning for name, meaning in said.items() if (folder / name).is_file()}
     for path in sorted(folder.glob("mesh.*")):
         meanings.setdefault(path.name, "")
     meanings["summary.json"] = "Method, parameters, figures and a description of every file."

@@ -166,12 +166,12 @@ class Pipeline(ReadingStages):
         self.forget("loaded", "stack")
         return at_hand
 
-    def examine(self) -> tuple[Capture, Diagnosis]:
-        """The capture and its diagnosis, as ``info`` and the app show them: with little memory, from every n-th pixel."""
-        capture = self.capture
-        if budget.is_diagnosed_whole(capture, budget.EXAMINED):
-            return self.at_hand, self.diagnosis
-        return capture, diagnose(budget.glance(capture, self.control), control=self.control)
+    @stage(after=("capture",))
+    def examined(self) -> Diagnosis:
+        """The diagnosis that ``info`` and the app show, with little memory: of a large capture, from every n-th pixel."""
+        if budget.is_diagnosed_whole(self.capture, budget.EXAMINED):
+            return self.diagnosis
+        return diagnose(budget.glance(self.capture, self.control), control=self.control)
 
     # Results.
 

@@ -191,7 +191,7 @@ def capture_evidence(
     problems = [str(said) for said in (*diagnosis.findings, *notes) if said.severity == "problem"]
     corrected = [wording.sentence(note) for note in notes if note.code in CORRECTED.split()]
     evidence: dict[str, Any] = {}
-    if calibration is not None and calibration.picture is not None:
+    if calibration is not None:
         problems += map(wording.sentence, calibration.warnings)
         evidence["calibration"] = calibration
         evidence["calibration_map"] = pictures.shown(calibration.picture, pictures.png)

@@ -66,19 +66,16 @@ class Layers:
     def box(self, level: int, row: int, col: int) -> tuple[slice, slice]:
         """The pixels of level 0 that a tile covers."""
         step, (height, width) = self.tile << level, self.frame.box
-        return (
-            slice(row * step, min((row + 1) * step, height)),
-            slice(col * step, min((col + 1) * step, width)),
-        )
+        top, left = row * step, col * step
+        return slice(top, min(top + step, height)), slice(left, min(left + step, width))
 
     @cached_property
     def white(self) -> float:
         """The albedo shown as white: the 99th percentile, as in files."""
         step = max(1, int(np.sqrt(self.mask.size / SAMPLE)))
         inside = self.mask[::step, ::step]
-        values = _sum(
-            [factor * np.asarray(albedo[::step, ::step])[inside] for albedo, factor in self.albedos]
-        )
+        every = ((np.asarray(albedo[::step, ::step]), factor) for albedo, factor in self.albedos)
+        values = _sum([factor * albedo[inside] for albedo, factor in every])
         white = float(np.percentile(values, 99)) if np.size(values) else 1.0
         return white if white > 0 else 1.0
 
@@ -182,9 +179,8 @@ def shrink(values: FloatArray, known: BoolArray, level: int) -> tuple[Float32, B
     height, width = known.shape
     band = max(step, BAND // width // step * step)
     if height > band:
-        parts = [
-            shrink(values[at : at + band], known[at : at + band], level) for at in range(0, height, band)
-        ]
+        bands = [slice(first, first + band) for first in range(0, height, band)]
+        parts = [shrink(values[rows], known[rows], level) for rows in bands]
         return np.concatenate([part for part, _ in parts]), np.concatenate([inside for _, inside in parts])
     pad = ((0, -height % step), (0, -width % step))
     # Repeat the edge, so that the missing pixels of an incomplete cell do not count as unknown.

@@ -124,11 +124,7 @@ def read_normal_map(
     else:
         inside = ~empty
     if not inside.any():
-        raise CaptureError(
-            f"No pixel of {mask_path or source} is inside the mask. Is the mask inverted?",
-            code="empty-mask",
-            file=mask_path or source,
-        )
+        raise CaptureError(code="empty-mask", file=mask_path or source, name=str(source))
     normals = np.asarray(decode_normals(colors, flip_y=flip_y), dtype=np.float32)
     normals[empty | ~inside] = 0
     return normals, np.asarray(inside, dtype=np.bool_)
@@ -152,9 +148,7 @@ def write_exr(
         with replacing_file(path, force=True) as partial, OpenEXR.File(header, planes) as image:
             image.write(str(partial))
     except (OSError, RuntimeError) as problem:
-        raise OutputError(
-            f"{path} cannot be written: {problem}.", code="cannot-write", file=path, reason=str(problem)
-        ) from problem
+        raise OutputError(code="cannot-write", file=path, reason=str(problem)) from problem
     return path
 
 

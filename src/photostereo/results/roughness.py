@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from photostereo.capture import Capture
 from photostereo.core.conventions import Float64, FloatArray, gray_from_rgb
@@ -46,7 +45,8 @@ def estimate_roughness(capture: Capture, normals: FloatArray) -> Float64:
 
     capture = capture.evened()
     step = max(1, int(np.ceil(np.sqrt(normals.shape[0] * normals.shape[1] / MOST_PIXELS))))
-    seen = np.stack([_gray(photograph[::step, ::step]) for photograph in capture.images])
+    some = (np.asarray(photograph[::step, ::step], dtype=np.float64) for photograph in capture.images)
+    seen = np.stack([values if values.ndim == 2 else gray_from_rgb(values) for values in some])
     lights = capture.lights_at(np.arange(capture.mask.size).reshape(capture.frame)[::step, ::step].ravel())
     n = lights.in_view(np.asarray(normals[::step, ::step], dtype=np.float64).reshape(-1, 3))
     nl = shading(n, lights.matrix).T.reshape(seen.shape)
@@ -54,9 +54,8 @@ def estimate_roughness(capture: Capture, normals: FloatArray) -> Float64:
     lit = (nl > FACING) & (nv > FACING)
     nl, seen = np.where(lit, nl, 0.0), np.where(lit, seen, 0.0)
     nv = np.maximum(nv, FACING)[None]
-    lv = lights.matrix[..., 2, :].T.reshape(
-        len(seen), *((1, 1) if lights.matrix.ndim == 2 else seen.shape[1:])
-    )
+    places = (1, 1) if lights.matrix.ndim == 2 else seen.shape[1:]
+    lv = lights.matrix[..., 2, :].T.reshape(len(seen), *places)
     dd, dy, yy = (np.sum(a * b, axis=0) for a, b in ((nl, nl), (nl, seen), (seen, seen)))
     matte = yy - dy**2 / np.maximum(dd, 1e-12)
 
@@ -94,8 +93,3 @@ def _ggx(alpha: float, nl: Float64, nv: Float64, lv: Float64) -> Float64:
     toward_camera = nl * np.sqrt(a2 + (1.0 - a2) * nv * nv)
     fresnel = REFLECTANCE + (1.0 - REFLECTANCE) * np.clip(1.0 - 0.5 * half, 0.0, 1.0) ** 5
     return np.asarray(0.5 * facets * fresnel / (toward_light + toward_camera))
-
-
-def _gray(photograph: NDArray[np.generic]) -> Float64:
-    values = np.asarray(photograph, dtype=np.float64)
-    return values if values.ndim == 2 else np.asarray(gray_from_rgb(values))

@@ -151,9 +151,7 @@ def bake_normals(normals: FloatArray, frame: FloatArray, control: Control = SILE
         # A normal that faces away from the light mesh cannot be encoded: project it onto the surface.
         local = np.stack([_dot(unit, t), _dot(unit, b), np.maximum(_dot(unit, n), 0.0)])
         _normalize(local)
-        picture[rows] = encode_normals(
-            np.moveaxis(local, 0, -1), np.ones(local.shape[1:], dtype=bool), bits=8
-        )
+        picture[rows] = encode_normals(np.moveaxis(local, 0, -1), np.ones(local.shape[1:], bool), bits=8)
     return picture
 
 

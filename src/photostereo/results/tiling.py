@@ -17,13 +17,10 @@ OVERLAP, LEAST_OVERLAP = 0.2, 8
 def largest_rectangle(mask: BoolArray) -> tuple[slice, slice]:
     """Return rows and columns of the largest rectangle inside a mask; raise an error if narrower than 32 pixels."""
     top, bottom, left, right = _largest(np.ascontiguousarray(mask, dtype=np.bool_))
-    if min(bottom - top, right - left) < LEAST_TEXELS:
+    height, width = int(bottom - top), int(right - left)
+    if min(height, width) < LEAST_TEXELS:
         raise ParameterError(
-            code="sample-too-small",
-            remedy="whole-frame",
-            width=int(right - left),
-            height=int(bottom - top),
-            least=LEAST_TEXELS,
+            code="sample-too-small", remedy="whole-frame", width=width, height=height, least=LEAST_TEXELS
         )
     return slice(int(top), int(bottom)), slice(int(left), int(right))
 

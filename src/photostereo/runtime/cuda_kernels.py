@@ -63,9 +63,8 @@ def launch(
 
     with device_of(arguments[0]):
         driver = _driver()
-        function = _compile(
-            package, file, name, tuple(sorted(definitions.items())), torch.cuda.current_device()
-        )
+        defined = tuple(sorted(definitions.items()))
+        function = _compile(package, file, name, defined, torch.cuda.current_device())
         if shared > _SHARED_BY_DEFAULT:
             _check(driver.cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED_MEMORY, shared), driver)
         values = [_as_c(argument) for argument in arguments]
@@ -120,9 +119,8 @@ def _cubin(source: str, file: str, options: list[str]) -> bytes:
             nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
             log = ctypes.create_string_buffer(size.value)
             nvrtc.nvrtcGetProgramLog(program, log)
-            raise RuntimeError(
-                f"{file} did not compile with {options}:\n{log.value.decode(errors='replace')}"
-            )
+            said = log.value.decode(errors="replace")
+            raise RuntimeError(f"{file} did not compile with {options}:\n{said}")
         nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size))
         image = ctypes.create_string_buffer(size.value)
         nvrtc.nvrtcGetCUBIN(program, image)

@@ -62,9 +62,8 @@ def _pixels_of_rows(
                 values = flat[:, index[part]]
                 if tinted is not None:
                     np.divide(values.swapaxes(0, 1), divisor, out=tinted[part, some])
-                np.divide(
-                    (gray_from_rgb(values) if capture.is_color else values).T, divisor, out=gray[part, some]
-                )
+                in_gray = gray_from_rgb(values) if capture.is_color else values
+                np.divide(in_gray.T, divisor, out=gray[part, some])
 
         for _ in in_turn(transpose, -(-index.size // AT_ONCE), processors(), control):
             control.check()

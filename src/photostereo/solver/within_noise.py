@@ -142,9 +142,8 @@ class NoiseEvidence:
     most: float = float("inf")
     #: how noise disturbs the model's normals (N, 3), if that requires a trial
     tried: Callable[[Array], NormalNoise] | None = None
-    matte: bool = (
-        False  #: whether noise alone explains why the lit photographs are not those of a matte surface
-    )
+    #: whether noise alone explains why the lit photographs are not those of a matte surface
+    matte: bool = False
 
     @classmethod
     def of(cls, model: Model, noise: Noise, build: Callable[[Array], Model]) -> NoiseEvidence:

@@ -35,9 +35,7 @@ class Camera:
         """Create a camera from a 3 × 3 camera matrix, which is checked."""
         k = np.asarray(matrix, dtype=np.float64)
         if k.shape != (3, 3) or not np.isfinite(k).all():
-            raise ParameterError(
-                f"The camera matrix must be 3 × 3 and finite, not {k.shape}.", code="bad-camera"
-            )
+            raise ParameterError(code="bad-camera", matrix=k.tolist())
         k = k / k[2, 2] if k[2, 2] != 0 else k
         lower = (k[1, 0], k[2, 0], k[2, 1])
         if k[0, 0] <= 0 or k[1, 1] <= 0 or any(lower) or abs(k[0, 1]) > 1e-6 * k[0, 0]:

@@ -118,9 +118,8 @@ def build_mesh(
     squares = Squares(surface, across_tears=solid)
     full = squares.count
     if full == 0:
-        raise ParameterError(
-            code="no-triangles", pixels=int(np.count_nonzero(surface.mask)), parts=surface.parts
-        )
+        inside = int(np.count_nonzero(surface.mask))
+        raise ParameterError(code="no-triangles", pixels=inside, parts=surface.parts)
     control.check()
     tolerance = 0.0
     most = full if triangles is None else triangles // 2 if solid else triangles

@@ -153,9 +153,8 @@ def descend(problem: RobustProblem, start: Float64, control: Control = SILENT) -
         calm = calm + 1 if before - energy <= problem.tol * max(before, 1e-12 * size) else 0
         if calm == 3:
             break
-    torn = softmin.torn_links(
-        problem.field.mask, softmin.soft_choice(problem.field, now, problem.sharpness)[0]
-    )
+    chosen, *_ = softmin.soft_choice(problem.field, now, problem.sharpness)
+    torn = softmin.torn_links(problem.field.mask, chosen)
     return Heights(now, len(energies) - 1, residual, calm == 3, torn, tuple(energies))
 
 

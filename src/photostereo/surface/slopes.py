@@ -74,7 +74,7 @@ def prepare_mask(normals: NDArray[Any], mask: ArrayLike | None) -> BoolArray:
     if chosen.shape != normals.shape[:2]:
         raise ParameterError(code="mask-shape", mask=chosen.shape, normals=normals.shape[:2])
     if not chosen.any():
-        raise ParameterError("The mask is empty. Is it inverted?", code="empty-mask")
+        raise ParameterError(code="empty-mask", name="the normals")
     return chosen
 
 

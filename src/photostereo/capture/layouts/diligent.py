@@ -63,9 +63,8 @@ def find(path: Path, options: ReadOptions) -> Found:
     table = read_table(path, options, files, path / _DIRECTIONS).in_order_of(files)
     strengths, given = path / _INTENSITIES, table.intensities if options.lights else None
     if given is None and not strengths.is_file():
-        raise CaptureError(
-            code="no-strengths", file=strengths, path=path, strengths=_INTENSITIES, directions=_DIRECTIONS
-        )
+        names = {"strengths": _INTENSITIES, "directions": _DIRECTIONS}
+        raise CaptureError(code="no-strengths", file=strengths, path=path, **names)
     given = read_intensities(strengths, len(files)) if given is None else given
     mask = path / "mask.png"
     stored = {label: (path / f"{key}.mat", key) for label, key in _TRUTHS.items()}

@@ -67,7 +67,8 @@ class Calibration:
     warnings: tuple[Finding, ...] = ()  #: what is doubtful
     #: whether the balls are in the photographs of the object, not in a separate series
     in_frame: bool = False
-    picture: Picture | None = None  #: (h, w, 3) RGB: outlines, highlights and the hemisphere of directions
+    #: (h, w, 3) RGB: outlines, highlights and the hemisphere of directions
+    picture: Picture = field(default_factory=lambda: np.zeros((1, 1, 3), np.uint8))
     #: if the lights are estimated, the relief may be too flat or too deep by this factor
     relief_factor: float | None = None
 
@@ -215,9 +216,8 @@ def merge_calibrations(parts: Sequence[Calibration]) -> Calibration:
     worst = apart.max(axis=0)
     unlike = np.flatnonzero(worst > _BALLS_DISAGREE)
     if len(unlike):
-        found.doubt(
-            "balls-disagree", unlike.tolist(), "check-ball", degrees=2 * float(np.median(worst[unlike]))
-        )
+        typical = 2 * float(np.median(worst[unlike]))
+        found.doubt("balls-disagree", unlike.tolist(), "check-ball", degrees=typical)
     order = ("gray card", "matte ball", "shading of the object")
     every = [part.lights for part in parts]
     best = min(every, key=lambda lights: (*order, lights.strengths_source).index(lights.strengths_source))

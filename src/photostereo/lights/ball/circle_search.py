@@ -70,10 +70,7 @@ class Outlines:
 
     def across_rays(self, x: Float32, y: Float32, angles: FloatArray) -> Float32:
         """Interpolate the strength, at points (x, y) on rays (rows) at these angles, of edges that lie across their ray."""
-        cos2, sin2 = (
-            cv2.remap(part, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
-            for part in (self.cos2, self.sin2)
-        )
+        cos2, sin2 = (cv2.remap(part, x, y, cv2.INTER_LINEAR) for part in (self.cos2, self.sin2))
         along, across = (f(2 * angles).astype(np.float32)[:, None] for f in (np.cos, np.sin))
         return np.asarray(np.maximum(cos2 * along + sin2 * across, 0.0))
 
@@ -270,10 +267,8 @@ def close_up(
     Also returns the circle there, and a function that maps circles back to the frame.
     """
     left, top = max(int(circle.x - reach), 0), max(int(circle.y - reach), 0)
-    corner = np.array([left, top])
-    stack = np.asarray(
-        images[:, top : int(circle.y + reach) + 2, left : int(circle.x + reach) + 2], np.float32
-    )
+    right, bottom, corner = int(circle.x + reach) + 2, int(circle.y + reach) + 2, np.array([left, top])
+    stack = np.asarray(images[:, top:bottom, left:right], np.float32)
     local = replace(circle, x=circle.x - left, y=circle.y - top, points=circle.points - corner)
     scale = 1.0
     while local.radius > _FINE_ENOUGH:
@@ -347,9 +342,8 @@ def _edges_along_rays(
     profile[(x < 1) | (x > frame[1] - 2) | (y < 1) | (y > frame[0] - 2)] = 0
     middle = profile[:, 1:-1]
     noise = cv2.remap(outlines.noise, x[:, 1:-1], y[:, 1:-1], cv2.INTER_LINEAR)
-    peak = (
-        (middle > np.clip(1.5 * noise, 0.002, 0.05)) & (middle >= profile[:, :-2]) & (middle > profile[:, 2:])
-    )
+    peak = (middle >= profile[:, :-2]) & (middle > profile[:, 2:])
+    peak &= middle > np.clip(1.5 * noise, 0.002, 0.05)
     rays, places = np.nonzero(peak)
     left, top, right = profile[rays, places], middle[rays, places], profile[rays, places + 2]
     offset = 0.5 * (left - right) / np.minimum(left - 2 * top + right, -1e-12)

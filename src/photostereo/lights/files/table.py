@@ -99,13 +99,8 @@ class LightTable:
         positions = in_mm / pixel_size
         nearest = float(row_lengths(positions).min())
         if not NEAREST < nearest / max(frame) < FARTHEST:
-            raise CaptureError(
-                code="light-units",
-                remedy="pixel-size",
-                file=self.path,
-                distance=pixel_size * nearest,
-                frame=pixel_size * max(frame),
-            )
+            lengths: dict[str, Any] = {"distance": pixel_size * nearest, "frame": pixel_size * max(frame)}
+            raise CaptureError(code="light-units", remedy="pixel-size", file=self.path, **lengths)
         typical = np.full(len(positions), np.median(row_lengths(positions)))
         return replace(self, positions=positions, unit="pixels", distances=typical)
 

@@ -92,20 +92,14 @@ def estimate_lights(
     """
     images = thumbnails.images
     if len(images) < LEAST_PHOTOGRAPHS:
-        raise CaptureError(
-            f"Lights can be estimated from {LEAST_PHOTOGRAPHS} photographs or more; there are {len(images)}.",
-            code="too-few-photographs",
-            found=len(images),
-            least=LEAST_PHOTOGRAPHS,
-        )
+        found, least = len(images), LEAST_PHOTOGRAPHS
+        words = f"Lights can be estimated from {least} photographs or more; there are {found}."
+        raise CaptureError(words, code="too-few-photographs", found=found, least=least)
     if not float(images.max()) > 0:
         raise CaptureError("The object is black in every photograph.", code="black-photographs")
     if known is not None and np.shape(known) != (len(images), 3):
-        raise CaptureError(
-            f"There are {len(images)} photographs, but the known directions have the shape {np.shape(known)}.",
-            code="lights-count",
-            found=np.shape(known),
-        )
+        count, lights = len(images), np.size(known) // 3
+        raise CaptureError(code="lights-count", name="The set", photographs=count, lights=lights)
     views = SYMMETRIES[: next((count for count in (8, 4, 2) if count * len(images) <= most_views), 1)]
     network = LightNetwork(shipped_weights(), thumbnails, known)
     control.stage("estimating lights", total=2 * len(views))

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,12 +50,6 @@ USUAL_LOG_ERROR = -1.5
 def shipped_weights() -> Weights:
     """Return the weights that come with the package."""
     return network_weights.shipped_weights(__package__, _shapes, SHIPPED_DIGEST)
-
-
-def read_weights(path: str | Path) -> Weights:
-    """Read weights written by ``photostereo train --model lights``: the same arrays as those of the package."""
-    shapes = _shapes(shipped_weights().arrays)
-    return network_weights.read_weights(path, lambda arrays: shapes)
 
 
 def _shapes(arrays: Mapping[str, NDArray[Any]]) -> dict[str, tuple[int, ...]]:

@@ -229,9 +229,8 @@ def _estimate(
                 undone.append(moved_back(picture, size * move))
                 control.check()
             tiles = control.aside(partial(tile_shifts, undone, _side(undone[0])))
-            step, errors, agreement, misfit = _consensus(
-                tiles, np.where(far > STILL, far, 0.0), reach * factor
-            )
+            known = np.where(far > STILL, far, 0.0)
+            step, errors, agreement, misfit = _consensus(tiles, known, reach * factor)
             moved = applied + step / size
             moved -= np.median(moved, axis=0)
             control.check()

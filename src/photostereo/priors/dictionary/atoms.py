@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import FloatArray
-from photostereo.core.errors import ParameterError, did_you_mean
+from photostereo.core.errors import ParameterError, require_known
 
 #: Kinds for :func:`initial_dictionary`.
 KINDS = ("dct", "dct-separable", "identity", "random-patches")
@@ -62,13 +62,8 @@ def initial_dictionary(
     if kind == "identity":
         units = np.eye(min(count, length), length)
         return units if count <= length else np.concatenate([units, cosines(length, count - length)])
-    if kind == "random-patches":
-        return _drawn_patches(patches, length, count, rng)
-    raise ParameterError(
-        f'There is no initial dictionary "{kind}".{did_you_mean(kind, KINDS)} Choose one of '
-        f"{', '.join(KINDS)}, or give an array with one atom per row.",
-        code="unknown-dictionary",
-    )
+    require_known(kind, KINDS, "initial dictionary", "unknown-dictionary")
+    return _drawn_patches(patches, length, count, rng)
 
 
 def check_atom_count(atoms: int, n_patches: int) -> None:

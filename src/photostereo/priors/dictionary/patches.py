@@ -151,11 +151,8 @@ class PatchGrid:
 
         def covering(starts: IntArray, length: int, width: int) -> tuple[IntArray, IntArray]:
             places = np.arange(length)
-            first, last = (
-                np.searchsorted(starts, places - (width - 1)),
-                np.searchsorted(starts, places, side="right"),
-            )
-            return first.astype(np.int32), last.astype(np.int32)
+            first = np.searchsorted(starts, places - (width - 1))
+            return first.astype(np.int32), np.searchsorted(starts, places, side="right").astype(np.int32)
 
         return *covering(self.row_starts, height, w_y), *covering(self.col_starts, width, w_x)
 

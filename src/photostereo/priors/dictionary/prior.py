@@ -85,9 +85,8 @@ class DictionaryPrior(Prior):
         examples = None
         if isinstance(self._dictionary, str) and self._dictionary == "random-patches":
             examples = to_numpy(residual).reshape(-1, *residual.shape[-2:])[0]
-        atoms = initial_dictionary(
-            self._dictionary, self.grid.size, self._atoms, patches=examples, rng=self._rng
-        )
+        how: Any = {"patches": examples, "rng": self._rng}
+        atoms = initial_dictionary(self._dictionary, self.grid.size, self._atoms, **how)
         codes = zeros((*problems, len(atoms), patches), residual, self._dtype.name)
         atoms = np.broadcast_to(atoms, (*problems, *atoms.shape)).astype(self._dtype, order="C")
         initial = like(atoms.copy(), residual)

@@ -59,9 +59,8 @@ def _packed(weights: Weights, stage: int) -> tuple[tuple[Float32, ...], tuple[Fl
     def matrix(name: str) -> Float32:
         return np.ascontiguousarray(arrays[f"{stage}.{name}.weight"].T)
 
-    vectors = [
-        arrays[f"{stage}.{name}.{vector}"] for name in LAYERS for vector in ("linear.bias", "gain", "shift")
-    ]
+    parts = ("linear.bias", "gain", "shift")
+    vectors = [arrays[f"{stage}.{name}.{part}"] for name in LAYERS for part in parts]
     matrices = (*(matrix(f"{name}.linear") for name in LAYERS), matrix("context"), matrix("out"))
     return matrices, (*vectors, arrays[f"{stage}.context.bias"], arrays[f"{stage}.out.bias"])
 

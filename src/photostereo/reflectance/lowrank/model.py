@@ -209,10 +209,9 @@ class LowRank(Model):
 
         normals = cast(SparseBayes(self._pixels, self._lights).alone(SILENT).normals, "float32")
         mean = mean_lights(self._lights)
-        own, shared = (
-            shading(normals, like(part.astype(np.float32), normals))
-            for part in (self._lights, mean / np.linalg.norm(mean, axis=0))
-        )
+        mean = mean / np.linalg.norm(mean, axis=0)
+        own = shading(normals, like(self._lights.astype(np.float32), normals))
+        shared = shading(normals, like(mean.astype(np.float32), normals))
         xp = namespace(normals)
         known = (own > LEAST_SHADING * xp.amax(own, 1)[:, None]) & (shared > LEAST_SHADING * own)
         even = xp.where(known, shared / xp.where(known, own, 1.0 + 0.0 * own), 1.0 + 0.0 * own)

@@ -85,10 +85,8 @@ class Job:
     def textured(self) -> TexturedMesh:
         """A light mesh with albedo and normals as textures, in pixels."""
         assert self.surface is not None
-        triangles = self.choice.decimate or TRIANGLES
-        return texture_mesh(
-            self.surface, self.normals, self.albedo, triangles=triangles, control=self.control
-        )
+        how: Any = {"triangles": self.choice.decimate or TRIANGLES, "control": self.control}
+        return texture_mesh(self.surface, self.normals, self.albedo, **how)
 
 
 @dataclass(frozen=True)

@@ -189,11 +189,9 @@ def write_material(job: Job) -> dict[str, str]:
     rough = None
     if job.capture is not None:
         if job.capture.frame != job.mask.shape:
-            raise ParameterError(
-                f"The photographs are {job.capture.frame[1]} × {job.capture.frame[0]} pixels, the result is "
-                f"{job.mask.shape[1]} × {job.mask.shape[0]}: they are not from the same capture.",
-                code="sizes-differ",
-            )
+            sizes = [f"{width} × {height}" for height, width in (job.capture.frame, job.mask.shape)]
+            words = "The photographs are {} pixels, the result is {}: they are not from the same capture."
+            raise ParameterError(words.format(*sizes), code="sizes-differ")
         rough = estimate_roughness(job.capture, job.normals)
     assert job.albedo is not None
     material = make_material(

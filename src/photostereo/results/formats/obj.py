@@ -54,9 +54,8 @@ def encode_colored_obj(mesh: Mesh, unit: str, name: str = "surface") -> bytes:
     columns: list[NDArray[Any]] = [mesh.vertices]
     if mesh.vertex_colors is not None:
         columns.append(mesh.vertex_colors[:, :3] / 255.0)
-    np.savetxt(
-        text, np.concatenate(columns, axis=1), fmt="v" + " %.9g" * 3 + " %.6f" * (3 * len(columns) - 3)
-    )
+    form = "v" + " %.9g" * 3 + " %.6f" * (3 * len(columns) - 3)
+    np.savetxt(text, np.concatenate(columns, axis=1), fmt=form)
     np.savetxt(text, mesh.vertex_normals, fmt="vn %.9g %.9g %.9g")
     _faces(text, mesh.faces, "%d//%d", 2)
     return text.getvalue().encode()
