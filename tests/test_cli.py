@@ -507,7 +507,8 @@ def test_a_terminated_solve_leaves_nothing_behind(scene_folder, tmp_path) -> Non
     )
     deadline = time.monotonic() + 120
     while not list(tmp_path.glob(".out.partial-*")):
-        assert process.poll() is None and time.monotonic() < deadline
+        assert process.poll() is None, process.stderr.read().decode()
+        assert time.monotonic() < deadline
         time.sleep(0.05)
     process.terminate()
     _, said = process.communicate(timeout=60)

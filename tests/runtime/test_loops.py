@@ -112,3 +112,21 @@ assert nothing.stats.cache_hits and "numba.cpython.mathimpl" not in sys.modules
 assert numba.njit(lambda x: math.hypot(x, 4.0))(3.0) == 5.0
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+@pytest.mark.parametrize("module", ["products", "keeping"])
+def test_numba_may_be_imported_by_two_threads(module: str) -> None:
+    """The pipeline imports Numba in a thread; meanwhile, another module that needs parts of it is imported."""
+    program = (
+        "import sys, threading, time\n"
+        "from importlib import import_module\n"
+        "ahead = threading.Thread(target=import_module, args=['photostereo.runtime.loops'])\n"
+        "ahead.start()\n"
+        "time.sleep(float(sys.argv[1]))\n"
+        f"import_module('photostereo.runtime.{module}')\n"
+        "ahead.join()\n"
+    )
+    for seconds in (0.002, 0.01, 0.03, 0.06):
+        run = [sys.executable, "-c", program, str(seconds)]
+        done = subprocess.run(run, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba  # noqa: F401 (before its parts, or two threads that import them fail)
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
