@@ -29,9 +29,13 @@ from photostereo.report.surface_parts import surface_parts
 from photostereo.solver.reconstruction import Reconstruction
 
 #: What a page says about the capture, and None without one.
-OF_THE_CAPTURE = "calibration corrected diagnosis error_map first_problem photographs true_normals"
+OF_THE_CAPTURE = (
+    "calibration", "corrected", "diagnosis", "error_map", "first_problem", "photographs", "true_normals",
+)  # fmt: skip
 #: Notes about what was wrong with the photographs and was undone.
-CORRECTED = "left-out camera-moved ambient-subtracted room-light exposure-compensated strengths-vary"
+CORRECTED = {
+    "left-out", "camera-moved", "ambient-subtracted", "room-light", "exposure-compensated", "strengths-vary",
+}  # fmt: skip
 #: Characters reserved for the list of files; a usual one has 3,000.
 OF_THE_LINKS = 20_000
 
@@ -46,6 +50,7 @@ def write_report(
     files: Mapping[str, str] | None = None,
     meanings: Mapping[str, str] | None = None,
     expected: ExpectedError | None = None,
+    evidence: Mapping[str, Any] | None = None,
     pixel_size: PixelSize = UNKNOWN_SIZE,
     about: Mapping[str, str] | None = None,
     control: Control = SILENT,
@@ -70,6 +75,8 @@ def write_report(
         Descriptions of the numbers in those files, by path.
     expected : ExpectedError, optional
         Expected error of the result; by default the estimate of its method.
+    evidence : mapping, optional
+        Return value of :func:`capture_evidence`, if already computed.
     pixel_size : PixelSize
         Scale of measurements in the page; without it, lengths are in pixels.
     about : mapping, optional
@@ -95,7 +102,7 @@ def write_report(
     >>> page.read_text(encoding="utf-8").startswith("<!doctype html>")
     True
     """
-    shown: dict[str, Any] = {"depth": depth, "tears": tears, "expected": expected}
+    shown: dict[str, Any] = {"depth": depth, "tears": tears, "expected": expected, "evidence": evidence}
     page = prepare_report(result, capture, **shown, pixel_size=pixel_size, about=about, control=control)
     page.write(path, files, meanings)
 
@@ -124,7 +131,7 @@ def prepare_report(
     if surface_data is not None:
         data["surface"] = surface_data
     context: dict[str, Any] = {
-        **dict.fromkeys(OF_THE_CAPTURE.split()),
+        **dict.fromkeys(OF_THE_CAPTURE),
         "about": about or {},
         "result": result,
         "capture": capture,
@@ -189,7 +196,7 @@ def capture_evidence(
     calibration = None if capture.origin is None else capture.origin.calibration
     notes = [as_finding(note) for note in (() if capture.origin is None else capture.origin.notes)]
     problems = [str(said) for said in (*diagnosis.findings, *notes) if said.severity == "problem"]
-    corrected = [wording.sentence(note) for note in notes if note.code in CORRECTED.split()]
+    corrected = [wording.sentence(note) for note in notes if note.code in CORRECTED]
     evidence: dict[str, Any] = {}
     if calibration is not None:
         problems += map(wording.sentence, calibration.warnings)
