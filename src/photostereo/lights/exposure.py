@@ -38,7 +38,7 @@ DEVIATIONS, SMALLEST, LARGEST = 4.0, 1.125, 2.0
 #: Each of this many parts of the object must show this share of the deviation.
 PARTS, IN_EACH = 5, 0.6
 #: Of a brighter photograph, each of this many classes of slopes must show this share. Photographs made brighter show 0.81 at
-#: least, gloss 0.69 at most (716 renderings): from 0.6 to 0.8, 588 to 591 of 591 are corrected.
+#: least, gloss 0.69 at most (716 renderings): from 0.6 to 0.8 the same 588 of 591 are corrected.
 SLOPES, ON_SLOPES = 3, 0.7
 #: With strengths as given, a photograph must show this share: 98 % of those made brighter or darker show 0.33, gentle
 #: reliefs 0.22 at most. Shares from 0.2 to 0.4 change two of 591 decisions.
@@ -86,12 +86,12 @@ def estimate_strengths(pixels: Any, lights: NDArray[Any], noise: Array) -> Stren
     center, deviation = _closest_half(np.log(strength))
     apart = np.log(strength) - center
     toward = np.sign(apart) / np.maximum(np.abs(apart), 1e-12)
-    alike = ((parts - center) * toward).min(axis=0) > IN_EACH
-    slopes = (np.log(_by_slope(ratios, surface, lights)) - center).min(axis=0)
-    alike &= (apart < 0) | (slopes > ON_SLOPES * apart)
     far = np.abs(apart) > max(DEVIATIONS * deviation, np.log(SMALLEST))
     varies, factors, left = bool(apart.std() > VARIES), np.ones(count), 1.0
     if varies or far.any():
+        alike = ((parts - center) * toward).min(axis=0) > IN_EACH
+        slopes = (np.log(_by_slope(ratios, surface, lights)) - center).min(axis=0)
+        alike &= (apart < 0) | (slopes > ON_SLOPES * apart)
         _, given, _, misfit_given = fit_strengths(seen, lights, noise, equal=True)
         as_given = np.log(np.nan_to_num(known_medians(given), nan=1.0))
         alike &= (as_given - _closest_half(as_given)[0]) * toward > AS_GIVEN
