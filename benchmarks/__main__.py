@@ -11,7 +11,9 @@ NOT_RUN = {"__init__", "__main__", "captures", "literal", "peak", "gpu"}
 
 
 def main() -> int:
-    known = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in NOT_RUN)
+    known = sorted(
+        path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in NOT_RUN
+    )
     failed = []
     for name in sys.argv[1:] or known:
         print(f"== {name}", flush=True)

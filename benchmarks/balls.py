@@ -59,7 +59,9 @@ def draw(seed: int, kinds: Sequence[str] = KINDS) -> tuple[Shoot, str, float | N
     """A random capture, its description, its focal length and the brightness of its table."""
     rng = np.random.default_rng(seed)
     several = rng.random() < SEVERAL
-    chosen = list(rng.permutation(kinds))[: rng.integers(2, 4)] if several else [str(rng.choice(kinds))]
+    chosen = (
+        list(rng.permutation(kinds))[: rng.integers(2, 4)] if several else [str(rng.choice(kinds))]
+    )
     low, high = SIZES[rng.integers(len(SIZES))]
     radii = rng.uniform(low, high, len(chosen))
     if several:
@@ -71,7 +73,11 @@ def draw(seed: int, kinds: Sequence[str] = KINDS) -> tuple[Shoot, str, float | N
     balls, top = [], 0.0
     for kind, radius in zip(chosen, radii, strict=True):
         room_left = height - top - 2 * radii[len(balls) :].sum()
-        y = top + radius + (rng.uniform(2, max(room_left - 2, 3)) if not several else gaps[len(balls)])
+        y = (
+            top
+            + radius
+            + (rng.uniform(2, max(room_left - 2, 3)) if not several else gaps[len(balls)])
+        )
         x = rng.uniform(240 + radius + 3, width - radius - 3)
         if cut:
             x = width - rng.uniform(0.4, 0.95) * radius
@@ -86,7 +92,9 @@ def draw(seed: int, kinds: Sequence[str] = KINDS) -> tuple[Shoot, str, float | N
         blur=rng.uniform(0.4, 1.3),
         glare=rng.choice([0.0, rng.uniform(0.0, 0.05)]),
         haze=rng.choice([0.0, 0.0, rng.uniform(1.0, 4.0)]),
-        table=float(rng.choice([rng.uniform(0.0, 0.02), rng.uniform(0.02, 0.4), rng.uniform(0.02, 0.4)])),
+        table=float(
+            rng.choice([rng.uniform(0.0, 0.02), rng.uniform(0.02, 0.4), rng.uniform(0.02, 0.4)])
+        ),
         texture=float(rng.choice([0.0, rng.uniform(0.0, 0.6), rng.uniform(0.0, 0.6)])),
         read_noise=10 ** rng.uniform(-3.3, -2),
         shot_noise=10 ** rng.uniform(-2.5, -1.5),
@@ -106,7 +114,9 @@ def draw(seed: int, kinds: Sequence[str] = KINDS) -> tuple[Shoot, str, float | N
     words += f" table={studio.table:.2f} blur={studio.blur:.1f} lamp={studio.lamp_width:.0f}° haze={studio.haze:.0f}"
     words += f" noise={studio.read_noise:.4f} glare={studio.glare:.2f} second={studio.second:.2f} bits={studio.bits}"
     words += (
-        f" texture={studio.texture:.1f}" + (" cut" if cut else "") + (f" focal={focal:.0f}" if focal else "")
+        f" texture={studio.texture:.1f}"
+        + (" cut" if cut else "")
+        + (f" focal={focal:.0f}" if focal else "")
     )
     return shoot, words, focal, studio.table
 
@@ -139,7 +149,10 @@ def judge(seed: int, kinds: Sequence[str] = KINDS) -> Case:
 def _circles(found: Calibration, shoot: Shoot) -> tuple[float, float]:
     """The largest error of a center and of a radius, in pixels."""
     pairs = [
-        (min(shoot.balls, key=lambda b: np.hypot(b.x - ball.circle.x, b.y - ball.circle.y)), ball.circle)
+        (
+            min(shoot.balls, key=lambda b: np.hypot(b.x - ball.circle.x, b.y - ball.circle.y)),
+            ball.circle,
+        )
         for ball in found.balls
     ]
     return (
@@ -149,7 +162,9 @@ def _circles(found: Calibration, shoot: Shoot) -> tuple[float, float]:
 
 
 def _alone(case: Case, *, kind: str, low: float, high: float) -> bool:
-    return len(case.balls) == 1 and case.balls[0].kind == kind and low <= case.balls[0].radius < high
+    return (
+        len(case.balls) == 1 and case.balls[0].kind == kind and low <= case.balls[0].radius < high
+    )
 
 
 def table(cases: Sequence[Case]) -> str:
@@ -171,7 +186,9 @@ def table(cases: Sequence[Case]) -> str:
     ]
     for kind, size, belongs in groups:
         chosen = [
-            case for case in cases if belongs(case) and (case.table >= BLACK or kind == "on black cloth")
+            case
+            for case in cases
+            if belongs(case) and (case.table >= BLACK or kind == "on black cloth")
         ]
         good = [case for case in chosen if not case.failure]
         if not good:

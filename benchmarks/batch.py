@@ -35,7 +35,9 @@ class KillsAWorker(RunControl):
 
     def progress(self, now: Progress) -> None:
         if not self.killed and now.done >= self.after:
-            found = [p for p in psutil.Process().children() if "spawn_main" in " ".join(p.cmdline())]
+            found = [
+                p for p in psutil.Process().children() if "spawn_main" in " ".join(p.cmdline())
+            ]
             os.kill(found[0].pid, signal.SIGKILL)
             self.killed = True
 
@@ -46,7 +48,9 @@ def make_captures(place: Path, count: int) -> None:
         write_diligent(render_scene(name, size=SIDE, lights=dome_lights(12)), place / f"{name} 000")
     for number in range(len(SCENES), count):
         name = SCENES[number % len(SCENES)]
-        shutil.copytree(place / f"{name} 000", place / f"{name} {number:03d}", copy_function=os.link)
+        shutil.copytree(
+            place / f"{name} 000", place / f"{name} {number:03d}", copy_function=os.link
+        )
     broken = sorted(place.iterdir())[-1] / "001.png"
     half = broken.read_bytes()[:1000]
     broken.unlink()
@@ -66,10 +70,14 @@ def main() -> int:
         began = time.perf_counter()
         end = batch([place], out, settings, options=RunOptions(workers=2), control=control)
         spent = time.perf_counter() - began
-        lines = [json.loads(line)["name"] for line in (out / "batch.jsonl").read_text().splitlines()]
+        lines = [
+            json.loads(line)["name"] for line in (out / "batch.jsonl").read_text().splitlines()
+        ]
         began = time.perf_counter()
         again = batch([place], out, settings, options=RunOptions(workers=2))
-        print(f"{end.done} done, {end.failed} failed of {end.total}; worker killed: {control.killed}")
+        print(
+            f"{end.done} done, {end.failed} failed of {end.total}; worker killed: {control.killed}"
+        )
         print(
             f"{spent:.1f} s, {spent / count:.3f} s a capture on two workers; again: {time.perf_counter() - began:.1f} s"
         )

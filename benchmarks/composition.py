@@ -30,12 +30,16 @@ def main() -> None:
         chosen = ps.load(path).take(options.photographs, rng=options.seed)
         scenes["clean"].append(chosen)
         scenes["noisy"].append(add_poisson(chosen, options.snr, rng=options.seed))
-    print(f"| model | clean | with the prior | {options.snr:g} dB | with the prior |\n|---|---|---|---|---|")
+    print(
+        f"| model | clean | with the prior | {options.snr:g} dB | with the prior |\n|---|---|---|---|---|"
+    )
     for model in registered_models():
         cells = []
         for captures in scenes.values():
             for prior in (None, "dictionary"):
-                errors = [ps.solve(capture, model, prior=prior).angular_error.mean for capture in captures]
+                errors = [
+                    ps.solve(capture, model, prior=prior).angular_error.mean for capture in captures
+                ]
                 cells.append(f"{np.mean(errors):.2f}")
         print(f"| `{model}` | {' | '.join(cells)} |", flush=True)
 

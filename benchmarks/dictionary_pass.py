@@ -75,7 +75,10 @@ def compare(dtype: type, patches: int, threads: int, dense_runs: int, runs_each:
         for _ in range(runs_each):
             fast = [x.copy() for x in state]
             fast_times.append(timed(lambda: dictionary_pass(*fast, mu=MU)))  # noqa: B023
-    (slow, slow_cpu), (quick, quick_cpu) = np.median(dense_times, axis=0), np.median(fast_times, axis=0)
+    (slow, slow_cpu), (quick, quick_cpu) = (
+        np.median(dense_times, axis=0),
+        np.median(fast_times, axis=0),
+    )
     best = np.min(dense_times, axis=0)[0] / np.min(fast_times, axis=0)[0]
     R, D, B = (np.abs(a - b).max() for a, b in zip(fast, dense, strict=True))
     ties = np.count_nonzero((fast[2] != 0) != (dense[2] != 0))
@@ -94,13 +97,19 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="a tenth of the patches")
     parser.add_argument("--dense-runs", type=int, default=3)
-    parser.add_argument("--runs-each", type=int, default=5, help="compiled runs after each dense one")
+    parser.add_argument(
+        "--runs-each", type=int, default=5, help="compiled runs after each dense one"
+    )
     options = parser.parse_args()
     shorten_spinning()  # as every solve does
     patches = 1930 if options.quick else 19304
     print(f"one pass, {patches} patches of 192 values, 192 atoms; milliseconds")
     print(f"{'':26} | {'wall time':^33} | {'processor time':^24} | largest difference")
-    heads = ["dtype    threads non-zeros", "   dense compiled  median  minima", "   dense compiled  ratio"]
+    heads = [
+        "dtype    threads non-zeros",
+        "   dense compiled  median  minima",
+        "   dense compiled  ratio",
+    ]
     print(" | ".join([*heads, "codes    atoms    residual ties"]))
     for dtype in (np.float32, np.float64):
         for threads in sorted({1, min(2, numba.config.NUMBA_NUM_THREADS)}, reverse=True):

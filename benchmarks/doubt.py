@@ -60,7 +60,10 @@ def turned(lights: np.ndarray, axis: tuple[float, float, float], degrees: float)
 
 
 def noise(sigma: float) -> Spoil:
-    return lambda im, L, rng: (im + rng.normal(0, sigma, im.shape) * np.sqrt(np.maximum(im, 0.02)), L)
+    return lambda im, L, rng: (
+        im + rng.normal(0, sigma, im.shape) * np.sqrt(np.maximum(im, 0.02)),
+        L,
+    )
 
 
 def ambient(share: float) -> Spoil:
@@ -94,7 +97,8 @@ def near(distance: float) -> Spoil:
     def spoil(im, L, rng):
         rows, columns = np.mgrid[: im.shape[1], : im.shape[2]] / im.shape[2] - 0.5
         squared = [
-            (d * light[0] - columns) ** 2 + (d * light[1] + rows) ** 2 + (d * light[2]) ** 2 for light in L
+            (d * light[0] - columns) ** 2 + (d * light[1] + rows) ** 2 + (d * light[2]) ** 2
+            for light in L
         ]
         return im * (d * d / np.stack(squared)).astype(np.float32), L
 
@@ -104,7 +108,9 @@ def near(distance: float) -> Spoil:
 
 def blurred(sigma: float) -> Spoil:
     return lambda im, L, rng: (
-        np.stack([cv2.GaussianBlur(one, (0, 0), sigma) if k % 2 else one for k, one in enumerate(im)]),
+        np.stack(
+            [cv2.GaussianBlur(one, (0, 0), sigma) if k % 2 else one for k, one in enumerate(im)]
+        ),
         L,
     )
 
@@ -163,7 +169,9 @@ def spoilers() -> list[list[tuple[str, Spoil, np.ndarray]]]:
 def cases(near_too: bool) -> list[tuple[int, tuple[str, Spoil, np.ndarray]]]:
     """The faults, each with the number of its scene."""
     found = [
-        (fault + severity, case) for fault, row in enumerate(spoilers()) for severity, case in enumerate(row)
+        (fault + severity, case)
+        for fault, row in enumerate(spoilers())
+        for severity, case in enumerate(row)
     ]
     return found + [
         (k, (f"lights at {v} widths", near(v), dome()))
@@ -176,8 +184,12 @@ def spoiled_one(number: int, seed: int, method: str) -> tuple[str, float, float,
     which, (name, spoil, lights) = cases(near_too=True)[number]
     shape, texture, reflectance = SCENES[(which + seed) % len(SCENES)]
     rng = 1000 * seed + number if seed else which
-    scene = render_scene(shape, size=SIZE, lights=lights, reflectance=reflectance, texture=texture, rng=rng)
-    images, given = spoil(scene.images.copy(), scene.lights.directions.copy(), np.random.default_rng(rng))
+    scene = render_scene(
+        shape, size=SIZE, lights=lights, reflectance=reflectance, texture=texture, rng=rng
+    )
+    images, given = spoil(
+        scene.images.copy(), scene.lights.directions.copy(), np.random.default_rng(rng)
+    )
     capture = Capture(
         images=np.maximum(images, 0).astype(np.float32), lights=given, mask=scene.mask, name=name
     )
@@ -191,7 +203,9 @@ def spoiled_one(number: int, seed: int, method: str) -> tuple[str, float, float,
 def spoiled(pool: ProcessPoolExecutor, seed: int, method: str, near_too: bool) -> None:
     """A table of true and expected errors, their rank correlation, and results that are wrongly graded good."""
     rows = []
-    for row in pool.map(partial(spoiled_one, seed=seed, method=method), range(len(cases(near_too)))):
+    for row in pool.map(
+        partial(spoiled_one, seed=seed, method=method), range(len(cases(near_too)))
+    ):
         name, true, expected, grade, why = row
         print(f"{name} true {true:6.2f}  expected {expected:6.2f} {grade:5s} {why}", flush=True)
         rows.append(row)
@@ -206,12 +220,16 @@ def good_scene(number: int) -> tuple[Capture, np.ndarray]:
     """A scene under random lights, and its photographs with noise, from 0 to 1."""
     rng = np.random.default_rng(1000 + number)
     shape, texture, reflectance = SCENES[rng.integers(len(SCENES))]
-    lights = random_lights(int(rng.integers(10, 20)), max_angle=float(rng.uniform(45, 65)), rng=number)
+    lights = random_lights(
+        int(rng.integers(10, 20)), max_angle=float(rng.uniform(45, 65)), rng=number
+    )
     side = int(rng.integers(96, 140))
     scene = render_scene(
         shape, size=side, lights=lights, reflectance=reflectance, texture=texture, rng=number
     )
-    images = scene.images * rng.uniform(0.3, 0.9) / max(float(np.quantile(scene.images, 0.99)), 1e-6)
+    images = (
+        scene.images * rng.uniform(0.3, 0.9) / max(float(np.quantile(scene.images, 0.99)), 1e-6)
+    )
     images = images + rng.normal(0, rng.uniform(0.001, 0.01), images.shape) * np.sqrt(
         np.maximum(images, 0.02)
     )
@@ -232,7 +250,9 @@ def misplaced_one(number: int, seed: int) -> list[str]:
     thirty = cv2.getRotationMatrix2D(tuple(0.5 * (side - 1) for side in size), 30, 1)
     wrong = {
         "nothing": images[which],
-        "turned by 30°": cv2.warpAffine(images[which], thirty, size, borderMode=cv2.BORDER_REPLICATE),
+        "turned by 30°": cv2.warpAffine(
+            images[which], thirty, size, borderMode=cv2.BORDER_REPLICATE
+        ),
         f"turned by {degrees:.0f}°": cv2.warpAffine(
             images[which], turn, size, borderMode=cv2.BORDER_REPLICATE
         ),
@@ -275,7 +295,9 @@ def mildly_off(
     if rng.random() < 0.5:  # a tone curve that is not quite undone
         images = np.maximum(images, 1e-5) ** np.exp(rng.normal(0, 0.07))
     if rng.random() < 0.5:  # light below the surface
-        images = 0.7 * images + 0.3 * np.stack([cv2.GaussianBlur(one, (0, 0), 3.0) for one in images])
+        images = 0.7 * images + 0.3 * np.stack(
+            [cv2.GaussianBlur(one, (0, 0), 3.0) for one in images]
+        )
     if rng.random() < 0.5:  # light of the room
         images = images + 0.03 * images.mean(axis=0)
     if rng.random() < 0.5:  # a turn of all lights
@@ -313,9 +335,14 @@ def many_one(number: int, seed: int) -> list[list[float]]:
 
 def many(pool: ProcessPoolExecutor, count: int, seed: int) -> None:
     """Ratio of expected to true error by the number of photographs, geometric means."""
-    found = np.exp(np.log(np.array(list(pool.map(partial(many_one, seed=seed), range(count))))).mean(axis=0))
+    found = np.exp(
+        np.log(np.array(list(pool.map(partial(many_one, seed=seed), range(count))))).mean(axis=0)
+    )
     for name, row in zip(("as rendered", "mildly off"), found, strict=True):
-        print(name, *(f"{photographs}: {ratio:.2f}" for photographs, ratio in zip(MANY, row, strict=True)))
+        print(
+            name,
+            *(f"{photographs}: {ratio:.2f}" for photographs, ratio in zip(MANY, row, strict=True)),
+        )
 
 
 def good_one(number: int, seed: int, method: str) -> str:
@@ -330,7 +357,9 @@ def good_one(number: int, seed: int, method: str) -> str:
         (Path(folder) / "lights.csv").write_text("\n".join(["x,y,z", *lines]))
         pipeline = Pipeline(folder, method=method)
         origin, expected = pipeline.capture.origin, pipeline.expected
-        true = float(angular_error(pipeline.solution.normals, scene.truth, scene.mask)[scene.mask].mean())
+        true = float(
+            angular_error(pipeline.solution.normals, scene.truth, scene.mask)[scene.mask].mean()
+        )
         problems = [f.code for f in pipeline.diagnosis.findings if f.is_mistake]
         said = [fault.finding for fault in origin.faults] + problems
         said += [

@@ -43,7 +43,9 @@ from photostereo_lab.scenes import dome_lights, render_scene  # noqa: E402
 from tests.gpu.readable import plain_pass  # noqa: E402
 
 PATCHES, FRAME, PHOTOGRAPHS = 19304, (612, 512), 96
-GRID = [{"lam": lam, "mu": mu} for lam in np.geomspace(0.5, 50, 8) for mu in np.geomspace(0.05, 0.5, 8)]
+GRID = [
+    {"lam": lam, "mu": mu} for lam in np.geomspace(0.5, 50, 8) for mu in np.geomspace(0.05, 0.5, 8)
+]
 
 
 def on_device(work: Callable[[], Any], repetitions: int, warm_up: int = 3) -> dict[str, float]:
@@ -112,7 +114,8 @@ def measure_full_frame(repetitions: int) -> dict[str, Any]:
 
     figures["solve_from_capture"] = on_device(whole, repetitions)
     figures["seconds_by_stage"] = {
-        name: statistics.median(seconds[name] for seconds in stages[-repetitions:]) for name in stages[-1]
+        name: statistics.median(seconds[name] for seconds in stages[-repetitions:])
+        for name in stages[-1]
     }
     prepared = prepare(capture, "pdlnv", device="cuda", **options)
     alone = lambda: solve(capture, "pdlnv", device="cuda", prepared=prepared, **options)  # noqa: E731
@@ -142,7 +145,9 @@ def profiles() -> str:
         with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiled:
             solve(capture, method, device="cuda", **chosen)
         averages = profiled.key_averages()
-        tables.append(averages.table(sort_by="cuda_time_total", row_limit=40, max_name_column_width=70))
+        tables.append(
+            averages.table(sort_by="cuda_time_total", row_limit=40, max_name_column_width=70)
+        )
     return "\n".join(tables)
 
 
@@ -191,7 +196,9 @@ def large_capture(height: int, width: int, photographs: int) -> Capture:
     tile = render_scene("relief", size=(500, 750), lights=dome_lights(photographs))
     images = np.empty((photographs, height, width), dtype=np.float32)
     for target, image in zip(images, tile.images, strict=True):
-        drawn = torch.as_tensor(np.array(image), device="cuda").tile(-(-height // 500), -(-width // 750))
+        drawn = torch.as_tensor(np.array(image), device="cuda").tile(
+            -(-height // 500), -(-width // 750)
+        )
         drawn = drawn[:height, :width] + 0.01 * torch.randn(height, width, device="cuda")
         target[:] = drawn.clamp(0, 1).cpu().numpy()
     return Capture(images=images, lights=tile.lights, name="tablet")
@@ -241,12 +248,19 @@ def measure_cat(cat: Capture, repetitions: int) -> dict[str, Any]:
     for name, settings in {"one": [chosen], "grid_of_64": GRID}.items():
         descent_ms(settings)
         times = [descent_ms(settings) for _ in range(repetitions)]
-        figures[name] = {"median_ms": statistics.median(times), "min_ms": min(times), "max_ms": max(times)}
+        figures[name] = {
+            "median_ms": statistics.median(times),
+            "min_ms": min(times),
+            "max_ms": max(times),
+        }
     figures["grid_over_one"] = figures["grid_of_64"]["median_ms"] / figures["one"]["median_ms"]
     for method, setting in (("pdlnv", options | chosen), ("dlsr", {})):
         gpu = on_device(lambda: solve(noisy, method, device="cuda", **setting), repetitions)  # noqa: B023
         cpu = on_cpu(lambda: solve(noisy, method, **setting))  # noqa: B023
-        found, expected = solve(noisy, method, device="cuda", **setting), solve(noisy, method, **setting)
+        found, expected = (
+            solve(noisy, method, device="cuda", **setting),
+            solve(noisy, method, **setting),
+        )
         figures[method] = {
             "gpu": gpu,
             "cpu": cpu,

@@ -64,7 +64,9 @@ class Cell:
 
     def __str__(self) -> str:
         shadows = "shadows" if self.shadows else "no shadows"
-        return f"{self.scene}, {self.lights} lights, noise {self.noise:.1%}, {self.coding}, {shadows}"
+        return (
+            f"{self.scene}, {self.lights} lights, noise {self.noise:.1%}, {self.coding}, {shadows}"
+        )
 
     def capture(self, size: int) -> ps.Capture:
         """The photographs: rendered, with noise, stored and read back."""
@@ -88,10 +90,13 @@ def stored(images: np.ndarray, coding: str) -> np.ndarray:
         # A camera's file: sRGB, quality 90; read back to linear intensities.
         bent = np.where(values <= 0.0031308, 12.92 * values, 1.055 * values ** (1 / 2.4) - 0.055)
         files = [
-            cv2.imencode(".jpg", p, [cv2.IMWRITE_JPEG_QUALITY, 90])[1] for p in np.uint8(np.round(255 * bent))
+            cv2.imencode(".jpg", p, [cv2.IMWRITE_JPEG_QUALITY, 90])[1]
+            for p in np.uint8(np.round(255 * bent))
         ]
         read = np.stack([cv2.imdecode(file, cv2.IMREAD_GRAYSCALE) for file in files]) / 255.0
-        return np.where(read <= 0.04045, read / 12.92, ((read + 0.055) / 1.055) ** 2.4).astype(np.float32)
+        return np.where(read <= 0.04045, read / 12.92, ((read + 0.055) / 1.055) ** 2.4).astype(
+            np.float32
+        )
     top = 65535 if coding == "16 bits" else 255
     return (np.round(values * top) / top).astype(np.float32)
 
@@ -148,7 +153,11 @@ class Outcome:
     def __str__(self) -> str:
         verdict = ", ".join(
             word
-            for word, bad in (("HARM", self.harm), ("DETAIL LOST", self.flat), ("MATTE", self.beyond_matte))
+            for word, bad in (
+                ("HARM", self.harm),
+                ("DETAIL LOST", self.flat),
+                ("MATTE", self.beyond_matte),
+            )
             if bad
         )
         figures = f"{self.own.error:.2f}° alone {self.alone.error:.2f}° matte {self.matte:.2f}°"
@@ -172,7 +181,12 @@ class Suite:
 
     def knows(self, cell: Cell, methods: tuple[str, ...]) -> bool:
         """Whether all results of a cell are known."""
-        asked = [("ls", {}), ("sbl", {}), *((name, {}) for name in methods), *map(model_alone, methods)]
+        asked = [
+            ("ls", {}),
+            ("sbl", {}),
+            *((name, {}) for name in methods),
+            *map(model_alone, methods),
+        ]
         return all(self._key(cell, *one) in self._known for one in asked)
 
     def run(self, cell: Cell, methods: tuple[str, ...]) -> list[Outcome]:
@@ -303,17 +317,23 @@ def main() -> int:
     with_prior = [name for name in method_names() if find_method(name).has_prior]
     parser.add_argument("--methods", default=",".join(with_prior))
     parser.add_argument("--size", type=int, default=128)
-    parser.add_argument("--cells", type=int, default=None, help="run only N cells, spread over all axes")
+    parser.add_argument(
+        "--cells", type=int, default=None, help="run only N cells, spread over all axes"
+    )
     parser.add_argument(
         "--processes", type=int, default=1, help="cells to run at a time; limit each to one thread"
     )
     parser.add_argument("--minutes", type=float, default=np.inf, help="time limit")
     parser.add_argument("--known", type=Path, help="file of earlier results; new ones are appended")
-    parser.add_argument("--rows", action="store_true", help="print every cell, not only the failures")
+    parser.add_argument(
+        "--rows", action="store_true", help="print every cell, not only the failures"
+    )
     options = parser.parse_args()
     suite, methods = Suite(options.size, options.known), tuple(options.methods.split(","))
     outcomes: list[Outcome] = []
-    for outcome in outcomes_of(suite, cells()[: options.cells], methods, options.processes, options.minutes):
+    for outcome in outcomes_of(
+        suite, cells()[: options.cells], methods, options.processes, options.minutes
+    ):
         outcomes.append(outcome)
         if options.rows or outcome.harm or outcome.flat or outcome.beyond_matte:
             print(outcome, flush=True)

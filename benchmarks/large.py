@@ -35,7 +35,9 @@ NOISE = 0.01
 
 def tablet(height: int, width: int, lights: np.ndarray) -> Iterator[np.ndarray]:
     """Photographs of the carved tablet, tiled."""
-    scene = render_scene("relief", size=(min(height, RENDERED), min(width, RENDERED)), lights=lights)
+    scene = render_scene(
+        "relief", size=(min(height, RENDERED), min(width, RENDERED)), lights=lights
+    )
     rows, cols = -(-height // scene.frame[0]), -(-width // scene.frame[1])
     for image in scene.images:
         yield np.tile(image, (rows, cols))[:height, :width]
@@ -48,7 +50,9 @@ def rough(height: int, width: int, lights: np.ndarray) -> Iterator[np.ndarray]:
         yield np.maximum(normals @ light, 0) * np.float32(0.5)
 
 
-def write_capture(folder: Path, height: int, width: int, photographs: int, *, is_rough: bool) -> None:
+def write_capture(
+    folder: Path, height: int, width: int, photographs: int, *, is_rough: bool
+) -> None:
     """16-bit gray photographs with noise, as a plain folder, and ``outline.png`` beside it."""
     rng = np.random.default_rng(0)
     lights = np.asarray(dome_lights(photographs))
@@ -58,8 +62,12 @@ def write_capture(folder: Path, height: int, width: int, photographs: int, *, is
         stored = (np.clip(noisy, 0, 1) * 65535).astype(np.uint16)
         cv2.imwrite(str(folder / f"{number:03d}.png"), stored, [cv2.IMWRITE_PNG_COMPRESSION, 1])
     np.savetxt(folder / "lights.txt", lights)
-    outline = render_scene("figure", size=(500, 750), lights=dome_lights(3), cast_shadows=False).mask
-    large = cv2.resize(outline.astype(np.float32), (width, height), interpolation=cv2.INTER_CUBIC) > 0.5
+    outline = render_scene(
+        "figure", size=(500, 750), lights=dome_lights(3), cast_shadows=False
+    ).mask
+    large = (
+        cv2.resize(outline.astype(np.float32), (width, height), interpolation=cv2.INTER_CUBIC) > 0.5
+    )
     cv2.imwrite(str(folder.parent / "outline.png"), large.astype(np.uint8) * 255)
 
 
@@ -101,7 +109,9 @@ def main() -> None:
         height = round(float(np.sqrt(megapixels * 1e6 / 1.5)))
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place) / "capture"
-            write_capture(folder, height, round(1.5 * height), options.photographs, is_rough=options.rough)
+            write_capture(
+                folder, height, round(1.5 * height), options.photographs, is_rough=options.rough
+            )
             words = ["--method", options.method, "--memory", options.memory]
             words += ["--mask", str(Path(place) / "outline.png")] if options.mask else []
             facts = measure(folder, Path(place) / "out", words)

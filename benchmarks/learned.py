@@ -92,8 +92,12 @@ def report(setting: str, rows: Mapping[tuple[str, int], Mapping[str, float]]) ->
         mean = {key: np.mean([row[key] for row in chosen]) for key in ("net", "expected", "dlnet")}
         return f"| {setting} | {name} | {mean['net']:.2f} | {mean['expected']:.2f} | {mean['dlnet']:.2f} |"
 
-    by_seed = [np.mean([rows[o, s]["dlnet"] for o in OBJECTS]) for s in sorted({s for _, s in rows})]
-    goal = "" if asked is None else f"asked ≤ {asked}: {'yes' if np.mean(by_seed) <= asked else 'no'}"
+    by_seed = [
+        np.mean([rows[o, s]["dlnet"] for o in OBJECTS]) for s in sorted({s for _, s in rows})
+    ]
+    goal = (
+        "" if asked is None else f"asked ≤ {asked}: {'yes' if np.mean(by_seed) <= asked else 'no'}"
+    )
     print(line("mean", list(rows.values())), "seeds", " ".join(f"{x:.2f}" for x in by_seed), goal)
     for name in OBJECTS:
         print(line(name, [row for (other, _), row in rows.items() if other == name]), flush=True)

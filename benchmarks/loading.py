@@ -54,7 +54,9 @@ print(json.dumps({"before": before, "load": loaded - before, "solve": resident("
 """
 
 
-def make_capture(folder: Path, *, photographs: int = 96, height: int = 612, width: int = 512) -> Path:
+def make_capture(
+    folder: Path, *, photographs: int = 96, height: int = 612, width: int = 512
+) -> Path:
     """A full-size ball with texture and sensor noise in the DiLiGenT layout, with files of realistic size."""
     from photostereo.capture import Capture, write_diligent
 
@@ -65,7 +67,9 @@ def make_capture(folder: Path, *, photographs: int = 96, height: int = 612, widt
     normals = np.stack([x, y, np.sqrt(np.maximum(1 - x**2 - y**2, 0))], axis=-1) * mask[..., None]
     lights = rng.normal(size=(photographs, 3)) * [0.4, 0.4, 0] + [0, 0, 1]
     lights /= np.linalg.norm(lights, axis=1, keepdims=True)
-    texture = np.stack([0.5 + 0.2 * np.sin(cols / k) * np.cos(rows / (k + 3)) for k in (7, 11, 19)], axis=-1)
+    texture = np.stack(
+        [0.5 + 0.2 * np.sin(cols / k) * np.cos(rows / (k + 3)) for k in (7, 11, 19)], axis=-1
+    )
     images = np.empty((photographs, height, width, 3), dtype=np.float32)
     for image, light in zip(images, lights, strict=True):
         image[:] = texture * np.maximum(normals @ light, 0)[..., None]
@@ -105,7 +109,9 @@ def measure_time(folder: Path, turns: int = 7) -> dict[str, float]:
             "both_work": work[1] + work[2],
         }
 
-    solve(load(folder), method="ls")  # compilation and the page cache are warm before anything counts
+    solve(
+        load(folder), method="ls"
+    )  # compilation and the page cache are warm before anything counts
     rows = [once() for _ in range(turns)]
     best = {name: min(row[name] for row in rows) for name in rows[0]}
     return {
@@ -123,7 +129,10 @@ def _clocks() -> tuple[float, float]:
 def measure_memory(folder: Path) -> dict[str, int]:
     """Peak bytes beyond what the modules need, after loading and after `ls`; Linux only."""
     done = subprocess.run(
-        [sys.executable, "-c", _MEMORY_SCRIPT, str(folder)], check=True, capture_output=True, text=True
+        [sys.executable, "-c", _MEMORY_SCRIPT, str(folder)],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     return dict(json.loads(done.stdout))
 
@@ -136,7 +145,9 @@ def report(folder: Path) -> bool:
     print(f"  decoding alone, two threads   {seconds['decode'] * 1e3:7.0f} ms")
     print(f"  load                          {seconds['load'] * 1e3:7.0f} ms")
     print(f"  ls                            {seconds['ls'] * 1e3:7.0f} ms")
-    print(f"  load and ls / decoding        {seconds['ratio']:7.2f}     (target: at most {TIME_TARGET})")
+    print(
+        f"  load and ls / decoding        {seconds['ratio']:7.2f}     (target: at most {TIME_TARGET})"
+    )
     print(
         f"  the same in processor time    {seconds['work_ratio']:7.2f}     (steady where others use the machine)"
     )

@@ -20,7 +20,9 @@ from photostereo.masks.reading import mask_from_brightness
 GROUNDS = {"its own": 0.0, "dark cloth": 0.15, "bright table": 0.5}
 
 
-def on_ground(images: np.ndarray, mask: np.ndarray, level: float, rng: np.random.Generator) -> np.ndarray:
+def on_ground(
+    images: np.ndarray, mask: np.ndarray, level: float, rng: np.random.Generator
+) -> np.ndarray:
     """The object on flat, textured ground of varying color, under lights of uneven strength and fall-off."""
     if level == 0:
         return images
@@ -53,7 +55,10 @@ def main() -> None:
         print(f"Skipped, {ABSENT}.")
         return
     uw = folder.parent / "uw"
-    paths = [folder / "pmsData" / f"{name}PNG" for name in ("ball", "bear", "cat", "cow", "pot2", "reading")]
+    paths = [
+        folder / "pmsData" / f"{name}PNG"
+        for name in ("ball", "bear", "cat", "cow", "pot2", "reading")
+    ]
     paths += [uw / name for name in ("cat", "gray", "chrome")]
     print("| object | " + " | ".join(f"{name}: auto | in gray | bright" for name in GROUNDS) + " |")
     print("|---|" + "---|" * (3 * len(GROUNDS)))
@@ -67,7 +72,9 @@ def main() -> None:
             gray = [gray_from_rgb(image) for image in some]
             found = [find_object(some).mask, find_object(gray).mask, mask_from_brightness(images)]
             row += [overlap(mask, capture.mask) for mask in found]
-        print(f"| {capture.name} | " + " | ".join(f"{value:.3f}" for value in row) + " |", flush=True)
+        print(
+            f"| {capture.name} | " + " | ".join(f"{value:.3f}" for value in row) + " |", flush=True
+        )
 
 
 if __name__ == "__main__":

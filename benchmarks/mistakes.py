@@ -51,15 +51,21 @@ WAYS = (
     Falsification("y downwards", ("light-axes",), with_lights(lambda n: n * [1, -1, 1])),
     Falsification("x to the left", ("light-axes",), with_lights(lambda n: n * [-1, 1, 1])),
     Falsification("x and y exchanged", ("light-axes",), with_lights(lambda n: n[:, [1, 0, 2]])),
-    Falsification("turned by 90°", ("light-axes",), with_lights(lambda n: n[:, [1, 0, 2]] * [-1, 1, 1])),
+    Falsification(
+        "turned by 90°", ("light-axes",), with_lights(lambda n: n[:, [1, 0, 2]] * [-1, 1, 1])
+    ),
     Falsification("y and z exchanged", ("light-axes",), with_lights(lambda n: n[:, [0, 2, 1]])),
     Falsification("from light to object", ("lights-reversed",), with_lights(lambda n: -n)),
     Falsification("shifted by one", ("light-order",), with_lights(lambda n: np.roll(n, 1, axis=0))),
     Falsification("from the last", ("light-order",), with_lights(lambda n: n[::-1])),
     Falsification(
-        "shuffled", ("light-order",), with_lights(lambda n: n[np.random.default_rng(7).permutation(len(n))])
+        "shuffled",
+        ("light-order",),
+        with_lights(lambda n: n[np.random.default_rng(7).permutation(len(n))]),
     ),
-    Falsification("mask inverted", ("mask-inverted",), lambda images, lights, mask: (images, lights, ~mask)),
+    Falsification(
+        "mask inverted", ("mask-inverted",), lambda images, lights, mask: (images, lights, ~mask)
+    ),
     Falsification("sRGB as linear", ("tone-curve",), curved),
 )
 
@@ -95,8 +101,14 @@ def others() -> Iterator[tuple[str, ps.Capture]]:
             yield f"20 of {name}", ps.load(folder / "pmsData" / f"{name}PNG").take(20, rng=seed)
     for shape in scenes.scene_names():
         for reflectance in ("lambertian", "blinn-phong", "ggx", "oren-nayar"):
-            for lights in (scenes.ring_lights(10), scenes.dome_lights(30), scenes.random_lights(16, rng=1)):
-                capture = scenes.render_scene(shape, size=96, lights=lights, reflectance=reflectance)
+            for lights in (
+                scenes.ring_lights(10),
+                scenes.dome_lights(30),
+                scenes.random_lights(16, rng=1),
+            ):
+                capture = scenes.render_scene(
+                    shape, size=96, lights=lights, reflectance=reflectance
+                )
                 yield f"{shape} {reflectance}", capture
 
 
@@ -126,7 +138,9 @@ def main() -> None:
     alarms, unfalsified, seconds = [], 0, []
     for name, capture in held_out() if "--unseen" in sys.argv else telling():
         capture = capture.gray()
-        directions = capture.lights.directions if isinstance(capture, ps.Capture) else capture.lights
+        directions = (
+            capture.lights.directions if isinstance(capture, ps.Capture) else capture.lights
+        )
         parts = capture.images, directions, capture.mask
         unfalsified += 1
         alarms += [f"{name}: {mistake}" for mistake in find_mistakes(*parts)]
@@ -141,12 +155,15 @@ def main() -> None:
             if way.codes[0] in ("light-axes", "lights-reversed"):
                 mended[way.name].append(mends(found, falsified[1], directions))
             if "-v" in sys.argv or not named[way.name][-1]:
-                print(f"{name}, {way.name}: {' '.join(map(str, found)) or 'nothing said'}", flush=True)
+                print(
+                    f"{name}, {way.name}: {' '.join(map(str, found)) or 'nothing said'}", flush=True
+                )
     for name, capture in () if "--unseen" in sys.argv else others():
         unfalsified += 1
         gray = capture.gray()
         alarms += [
-            f"{name}: {mistake}" for mistake in find_mistakes(gray.images, gray.lights.directions, gray.mask)
+            f"{name}: {mistake}"
+            for mistake in find_mistakes(gray.images, gray.lights.directions, gray.mask)
         ]
     print("\n| mistake | captures | named | mended by the option |\n|---|---|---|---|")
     for way in WAYS:
@@ -155,7 +172,9 @@ def main() -> None:
             f"| {way.name} | {len(good)} | {np.mean(good):.0%} | {f'{np.mean(mend):.0%}' if mend else ''} |"
         )
     every = [hit for hits in named.values() for hit in hits]
-    print(f"\n{sum(every)} of {len(every)} falsified captures named ({np.mean(every):.1%}); ", end="")
+    print(
+        f"\n{sum(every)} of {len(every)} falsified captures named ({np.mean(every):.1%}); ", end=""
+    )
     print(
         f"{len(alarms)} false alarms on {unfalsified} unfalsified; median {1e3 * np.median(seconds):.0f} ms"
     )

@@ -44,10 +44,19 @@ def main() -> None:
     print("|---|---|---|---|" + "---|" * len(heads))
     for reflectance in ("lambertian", "ggx"):
         for count in map(int, options.lights.split(",")):
-            dome, facts = dome_lights(count, max_angle=45), {"reflectance": reflectance, "noise": 0.01}
+            dome, facts = (
+                dome_lights(count, max_angle=45),
+                {"reflectance": reflectance, "noise": 0.01},
+            )
             scenes = [render_near(k * dome, size=options.size, **facts) for k in DISTANCES]
             scenes.append(
-                render_near(2 * dome, size=options.size, focal=2.5 * RADIUS * options.size, base=0.2, **facts)
+                render_near(
+                    2 * dome,
+                    size=options.size,
+                    focal=2.5 * RADIUS * options.size,
+                    base=0.2,
+                    **facts,
+                )
             )
             distant = render_near(2 * dome, size=options.size, distant=True, **facts)
             for method in options.methods.split(","):
@@ -60,7 +69,9 @@ def main() -> None:
                     ratio = found.angular_error.mean / mean
                     cells.append(f"{ratio:.2f} ({depth_error(found, scene, options.size):.2f} %)")
                 material = "matte" if reflectance == "lambertian" else "glossy"
-                print(f"| `{method}` | {material} | {count} | " + " | ".join(cells) + " |", flush=True)
+                print(
+                    f"| `{method}` | {material} | {count} | " + " | ".join(cells) + " |", flush=True
+                )
     print(f"numpy {np.__version__}, photostereo {ps.__version__}", file=sys.stderr)
 
 

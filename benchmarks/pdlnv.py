@@ -70,7 +70,9 @@ def main() -> None:
     print("cost after 50 iterations, 128 x 128, 24 photographs")
     ours = solve(small, "pdlnv", max_iter=ITERATIONS, **options)
     pixels = small.pixels(small.intensity_scale())
-    literal = literal_pdlnv(pixels, small.lights.matrix, small.mask, lam=LAM, mu=MU, iterations=ITERATIONS)
+    literal = literal_pdlnv(
+        pixels, small.lights.matrix, small.mask, lam=LAM, mu=MU, iterations=ITERATIONS
+    )
     print(f"  ours {ours.history[-1].cost:.4f}   literal {literal.costs[-1]:.4f}")
     assert ours.history[-1].cost <= literal.costs[-1] * (1 + 1e-6)
 
@@ -90,7 +92,9 @@ def main() -> None:
         f"  literal  {extrapolated:8.2f} s, extrapolated from 2 iterations of {np.mean(literal.seconds):.2f} s, no set-up"
     )
     print(f"  ratio    {extrapolated / seconds:8.1f}   (asked: at least 30)")
-    print(f"  cost after 2 iterations: ours {result.history[1].cost:.1f}, literal {literal.costs[1]:.1f}")
+    print(
+        f"  cost after 2 iterations: ours {result.history[1].cost:.1f}, literal {literal.costs[1]:.1f}"
+    )
     print("  where the time goes:")
     for label, value in sorted(spent.items(), key=lambda item: -item[1]):
         print(f"    {label:24s} {value:7.2f} s  {value / seconds:5.1%}")
@@ -117,14 +121,19 @@ def seconds_of(capture, lam, options) -> list[float]:
 def run_memory() -> None:
     """Peak memory beyond the loaded capture, in a separate process."""
     output = subprocess.run(
-        [sys.executable, "-m", "benchmarks.pdlnv", "--memory"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "benchmarks.pdlnv", "--memory"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     print(output.stdout, end="")
 
 
 def memory() -> None:
     rng = np.random.default_rng(0)
-    images = np.empty((96, 612, 512), dtype=np.float32)  # made in place: nothing else may raise the peak
+    images = np.empty(
+        (96, 612, 512), dtype=np.float32
+    )  # made in place: nothing else may raise the peak
     for image in images:
         rng.random(out=image, dtype=np.float32)
     capture = Capture(images, dome_lights(96), name="noise")

@@ -24,7 +24,9 @@ from photostereo.report import write_comparison, write_report
 from photostereo.solver.reconstruction import Reconstruction
 
 HEIGHT, WIDTH = 512, 612
-FLAGS = (Path(__file__).parents[1] / "tests" / "chromium-flags.txt").read_text(encoding="utf-8").split()
+FLAGS = (
+    (Path(__file__).parents[1] / "tests" / "chromium-flags.txt").read_text(encoding="utf-8").split()
+)
 
 
 def bumpy_disc(photographs: int) -> tuple[Capture, Reconstruction, Any]:
@@ -32,7 +34,9 @@ def bumpy_disc(photographs: int) -> tuple[Capture, Reconstruction, Any]:
     rows, cols = np.mgrid[:HEIGHT, :WIDTH].astype(np.float64)
     x, y = (cols - WIDTH / 2) / 260, (HEIGHT / 2 - rows) / 260
     mask = (x / 1.12) ** 2 + y**2 < 0.93
-    depth = 260 * (0.8 * np.sqrt(np.maximum(1.35 - x**2 - y**2, 0)) + 0.02 * np.sin(19 * x) * np.cos(17 * y))
+    depth = 260 * (
+        0.8 * np.sqrt(np.maximum(1.35 - x**2 - y**2, 0)) + 0.02 * np.sin(19 * x) * np.cos(17 * y)
+    )
     slope_rows, slope_cols = np.gradient(depth)
     normals = np.stack([-slope_cols, slope_rows, np.ones_like(depth)], axis=-1)
     normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
@@ -40,10 +44,17 @@ def bumpy_disc(photographs: int) -> tuple[Capture, Reconstruction, Any]:
     k = np.arange(photographs) + 0.5
     elevation, azimuth = np.arcsin(0.3 + 0.65 * k / photographs), k * 2.399963
     lights = np.stack(
-        [np.cos(azimuth) * np.cos(elevation), np.sin(azimuth) * np.cos(elevation), np.sin(elevation)], axis=1
+        [
+            np.cos(azimuth) * np.cos(elevation),
+            np.sin(azimuth) * np.cos(elevation),
+            np.sin(elevation),
+        ],
+        axis=1,
     )
     rng = np.random.default_rng(0)
-    paint = np.stack([0.5 + 0.4 * np.sin(7 * x + phase) * np.sin(5 * y) for phase in (0, 1, 2)], axis=-1)
+    paint = np.stack(
+        [0.5 + 0.4 * np.sin(7 * x + phase) * np.sin(5 * y) for phase in (0, 1, 2)], axis=-1
+    )
     paint += rng.normal(0, 0.02, paint.shape)
     shading = np.maximum(np.einsum("hwc,jc->jhw", normals, lights), 0)
     images = (shading[..., None] * paint).astype(np.float32)

@@ -34,14 +34,35 @@ OBJECTS = ("ball", "bear", "cat", "cow", "pot2", "reading")
 #: Table II of the paper, mean errors in degrees, all 96 photographs, no shadow masks.
 PAPER = {
     "sbl": {"ball": 2.08, "cat": 6.73, "bear": 6.01, "pot2": 11.98, "reading": 12.56, "cow": 22.42},
-    "rpca": {"ball": 3.20, "cat": 7.96, "bear": 7.89, "pot2": 11.94, "reading": 17.42, "cow": 11.96},
+    "rpca": {
+        "ball": 3.20,
+        "cat": 7.96,
+        "bear": 7.89,
+        "pot2": 11.94,
+        "reading": 17.42,
+        "cow": 11.96,
+    },
     "cbr": {"ball": 6.78, "cat": 8.05, "bear": 9.77, "pot2": 10.56, "reading": 19.39, "cow": 15.68},
 }
 #: Table III of the paper, seconds.
 PAPER_SECONDS = {
     "cbr": {"ball": 15.8, "cat": 34.6, "bear": 37.1, "pot2": 31.1, "reading": 22.5, "cow": 27.7},
-    "sbl": {"ball": 872.2, "cat": 2009.6, "bear": 3335.0, "pot2": 1639.8, "reading": 1338.5, "cow": 1310.5},
-    "rpca": {"ball": 1076.3, "cat": 2506.2, "bear": 4249.1, "pot2": 5328.6, "reading": 2707.2, "cow": 6179.8},
+    "sbl": {
+        "ball": 872.2,
+        "cat": 2009.6,
+        "bear": 3335.0,
+        "pot2": 1639.8,
+        "reading": 1338.5,
+        "cow": 1310.5,
+    },
+    "rpca": {
+        "ball": 1076.3,
+        "cat": 2506.2,
+        "bear": 4249.1,
+        "pot2": 5328.6,
+        "reading": 2707.2,
+        "cow": 6179.8,
+    },
 }
 SBL_GRID = (1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1)
 RPCA_GRID = (0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
@@ -107,7 +128,10 @@ def accuracy() -> None:
         def mean(model, it=it) -> float:
             return float(it.error(model.alone(SILENT).normals).mean())
 
-        sbl = {noise: mean(SparseBayes(it.pixels, it.lights, noise=noise)) for noise in (*SBL_GRID, None)}
+        sbl = {
+            noise: mean(SparseBayes(it.pixels, it.lights, noise=noise))
+            for noise in (*SBL_GRID, None)
+        }
         best = min(sbl, key=sbl.__getitem__)
         rpca = {weight: mean(LowRank(it.pixels, it.lights, weight=weight)) for weight in RPCA_GRID}
         weight = min(rpca, key=rpca.__getitem__)
@@ -151,7 +175,13 @@ def published() -> None:
             normals, theirs = model.alone(SILENT).normals, it.official(key)
             between = float(angle_between(normals, theirs).mean())
             rows.append(
-                [name, label, float(it.error(normals).mean()), float(it.error(theirs).mean()), between]
+                [
+                    name,
+                    label,
+                    float(it.error(normals).mean()),
+                    float(it.error(theirs).mean()),
+                    between,
+                ]
             )
     table(["object", "method", "our error", "published error", "angle between the maps"], rows)
 
@@ -162,7 +192,10 @@ def variants() -> None:
     objects = [Object(name) for name in OBJECTS]
     published_errors = [float(it.error(it.official("cbr_ikehata2014")).mean()) for it in objects]
     paper = [PAPER["cbr"][name] for name in OBJECTS]
-    rows: list[list] = [["published, with thresholds", *published_errors, "", ""], ["paper", *paper, "", ""]]
+    rows: list[list] = [
+        ["published, with thresholds", *published_errors, "", ""],
+        ["paper", *paper, "", ""],
+    ]
     for options in CBR_VARIANTS:
         errors = [
             float(it.error(Bivariate(it.pixels, it.lights, **options).alone(SILENT).normals).mean())
@@ -193,11 +226,15 @@ def outliers() -> None:
             capture = disturb(drawn)
             # The classical methods see the photographs as they are, as in their papers.
             results = {
-                method: ps.solve(capture, method, strengths="auto" if method.endswith("net") else "given")
+                method: ps.solve(
+                    capture, method, strengths="auto" if method.endswith("net") else "given"
+                )
                 for method in methods
             }
             errors = [results[method].angular_error.mean for method in methods]
-            rows.append([name, label, *map(float, errors), float(sum(results["dlsr"].seconds.values()))])
+            rows.append(
+                [name, label, *map(float, errors), float(sum(results["dlsr"].seconds.values()))]
+            )
     table(["object", "photographs", *methods, "s"], rows)
 
 
@@ -211,7 +248,9 @@ def cbr_loop(pixels: np.ndarray, lights: np.ndarray) -> None:
         along = bernstein_basis(2, y / y.max())[:, 1:]
         phi = (along[:, :, None] * along_angle[:, None, :]).reshape(len(y), -1)
         reduced = phi - lights.T @ (project.T @ phi)
-        w = nnls(np.vstack([reduced @ cone.T, cone.sum(axis=1)]), np.append(np.zeros(len(y)), 1.0))[0]
+        w = nnls(np.vstack([reduced @ cone.T, cone.sum(axis=1)]), np.append(np.zeros(len(y)), 1.0))[
+            0
+        ]
         _ = project.T @ (phi @ (cone.T @ w))
 
 
@@ -231,7 +270,9 @@ def speed() -> None:
         it = Object("cat")
         pixels, lights, title = it.pixels, it.lights, "cat, 45,200 pixels x 96"
     else:
-        capture = render_scene("relief", size=(226, 200), lights=dome_lights(96), cast_shadows=False)
+        capture = render_scene(
+            "relief", size=(226, 200), lights=dome_lights(96), cast_shadows=False
+        )
         pixels = capture.pixels(capture.intensity_scale())
         lights, title = capture.lights.matrix, "synthetic, 45,200 pixels x 96"
     some = np.ascontiguousarray(pixels[:: max(1, len(pixels) // 500)][:500])
@@ -266,7 +307,9 @@ def speed() -> None:
 
 def seconds() -> None:
     """The paper's Table III next to ours."""
-    print("### Seconds: the paper's Table III, and ours from the photographs in memory to the normals\n")
+    print(
+        "### Seconds: the paper's Table III, and ours from the photographs in memory to the normals\n"
+    )
     methods = ("l1", "sbl", "rpca", "cbr", "dlsr")
     rows = []
     small = render_scene("sphere", size=32)
@@ -283,7 +326,18 @@ def seconds() -> None:
                 row.append(PAPER_SECONDS[method][name])
         rows.append(row)
     table(
-        ["object", "pixels", "l1", "sbl", "paper SR", "rpca", "paper RPCA", "cbr", "paper CBR", "dlsr"],
+        [
+            "object",
+            "pixels",
+            "l1",
+            "sbl",
+            "paper SR",
+            "rpca",
+            "paper RPCA",
+            "cbr",
+            "paper CBR",
+            "dlsr",
+        ],
         rows,
     )
 
@@ -331,7 +385,10 @@ def memory() -> None:
     rows = []
     for name in ("l1", "sbl", "rpca", "cbr", "dlsr"):
         done = subprocess.run(
-            [sys.executable, "-c", MEMORY_PROGRAM, name, "300000"], capture_output=True, text=True, check=True
+            [sys.executable, "-c", MEMORY_PROGRAM, name, "300000"],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         rows.append([name, f"{float(done.stdout):.0f} MiB"])
     table(["method", "extra"], rows)

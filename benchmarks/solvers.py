@@ -23,7 +23,14 @@ from photostereo.surface.poisson import assemble
 from photostereo.surface.slopes import SlopeSource
 
 RTOL = 1e-10
-SOLVERS = ("multigrid", "dct-float32", "dct-float64", "pyamg-ruge-stuben", "pyamg-aggregation", "spsolve")
+SOLVERS = (
+    "multigrid",
+    "dct-float32",
+    "dct-float64",
+    "pyamg-ruge-stuben",
+    "pyamg-aggregation",
+    "spsolve",
+)
 #: Sizes above this take minutes or more memory than a laptop has.
 LARGEST = {"spsolve": 1.5, "pyamg-ruge-stuben": 3.5, "pyamg-aggregation": 3.5}
 #: A solver that needs more iterations than this is reported as not converged.
@@ -34,7 +41,9 @@ def problem(name: str, megapixels: float):
     """The lattice, the right-hand side, a start and the mask."""
     if name == "ball":
         normals, mask = ball(round(1e3 * np.sqrt(megapixels / 0.755)))
-        normals = (normals + 0.02 * np.random.default_rng(0).normal(size=normals.shape)).astype(np.float32)
+        normals = (normals + 0.02 * np.random.default_rng(0).normal(size=normals.shape)).astype(
+            np.float32
+        )
     else:
         normals = egg_box(round(1e3 * np.sqrt(megapixels)))
         mask = np.ones(normals.shape[:2], dtype=bool)
@@ -123,7 +132,9 @@ def solve(solver: str, lattice, side, start, mask) -> tuple[np.ndarray, int]:
     build = pyamg.ruge_stuben_solver if "ruge" in solver else pyamg.smoothed_aggregation_solver
     levels, counted = build(csr_matrix(matrix), max_coarse=500), []
     # Its stopping rule uses the preconditioned residual; 1e-10 there is about the same accuracy.
-    values = levels.solve(side[mask], tol=RTOL, maxiter=MOST_ITERATIONS, accel="cg", residuals=counted)
+    values = levels.solve(
+        side[mask], tol=RTOL, maxiter=MOST_ITERATIONS, accel="cg", residuals=counted
+    )
     return values, len(counted) - 1
 
 
@@ -164,7 +175,15 @@ def main() -> None:
             for solver in SOLVERS:
                 if megapixels > LARGEST.get(solver, np.inf):
                     continue
-                command = [sys.executable, "-m", "benchmarks.solvers", "--one", name, solver, str(megapixels)]
+                command = [
+                    sys.executable,
+                    "-m",
+                    "benchmarks.solvers",
+                    "--one",
+                    name,
+                    solver,
+                    str(megapixels),
+                ]
                 answer = subprocess.run(command, capture_output=True, text=True, check=False)
                 if answer.returncode:
                     print(

@@ -40,7 +40,12 @@ def enlarged(normals: np.ndarray, mask: np.ndarray, factor: float) -> tuple[np.n
     """A normal map at a higher resolution: nearest neighbors, smoothed inside the mask over a third of a pixel."""
     import cv2
 
-    big = cv2.resize(mask.astype(np.uint8), None, fx=factor, fy=factor, interpolation=cv2.INTER_NEAREST) > 0
+    big = (
+        cv2.resize(
+            mask.astype(np.uint8), None, fx=factor, fy=factor, interpolation=cv2.INTER_NEAREST
+        )
+        > 0
+    )
     n = cv2.resize(normals, big.shape[::-1], interpolation=cv2.INTER_NEAREST) * big[..., None]
     share = cv2.GaussianBlur(big.astype(np.float64), (0, 0), factor / 3)
     n = cv2.GaussianBlur(n, (0, 0), factor / 3) / np.maximum(share, 1e-6)[..., None]
@@ -53,7 +58,9 @@ def ball(size: int, share: float = 0.98) -> tuple[np.ndarray, np.ndarray]:
     row, col = np.mgrid[:size, :size]
     x, y = (col - middle) / (middle / share), -(row - middle) / (middle / share)
     mask = x**2 + y**2 < share**2
-    return np.stack([x, y, np.sqrt(np.maximum(1 - x**2 - y**2, 1e-6))], axis=-1) * mask[..., None], mask
+    return np.stack([x, y, np.sqrt(np.maximum(1 - x**2 - y**2, 1e-6))], axis=-1) * mask[
+        ..., None
+    ], mask
 
 
 def wave(size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -62,7 +69,9 @@ def wave(size: int) -> tuple[np.ndarray, np.ndarray]:
     y, x, length, top = (row - size / 2) / (size / 3), col - size / 2, 3 * size / 8, 20 * size / 128
     across = np.where(np.abs(y) < 1, (1 - y**2) ** 2, 0.0)
     along = np.where((x < 0) & (x > -length), 0.5 * (1 + np.cos(np.pi * x / length)), 0.0)
-    bend = np.where((x < 0) & (x > -length), -0.5 * np.pi / length * np.sin(np.pi * x / length), 0.0)
+    bend = np.where(
+        (x < 0) & (x > -length), -0.5 * np.pi / length * np.sin(np.pi * x / length), 0.0
+    )
     turn = np.where(np.abs(y) < 1, -4 * y * (1 - y**2) / (size / 3), 0.0)
     n = np.stack([-top * across * bend, top * turn * along, np.ones_like(x)], axis=-1)
     return top * across * along, n / np.linalg.norm(n, axis=-1, keepdims=True)
@@ -106,7 +115,10 @@ def accuracy() -> None:
             surface = integrate(normals, mask, method=method)
             cells.append(f"{recomputed_error(surface, normals, keep_tears=False).mean():.2f}")
         cells.append(f"{recomputed_error(surface, normals).mean():.2f}")
-        print(f"| {name} | {np.count_nonzero(mask)} | {' | '.join(cells)} | {surface.tears} |", flush=True)
+        print(
+            f"| {name} | {np.count_nonzero(mask)} | {' | '.join(cells)} | {surface.tears} |",
+            flush=True,
+        )
 
 
 def rectangle() -> None:
@@ -119,7 +131,9 @@ def rectangle() -> None:
     solve_rectangle(p[:64], q[:64])
     _, whole = timed(lambda: solve_rectangle(p, q), 3)
     image = rng.normal(size=p.shape)
-    _, pair = timed(lambda: idctn(dctn(image, norm="ortho", workers=-1), norm="ortho", workers=-1), 3)
+    _, pair = timed(
+        lambda: idctn(dctn(image, norm="ortho", workers=-1), norm="ortho", workers=-1), 3
+    )
     print(
         f"rectangle 2048 × 2048: {whole:.2f} s, {whole / pair:.2f} × its two transforms ({pair:.2f} s); limit 3"
     )
@@ -171,7 +185,9 @@ def robust() -> None:
             result, long = timed(work)
             off = (surface.depth - result.values)[mask]
             off -= np.median(off)
-            near = ", ".join(f"{p} % within {np.percentile(np.abs(off), p):.3f}" for p in (50, 95, 99))
+            near = ", ".join(
+                f"{p} % within {np.percentile(np.abs(off), p):.3f}" for p in (50, 95, 99)
+            )
             print(
                 f"    {label} ({long:.0f} s): energy {result.energy[-1]:.2f} against {surface.energy[-1]:.2f}; "
                 f"depth differs by px: {near}; range {np.ptp(result.values[mask]):.0f} px",
@@ -187,7 +203,10 @@ def memory() -> None:
         base = _peak(method, 64)[1]
         for size in (600, 850, 1200):
             pixels, peak, _ = _peak(method, size)
-            print(f"| {method} | {pixels} | {peak / 1e6:.0f} | {(peak - base) / pixels:.0f} |", flush=True)
+            print(
+                f"| {method} | {pixels} | {peak / 1e6:.0f} | {(peak - base) / pixels:.0f} |",
+                flush=True,
+            )
 
 
 def growth() -> None:

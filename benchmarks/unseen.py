@@ -49,7 +49,9 @@ def unseen(seeds: range) -> Iterator[Unseen]:
 
 
 def _noise(rng: np.random.Generator, size: float) -> np.ndarray:
-    smooth = cv2.GaussianBlur(rng.normal(size=(SIZE, SIZE)), (0, 0), size, borderType=cv2.BORDER_REFLECT)
+    smooth = cv2.GaussianBlur(
+        rng.normal(size=(SIZE, SIZE)), (0, 0), size, borderType=cv2.BORDER_REFLECT
+    )
     return smooth / smooth.std()
 
 
@@ -62,7 +64,9 @@ def _from_height(height: np.ndarray) -> np.ndarray:
 def _blob(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     down, right = np.mgrid[-1 : 1 : SIZE * 1j, -1 : 1 : SIZE * 1j]
     angle = np.arctan2(-down, right)
-    outline = 0.72 + sum(rng.normal(0, 0.05) * np.cos(k * angle + rng.uniform(0, 6)) for k in range(1, 5))
+    outline = 0.72 + sum(
+        rng.normal(0, 0.05) * np.cos(k * angle + rng.uniform(0, 6)) for k in range(1, 5)
+    )
     share = np.hypot(right, down) / outline
     mask = share < 0.985
     height = 0.5 * SIZE * rng.uniform(0.4, 0.75) * np.sqrt(np.maximum(1 - share**2, 0))
@@ -99,13 +103,17 @@ def _lights(rng: np.random.Generator) -> np.ndarray:
     elif layout == 3:  # a spiral
         place = (np.arange(count) + 0.5) / count
         tilt, turn = np.radians(10 + 55 * np.sqrt(place)), 2.4 * np.arange(count)
-    return np.stack([np.sin(tilt) * np.cos(turn), np.sin(tilt) * np.sin(turn), np.cos(tilt)], axis=1)
+    return np.stack(
+        [np.sin(tilt) * np.cos(turn), np.sin(tilt) * np.sin(turn), np.cos(tilt)], axis=1
+    )
 
 
 def _photographs(
     normals: np.ndarray, mask: np.ndarray, lights: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, str]:
-    albedo = np.clip(0.55 + rng.uniform(0, 0.2) * np.sign(_noise(rng, 8)) + 0.03 * _noise(rng, 2), 0.08, 1)
+    albedo = np.clip(
+        0.55 + rng.uniform(0, 0.2) * np.sign(_noise(rng, 8)) + 0.03 * _noise(rng, 2), 0.08, 1
+    )
     shading = np.maximum(np.einsum("hwc,dc->dhw", normals, lights), 0)
     material = ("matte", "rough", "glossy")[int(rng.integers(3))]
     if material == "rough":  # flatter than Lambert's law, as clay and plaster are

@@ -36,7 +36,11 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 suppress_warnings = ["config.cache"]
 
-autodoc_default_options = {"members": True, "member-order": "bysource", "exclude-members": "__new__"}
+autodoc_default_options = {
+    "members": True,
+    "member-order": "bysource",
+    "exclude-members": "__new__",
+}
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autosummary_generate = True
@@ -68,11 +72,15 @@ def _write_command_reference() -> None:
         "--name",
         "photostereo",
     ]
-    text = subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
+    text = subprocess.run(
+        command, check=True, capture_output=True, text=True, encoding="utf-8"
+    ).stdout
     chapters = text[text.index("\n## ") :]  # the overview repeats the chapters' first lines
     target = Path(__file__).with_name("_build") / "commands.txt"
     target.parent.mkdir(exist_ok=True)
-    target.write_text(re.sub(r"^```console$", "```text", chapters, flags=re.MULTILINE), encoding="utf-8")
+    target.write_text(
+        re.sub(r"^```console$", "```text", chapters, flags=re.MULTILINE), encoding="utf-8"
+    )
 
 
 _write_command_reference()

@@ -52,7 +52,12 @@ def dome(count: int) -> np.ndarray:
     elevation = np.arcsin(0.35 + 0.6 * k / count)
     azimuth = k * np.pi * (3 - np.sqrt(5))
     return np.stack(
-        [np.cos(azimuth) * np.cos(elevation), np.sin(azimuth) * np.cos(elevation), np.sin(elevation)], axis=1
+        [
+            np.cos(azimuth) * np.cos(elevation),
+            np.sin(azimuth) * np.cos(elevation),
+            np.sin(elevation),
+        ],
+        axis=1,
     )
 
 
@@ -76,7 +81,9 @@ def sphere() -> Sphere:
     return Sphere(normals, np.where(mask, radius * z, np.nan), mask)
 
 
-def photograph(sphere: Sphere, lights: np.ndarray, *, name: str = "sphere", truth: bool = True) -> Capture:
+def photograph(
+    sphere: Sphere, lights: np.ndarray, *, name: str = "sphere", truth: bool = True
+) -> Capture:
     rows, _ = np.mgrid[:SIZE, :SIZE]
     albedo = np.where((rows // 12) % 2, 0.8, 0.5)
     images = np.maximum(np.einsum("hwc,jc->jhw", sphere.normals, lights), 0) * albedo
@@ -86,7 +93,9 @@ def photograph(sphere: Sphere, lights: np.ndarray, *, name: str = "sphere", trut
         mask=sphere.mask,
         name=name,
         truth=sphere.normals if truth else None,
-        origin=Origin(Path("sphere"), "test", 16, tuple(f"photo {i}.png" for i in range(len(lights)))),
+        origin=Origin(
+            Path("sphere"), "test", 16, tuple(f"photo {i}.png" for i in range(len(lights)))
+        ),
     )
 
 
@@ -112,7 +121,9 @@ def make_result(sphere: Sphere) -> Callable[..., Reconstruction]:
     ) -> Reconstruction:
         rng = np.random.default_rng(1)
         angle = np.radians(tilt)
-        turn = np.array([[1, 0, 0], [0, np.cos(angle), -np.sin(angle)], [0, np.sin(angle), np.cos(angle)]])
+        turn = np.array(
+            [[1, 0, 0], [0, np.cos(angle), -np.sin(angle)], [0, np.sin(angle), np.cos(angle)]]
+        )
         normals = (sphere.normals @ turn.T).astype(np.float32)
         rows, _ = np.mgrid[:SIZE, :SIZE]
         albedo = np.where(sphere.mask, np.where((rows // 12) % 2, 0.8, 0.5), 0).astype(np.float32)

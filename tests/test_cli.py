@@ -91,9 +91,20 @@ def test_help_loads_nothing_heavy_and_lists_the_commands() -> None:
         capture_output=True,
         text=True,
     )
-    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in result.stderr.splitlines()}
+    loaded = {
+        line.rpartition("|")[2].strip().partition(".")[0] for line in result.stderr.splitlines()
+    }
     assert "typer" in loaded
-    assert not loaded & {"numpy", "scipy", "numba", "cv2", "tifffile", "trimesh", "matplotlib", "distributed"}
+    assert not loaded & {
+        "numpy",
+        "scipy",
+        "numba",
+        "cv2",
+        "tifffile",
+        "trimesh",
+        "matplotlib",
+        "distributed",
+    }
     for command in (
         "demo",
         "info",
@@ -117,7 +128,9 @@ def test_help_of_solve_is_short_and_in_groups(call) -> None:
         for panel in ("Input", "Lights", "Method", "Output", "Resources", "Advanced")
     ]
     assert places == sorted(places)
-    shown = [line for line in said[: places[-1]].splitlines() if line.lstrip("│* ").startswith("--")]
+    shown = [
+        line for line in said[: places[-1]].splitlines() if line.lstrip("│* ").startswith("--")
+    ]
     assert 10 < len(shown) < 20
     assert not any("<bool>" in line and "--help" not in line for line in said.splitlines())
 
@@ -128,27 +141,33 @@ def test_every_option_of_the_catalog_belongs_to_a_command() -> None:
     from photostereo.results.choice import LEAST_TEXELS, MOST_TEXELS
 
     used = {
-        function.__name__: set(inspect.signature(command(function)).parameters) for _, function in commands()
+        function.__name__: set(inspect.signature(command(function)).parameters)
+        for _, function in commands()
     }
     every = set().union(*used.values())
     for table, entries in _catalog().items():
         assert set(entries) <= used.get(table, every), table
     texels = _catalog()["Advanced"]["texels"]
-    assert (texels["min"], texels["max"]) == (LEAST_TEXELS, MOST_TEXELS) and set(PANELS) <= set(_catalog())
+    assert (texels["min"], texels["max"]) == (LEAST_TEXELS, MOST_TEXELS) and set(PANELS) <= set(
+        _catalog()
+    )
 
 
 @pytest.mark.parametrize(
     ("module", "heavy"),
     [
         ("cli", "numpy numba scipy cv2 matplotlib trimesh torch dask"),
-        ("pipeline.pipeline", "numba scipy matplotlib trimesh torch dask"),  # Numba is imported meanwhile
+        (
+            "pipeline.pipeline",
+            "numba scipy matplotlib trimesh torch dask",
+        ),  # Numba is imported meanwhile
     ],
 )
 def test_start_imports_nothing_heavy(module: str, heavy: str) -> None:
-    code = (
-        f"import sys, photostereo.{module}; print([name for name in {heavy.split()} if name in sys.modules])"
+    code = f"import sys, photostereo.{module}; print([name for name in {heavy.split()} if name in sys.modules])"
+    result = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
     )
-    result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert result.stdout.strip() == "[]"
 
 
@@ -186,7 +205,9 @@ def test_solve_writes_what_the_design_lists(call, scene_folder, tmp_path) -> Non
 
 @pytest.mark.parametrize("options", [(), ("--pixel-size", "0.1mm"), ("--no-surface",)])
 def test_an_unknown_scale_is_said(call, scene_folder, tmp_path, options) -> None:
-    _, said, _ = call("solve", scene_folder, "-m", "ls", "-o", tmp_path / "out", "--no-report", *options)
+    _, said, _ = call(
+        "solve", scene_folder, "-m", "ls", "-o", tmp_path / "out", "--no-report", *options
+    )
     assert ("--pixel-size" in said) is (not options)
 
 
@@ -199,8 +220,12 @@ def test_times_agree_and_add_up(call, scene_folder, tmp_path) -> None:
     assert sum(parts) == pytest.approx(total, abs=0.06 * len(parts) + 0.06)
     assert total == pytest.approx(sum(seconds.values()), abs=0.051)
     assert f"<dt>Time</dt><dd>{duration(sum(seconds.values()))}</dd>" in page
-    assert all(f"<dt>seconds: {stage}</dt><dd>{spent:.2f}</dd>" in page for stage, spent in seconds.items())
-    _, said, _ = call("compare", scene_folder, "--methods", "ls,pls", "-o", tmp_path / "both", "--json")
+    assert all(
+        f"<dt>seconds: {stage}</dt><dd>{spent:.2f}</dd>" in page for stage, spent in seconds.items()
+    )
+    _, said, _ = call(
+        "compare", scene_folder, "--methods", "ls,pls", "-o", tmp_path / "both", "--json"
+    )
     page = (tmp_path / "both" / "report.html").read_text(encoding="utf-8")
     assert all(f'data-value="{row["seconds"]}"' in page for row in json.loads(said)["methods"])
 
@@ -208,11 +233,20 @@ def test_times_agree_and_add_up(call, scene_folder, tmp_path) -> None:
 def test_flip_y_gives_directx(call, scene_folder, tmp_path) -> None:
     for name, extra in (("gl", []), ("dx", ["--flip-y"])):
         code, _, _ = call(
-            "solve", scene_folder, "-m", "ls", "-o", tmp_path / name, "--no-surface", "--no-report", *extra
+            "solve",
+            scene_folder,
+            "-m",
+            "ls",
+            "-o",
+            tmp_path / name,
+            "--no-surface",
+            "--no-report",
+            *extra,
         )
         assert code == 0
     gl, dx = (
-        cv2.imread(str(tmp_path / n / "normals.png"), cv2.IMREAD_UNCHANGED).astype(int) for n in ("gl", "dx")
+        cv2.imread(str(tmp_path / n / "normals.png"), cv2.IMREAD_UNCHANGED).astype(int)
+        for n in ("gl", "dx")
     )
     inside = gl.any(axis=2)
     assert np.abs(gl[inside, 1] + dx[inside, 1] - 65535).max() <= 1  # green
@@ -243,10 +277,21 @@ def test_force_deletes_nothing_that_is_not_ours(call, fault, scene_folder, tmp_p
     assert fault(*words, tmp_path / "out")[::2] == ("foreign-file", MINE | {"name": "thesis.tex"})
 
 
-def test_files_in_use_are_never_inside_what_is_replaced(call, fault, scene_folder, tmp_path) -> None:
+def test_files_in_use_are_never_inside_what_is_replaced(
+    call, fault, scene_folder, tmp_path
+) -> None:
     """Neither a mask, lights, a dictionary nor a state that a run reads or writes."""
     out = tmp_path / "out"
-    words = ("solve", scene_folder, "--method", "dlnv", "--set", "max_iter=1", "--set", "patch=4x4x3")
+    words = (
+        "solve",
+        scene_folder,
+        "--method",
+        "dlnv",
+        "--set",
+        "max_iter=1",
+        "--set",
+        "patch=4x4x3",
+    )
     words = (*words, "--no-surface", "--no-report", "-o", out, "--force")
     assert call(*words)[0] == 0
     for choice in (
@@ -260,11 +305,30 @@ def test_files_in_use_are_never_inside_what_is_replaced(call, fault, scene_folde
         assert (out / "dictionary.npy").is_file()
 
 
-def test_a_checkpoint_overwrites_nothing_but_a_checkpoint(call, fault, scene_folder, tmp_path) -> None:
+def test_a_checkpoint_overwrites_nothing_but_a_checkpoint(
+    call, fault, scene_folder, tmp_path
+) -> None:
     photograph = tmp_path / "photograph.png"
     photograph.write_bytes(b"mine")
-    words = ("solve", scene_folder, "--method", "dlnv", "--set", "max_iter=1", "--set", "patch=4x4x3")
-    words = (*words, "--no-surface", "--no-report", "--force", "-o", tmp_path / "out", "--checkpoint")
+    words = (
+        "solve",
+        scene_folder,
+        "--method",
+        "dlnv",
+        "--set",
+        "max_iter=1",
+        "--set",
+        "patch=4x4x3",
+    )
+    words = (
+        *words,
+        "--no-surface",
+        "--no-report",
+        "--force",
+        "-o",
+        tmp_path / "out",
+        "--checkpoint",
+    )
     assert fault(*words, photograph)[:2] == ("checkpoint-exists", "photograph.png")
     assert photograph.read_bytes() == b"mine"
     assert call(*words, tmp_path / "state.chk")[0] == 0
@@ -294,7 +358,11 @@ def test_info_describes(call, scene_folder) -> None:
     code, said, _ = call("info", scene_folder, "--json")
     facts = json.loads(said)
     assert facts["photographs"] == 8 and facts["truth"] == "normals"
-    assert facts["layout"] == "DiLiGenT" and facts["size"].startswith("48 × 48 ") and facts["bit_depth"] == 16
+    assert (
+        facts["layout"] == "DiLiGenT"
+        and facts["size"].startswith("48 × 48 ")
+        and facts["bit_depth"] == 16
+    )
     code, said, _ = call("info", scene_folder)
     assert code == 0 and facts["name"] in said
     low, high = (90 - tilt for tilt in reversed(facts["lights_tilt_degrees"]))
@@ -331,20 +399,36 @@ def test_compare_takes_parameters_of_each_method_and_writes_meshes(
             "compare", scene_folder, "--methods", "ls,pls", "--set", wrong, "-o", tmp_path / "x"
         )
         assert code == 2 and "--set METHOD.NAME=VALUE" in " ".join(error.split())
-    words = ("compare", scene_folder, "--methods", "ls", "--set", "ls.nothing=1", "-o", tmp_path / "x")
+    words = (
+        "compare",
+        scene_folder,
+        "--methods",
+        "ls",
+        "--set",
+        "ls.nothing=1",
+        "-o",
+        tmp_path / "x",
+    )
     assert fault(*words)[0] == "unknown-parameter" and not (tmp_path / "x").exists()
 
 
-def test_what_is_in_the_way_is_reported_before_the_work(call, scene_folder, tmp_path, monkeypatch) -> None:
+def test_what_is_in_the_way_is_reported_before_the_work(
+    call, scene_folder, tmp_path, monkeypatch
+) -> None:
     from photostereo.pipeline import reading
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(reading, "open_capture", lambda *_, **__: pytest.fail("photographs were opened"))
+    monkeypatch.setattr(
+        reading, "open_capture", lambda *_, **__: pytest.fail("photographs were opened")
+    )
     name = f"{Path(scene_folder).name.removesuffix('PNG')}-compare"
     (tmp_path / name).mkdir()
     (tmp_path / name / "notes.txt").write_text("mine", encoding="utf-8")
     (tmp_path / "a.pdf").write_text("mine", encoding="utf-8")
-    for words in (("compare", scene_folder, "--methods", "ls"), ("figure", "no-results", "-o", "a.pdf")):
+    for words in (
+        ("compare", scene_folder, "--methods", "ls"),
+        ("figure", "no-results", "-o", "a.pdf"),
+    ):
         code, said, _ = call(*words, "--json")
         assert (code, json.loads(said)["error"]["code"]) == (2, "output-exists")
 
@@ -363,9 +447,13 @@ def test_compare_without_truth_prints_the_figure_of_the_page(call, scene_folder,
     assert not list(out.glob("*/mesh.*"))
 
 
-def test_corrupt_reaches_the_signal_to_noise_ratio_asked_for(call, fault, scene_folder, tmp_path) -> None:
+def test_corrupt_reaches_the_signal_to_noise_ratio_asked_for(
+    call, fault, scene_folder, tmp_path
+) -> None:
     out = tmp_path / "noisy"
-    code, said, _ = call("corrupt", scene_folder, "--poisson", 5, "--images", 6, "--seed", 3, "--out", out)
+    code, said, _ = call(
+        "corrupt", scene_folder, "--poisson", 5, "--images", 6, "--seed", 3, "--out", out
+    )
     assert code == 0
     measured = float(said.split("ratio:")[1].split("dB")[0])
     assert measured == pytest.approx(5.0, abs=0.3)
@@ -382,11 +470,23 @@ def test_info_and_compare_know_the_size_of_a_pixel_for_lights_in_millimeters(
     lights.write_text("\n".join(["file,mm_x,mm_y,mm_z", *rows]), encoding="utf-8")
     code, said, _ = call("info", scene_folder, "--lights", lights)
     assert (
-        code == 0 and "--pixel-size 0.1mm" in said and "no light file" not in said and "no mask" not in said
+        code == 0
+        and "--pixel-size 0.1mm" in said
+        and "no light file" not in said
+        and "no mask" not in said
     )
     code, said, _ = call("info", scene_folder, "--lights", lights, "--pixel-size", "1mm", "--json")
     assert code == 0 and "near-lights" in json.loads(said)["note_codes"]
-    words = ("--lights", lights, "--pixel-size", "1mm", "--methods", "ls", "--meshes", "--no-report")
+    words = (
+        "--lights",
+        lights,
+        "--pixel-size",
+        "1mm",
+        "--methods",
+        "ls",
+        "--meshes",
+        "--no-report",
+    )
     assert call("compare", scene_folder, *words, "-o", out)[0] == 0
     assert json.loads((out / "ls" / "summary.json").read_text())["surface"]["unit"] == "mm"
 
@@ -395,7 +495,9 @@ def test_a_mask_does_not_need_the_size_of_a_pixel(call, scene_folder, tmp_path) 
     capture = load(scene_folder)
     rows = ["file,mm_x,mm_y,mm_z"]
     for number, position in enumerate(300 * capture.lights.directions, 1):
-        (tmp_path / f"{number:03d}.png").write_bytes((scene_folder / f"{number:03d}.png").read_bytes())
+        (tmp_path / f"{number:03d}.png").write_bytes(
+            (scene_folder / f"{number:03d}.png").read_bytes()
+        )
         rows.append(",".join([f"{number:03d}.png", *map(str, position)]))
     (tmp_path / "lights.csv").write_text("\n".join(rows), encoding="utf-8")
     assert call("mask", tmp_path)[0] == 0
@@ -419,36 +521,52 @@ def test_export_says_what_its_files_are_for(call, scene_folder, tmp_path) -> Non
         _, said, _ = call(
             "export", tmp_path / "out", "--to", ",".join(names), "-o", tmp_path / f"{len(names)}"
         )
-        assert len(said.splitlines()) == len(names) + 1 and all(name in said.lower() for name in names)
+        assert len(said.splitlines()) == len(names) + 1 and all(
+            name in said.lower() for name in names
+        )
 
 
 def test_mesh_again_with_other_options(call, scene_folder, tmp_path) -> None:
     out = tmp_path / "out"
     assert call("solve", scene_folder, "-m", "ls", "-o", out)[0] == 0
     assert 'href="mesh.glb"' in (out / "report.html").read_text(encoding="utf-8")
-    code, _said, _ = call("mesh", out, "--format", "stl,obj", "--pixel-size", 0.05, "--decimate", 500)
+    code, _said, _ = call(
+        "mesh", out, "--format", "stl,obj", "--pixel-size", 0.05, "--decimate", 500
+    )
     assert code == 0
-    assert (out / "mesh.stl").exists() and (out / "mesh.obj").exists() and (out / "normals.npy").exists()
+    assert (
+        (out / "mesh.stl").exists()
+        and (out / "mesh.obj").exists()
+        and (out / "normals.npy").exists()
+    )
     assert not (out / "mesh.glb").exists()
     page = (out / "report.html").read_text(encoding="utf-8")
     assert 'href="mesh.stl"' in page and "mesh.glb" not in page and 'id="photographs"' in page
     # Integrating takes milliseconds; a surface that is handed over takes none.
     assert json.loads((out / "summary.json").read_text())["surface"]["seconds"]["integrate"] > 1e-4
-    code, _, _ = call("mesh", out / "normals.png", "--out", tmp_path / "from-picture", "--format", "ply")
+    code, _, _ = call(
+        "mesh", out / "normals.png", "--out", tmp_path / "from-picture", "--format", "ply"
+    )
     assert code == 0 and (tmp_path / "from-picture" / "mesh.ply").exists()
 
 
 def test_mesh_into_its_own_folder_keeps_the_solve(call, fault, scene_folder, tmp_path) -> None:
     out = tmp_path / "out"
     assert call("solve", scene_folder, "-m", "ls", "-o", out, "--flip-y")[0] == 0
-    kept = {name: (out / name).read_bytes() for name in ("normals.npy", "albedo.npy", "normals.png")}
+    kept = {
+        name: (out / name).read_bytes() for name in ("normals.npy", "albedo.npy", "normals.png")
+    }
     # Named again, with --force, it is the same folder: nothing of the solve may go, nor turn to OpenGL.
     assert call("mesh", out, "--out", out, "--force", "--format", "stl")[0] == 0
     assert {name: (out / name).read_bytes() for name in kept} == kept
     assert (out / "mesh.stl").exists() and not (out / "mesh.ply").exists()
     (out / "mesh.stl").write_text("retouched by hand")
     code, _, values = fault("mesh", out)
-    assert code == "foreign-file" and values["name"] == "mesh.stl" and values["reason"] != MINE["reason"]
+    assert (
+        code == "foreign-file"
+        and values["name"] == "mesh.stl"
+        and values["reason"] != MINE["reason"]
+    )
     assert (out / "mesh.stl").read_text() == "retouched by hand"
 
 
@@ -456,7 +574,11 @@ def test_force_never_takes_the_photographs(fault, scene_folder, tmp_path) -> Non
     capture = tmp_path / "mine"
     shutil.copytree(scene_folder, capture)
     before = sorted(path.name for path in capture.iterdir())
-    for words in (("solve", capture), ("compare", capture), ("corrupt", capture, "--gaussian", 0.1)):
+    for words in (
+        ("solve", capture),
+        ("compare", capture),
+        ("corrupt", capture, "--gaussian", 0.1),
+    ):
         assert fault(*words, "--out", capture, "--force")[:2] == ("output-contains-input", "mine")
         assert sorted(path.name for path in capture.iterdir()) == before
 
@@ -648,14 +770,24 @@ def test_bad_input(fault, plain_folder, tmp_path, spoil, expected: str) -> None:
     extra = spoil(plain_folder)
     out = tmp_path / "results"
     method = [] if "--method" in extra else ["--method", "ls"]
-    assert " ".join(fault("solve", plain_folder, "--out", out, *method, *extra)[:2]).strip() == expected
+    assert (
+        " ".join(fault("solve", plain_folder, "--out", out, *method, *extra)[:2]).strip()
+        == expected
+    )
     assert not out.exists()
     assert {path.name for path in tmp_path.iterdir()} == {plain_folder.name}
 
 
 def test_good_input_of_the_same_kind_passes(call, plain_folder, tmp_path) -> None:
     code, _, error = call(
-        "solve", plain_folder, "--method", "ls", "--out", tmp_path / "ok", "--no-surface", "--no-report"
+        "solve",
+        plain_folder,
+        "--method",
+        "ls",
+        "--out",
+        tmp_path / "ok",
+        "--no-surface",
+        "--no-report",
     )
     assert code == 0, error
 
@@ -677,20 +809,45 @@ def test_truth_of_another_size(fault, scene_folder, tmp_path) -> None:
 
 def test_out_below_a_file_cannot_be_written(fault, scene_folder, tmp_path) -> None:
     (tmp_path / "file").write_text("x")
-    assert fault("solve", scene_folder, "-m", "ls", "--out", tmp_path / "file" / "out")[0] == "cannot-write"
+    assert (
+        fault("solve", scene_folder, "-m", "ls", "--out", tmp_path / "file" / "out")[0]
+        == "cannot-write"
+    )
 
 
 def test_failure_in_the_middle_leaves_nothing(fault, scene_folder, tmp_path) -> None:
-    words = ("solve", scene_folder, "-m", "ls", "--out", tmp_path / "o", "--surface-method", "magic")
+    words = (
+        "solve",
+        scene_folder,
+        "-m",
+        "ls",
+        "--out",
+        tmp_path / "o",
+        "--surface-method",
+        "magic",
+    )
     assert fault(*words)[0] == "unknown-integration"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_seed_draws_the_same_photographs_in_a_solve_and_in_a_sweep(call, scene_folder, tmp_path) -> None:
+def test_a_seed_draws_the_same_photographs_in_a_solve_and_in_a_sweep(
+    call, scene_folder, tmp_path
+) -> None:
     from photostereo_lab.sweeps.plan import CLEAN, CaptureSpec
     from photostereo_lab.sweeps.worker import load_scene
 
-    words = ("solve", scene_folder, "--images", 5, "--seed", 3, "-m", "ls", "--no-surface", "--no-report")
+    words = (
+        "solve",
+        scene_folder,
+        "--images",
+        5,
+        "--seed",
+        3,
+        "-m",
+        "ls",
+        "--no-surface",
+        "--no-report",
+    )
     assert call(*words, "-o", tmp_path / "out")[0] == 0
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     trial = load_scene(CaptureSpec.at(scene_folder), 5, CLEAN, 3)
@@ -699,7 +856,17 @@ def test_a_seed_draws_the_same_photographs_in_a_solve_and_in_a_sweep(call, scene
 
 def test_both_figures_where_pixels_have_no_truth(call, scene_folder, tmp_path) -> None:
     """With --mask full most pixels have none: they count 90 in one figure and not at all in the other."""
-    words = ("solve", scene_folder, "--mask", "full", "-m", "ls", "--no-surface", "-o", tmp_path / "out")
+    words = (
+        "solve",
+        scene_folder,
+        "--mask",
+        "full",
+        "-m",
+        "ls",
+        "--no-surface",
+        "-o",
+        tmp_path / "out",
+    )
     code, said, _ = call(*words)
     assert code == 0
     error = json.loads((tmp_path / "out" / "summary.json").read_text())["angular_error"]
@@ -721,7 +888,9 @@ def test_both_figures_where_pixels_have_no_truth(call, scene_folder, tmp_path) -
     ],
 )
 def test_methods_are_completed(words, offered) -> None:
-    as_installed = "import sys; sys.argv = ['photostereo']; from photostereo.__main__ import main; main()"
+    as_installed = (
+        "import sys; sys.argv = ['photostereo']; from photostereo.__main__ import main; main()"
+    )
     done = subprocess.run(
         [sys.executable, "-c", as_installed],
         env={
@@ -739,7 +908,10 @@ def test_methods_are_completed(words, offered) -> None:
 
 def test_python_dash_m(call) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "photostereo", "--version"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "photostereo", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.startswith("photostereo ")
 
@@ -754,13 +926,19 @@ def test_what_is_imported_is_declared() -> None:
     extras = project["optional-dependencies"].values()
     wanted = [*project["dependencies"], *(entry for extra in extras for entry in extra)]
     declared = {re.split(r"[<>=\[; ]", entry)[0].lower().replace("-", "_") for entry in wanted}
-    named = {"cv2": "opencv_python_headless", "OpenEXR": "openexr", "triton": "torch", "yaml": "pyyaml"} | {
-        "PIL": "pillow"
-    }
+    named = {
+        "cv2": "opencv_python_headless",
+        "OpenEXR": "openexr",
+        "triton": "torch",
+        "yaml": "pyyaml",
+    } | {"PIL": "pillow"}
     for path in sorted((root / "src").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             for name in {str(name).split(".")[0] for name in names}:
-                if name not in sys.stdlib_module_names and name not in ("photostereo", "__future__"):
+                if name not in sys.stdlib_module_names and name not in (
+                    "photostereo",
+                    "__future__",
+                ):
                     assert named.get(name, name).lower() in declared, f"{path.name} imports {name}"

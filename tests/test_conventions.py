@@ -45,5 +45,7 @@ def test_gray_weights_sum_to_one() -> None:
 
 
 def test_middle_gray_of_srgb() -> None:
-    np.testing.assert_allclose(linear_from_srgb(np.array([0.0, 0.5, 1.0])), [0.0, 0.214, 1.0], atol=5e-5)
+    np.testing.assert_allclose(
+        linear_from_srgb(np.array([0.0, 0.5, 1.0])), [0.0, 0.214, 1.0], atol=5e-5
+    )
     assert float(gray_from_rgb(np.ones(3))) == 1.0

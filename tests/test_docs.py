@@ -17,7 +17,9 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Written by `make docs`.
 GENERATED = {"_build", "gallery"}
 GUIDES = [
-    path for path in sorted((ROOT / "docs").rglob("*.md")) if not GENERATED & {*path.relative_to(ROOT).parts}
+    path
+    for path in sorted((ROOT / "docs").rglob("*.md"))
+    if not GENERATED & {*path.relative_to(ROOT).parts}
 ]
 PAGES = [*GUIDES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 MOST_WORDS, LONGEST_LINE = 18_000, 120
@@ -63,12 +65,18 @@ def test_options_exist(page: Path) -> None:
 
 @pages
 def test_python_examples_import_what_exists(page: Path) -> None:
-    for code in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL):
+    for code in re.findall(
+        r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL
+    ):
         for node in ast.walk(ast.parse(code)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("photostereo"):
                 for alias in node.names:
                     exec(f"from {node.module} import {alias.name}")
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "ps":
+            if (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name)
+                and node.value.id == "ps"
+            ):
                 assert hasattr(ps, node.attr), node.attr
 
 
@@ -93,7 +101,9 @@ def test_every_warning_is_in_the_troubleshooting_table(code: str) -> None:
     text = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
     cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("| ")]
     said = {
-        part.replace("*FILE*", "").strip(" .").lower() for cell in cells for part in re.split(r"[;:]", cell)
+        part.replace("*FILE*", "").strip(" .").lower()
+        for cell in cells
+        for part in re.split(r"[;:]", cell)
     }
     message = re.sub(r"\{[^}]*\}", "5", catalog()["findings"][code]).lower()
     assert any(words in message for words in said if len(words) > 5)

@@ -14,7 +14,9 @@ from photostereo_lab.scenes.example import write_example
 
 
 def test_the_example_is_the_rendered_figure():
-    rendered = render_scene("figure", size=400, lights=dome_lights(20), reflectance="oren-nayar", color=True)
+    rendered = render_scene(
+        "figure", size=400, lights=dome_lights(20), reflectance="oren-nayar", color=True
+    )
     stored = owl(SNR_LIMIT)
     assert stored.images.shape == rendered.images.shape
     assert np.array_equal(stored.mask, rendered.mask)

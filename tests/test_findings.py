@@ -44,7 +44,9 @@ def test_every_finding_has_its_sentence_and_the_values_that_it_names() -> None:
             if code == "-changes":  # of the aperture or the focal length
                 continue
             assert re.fullmatch("[a-z]+(-[a-z]+)*", code), place
-            named = {field for _, field, _, _ in Formatter().parse(catalog()["findings"][code]) if field}
+            named = {
+                field for _, field, _, _ in Formatter().parse(catalog()["findings"][code]) if field
+            }
             assert None in values or named <= values, (place, named - values)
 
 
@@ -53,11 +55,17 @@ def test_every_error_without_a_message_has_its_sentence_and_the_values_that_it_n
     for _, file in MODULES:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             call = node.func if isinstance(node, ast.Call) else None
-            name = getattr(call, "id", "") or getattr(call, "attr", "")  # ParameterError, ps.ParameterError
-            given = {word.arg: word.value for word in node.keywords} if name.endswith("Error") else {}
+            name = getattr(call, "id", "") or getattr(
+                call, "attr", ""
+            )  # ParameterError, ps.ParameterError
+            given = (
+                {word.arg: word.value for word in node.keywords} if name.endswith("Error") else {}
+            )
             if isinstance(code := given.get("code"), ast.Constant) and not node.args:
                 fields = {
-                    field for _, field, _, _ in Formatter().parse(catalog()["errors"][code.value]) if field
+                    field
+                    for _, field, _, _ in Formatter().parse(catalog()["errors"][code.value])
+                    if field
                 }
                 assert None in given or fields <= given.keys(), (
                     file.name,
@@ -80,7 +88,9 @@ def test_no_shell_and_no_stage_looks_into_the_words_of_a_finding() -> None:
         r"""["'][a-z][a-z ]+["'] (not )?in (note|finding|reason|warning|sentence)\b"""
         r"""|(note|finding|reason|warning|sentence|n|signs\[0\])\.startswith"""
     )
-    guilty = [str(place) for place, file in MODULES if prose.search(file.read_text(encoding="utf-8"))]
+    guilty = [
+        str(place) for place, file in MODULES if prose.search(file.read_text(encoding="utf-8"))
+    ]
     assert guilty == []
 
 
@@ -89,16 +99,24 @@ def test_library_messages_name_no_option_of_the_command_line() -> None:
     option = re.compile(r"(?<![\w`-])--[a-z]{2,}")
     named = []
     for place, file in MODULES:
-        if place.parts[0] in ("cli", "commands", "app") or place.name in ("texts.py", "cuda_kernels.py"):
+        if place.parts[0] in ("cli", "commands", "app") or place.name in (
+            "texts.py",
+            "cuda_kernels.py",
+        ):
             continue
         tree = ast.parse(file.read_text(encoding="utf-8"))
-        said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+        said = {
+            id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)
+        }  # docstrings
         for node in ast.walk(tree):
             text = node.value if isinstance(node, ast.Constant) and id(node) not in said else ""
             if isinstance(text, str) and option.search(text):
                 named.append(f"{place}:{node.lineno} {text}")
     named += [
-        text for kind in ("errors", "findings") for text in catalog()[kind].values() if option.search(text)
+        text
+        for kind in ("errors", "findings")
+        for text in catalog()[kind].values()
+        if option.search(text)
     ]
     assert named == []
 

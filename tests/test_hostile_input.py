@@ -140,7 +140,10 @@ def test_damaged_states_dictionaries_and_results(call, fault, refused, archive, 
     assert call(*words, "--out", tmp_path / "solved")[0] == 0
     for file, option in (
         (state, ("--resume", state)),
-        (tmp_path / "solved" / "dictionary.npy", ("--set", f"dictionary={tmp_path}/solved/dictionary.npy")),
+        (
+            tmp_path / "solved" / "dictionary.npy",
+            ("--set", f"dictionary={tmp_path}/solved/dictionary.npy"),
+        ),
     ):
         file.write_bytes(file.read_bytes()[:-100] if content is None else content)
         assert refused(archive, *option, *small, method="dlnv")[1] == file.name
@@ -173,10 +176,14 @@ def test_a_state_of_other_parameters(call, refused, archive, tmp_path):
     assert refused(archive, *again, method="dlnv") == ("damaged-state", state.name)
 
 
-@pytest.mark.parametrize("name", [b"caf\xe9", b"\x1b]0;owned\x07\x1b[2J", "\u202efdp".encode(), b"[/red]x"])
+@pytest.mark.parametrize(
+    "name", [b"caf\xe9", b"\x1b]0;owned\x07\x1b[2J", "\u202efdp".encode(), b"[/red]x"]
+)
 def test_folder_names_of_any_bytes(call, diligent, tmp_path, name):
     try:
-        odd = diligent.rename(Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name.replace(b"/", b""))))
+        odd = diligent.rename(
+            Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name.replace(b"/", b"")))
+        )
     except OSError:
         pytest.skip("this file system wants names in UTF-8")
     (odd / "photostereo.json").unlink()
@@ -216,7 +223,10 @@ def test_names_in_tables_are_words_too() -> None:
     calibration = SimpleNamespace(
         files=(name,),
         lights=Lights(
-            [[0.0, 0.0, 1.0]], expected_error=[1.0], source="shiny ball", strengths_source="matte ball"
+            [[0.0, 0.0, 1.0]],
+            expected_error=[1.0],
+            source="shiny ball",
+            strengths_source="matte ball",
         ),
         suspects=(0,),
     )
@@ -238,7 +248,16 @@ def test_names_that_no_file_can_have(fault, diligent, tmp_path):
         ("view", tmp_path / long),
         ("solve", diligent, "--mask", tmp_path / long),
         ("solve", diligent, "--lights", long),
-        ("solve", diligent, "--method", "dlnv", "--resume", tmp_path / long, "--out", tmp_path / "out"),
+        (
+            "solve",
+            diligent,
+            "--method",
+            "dlnv",
+            "--resume",
+            tmp_path / long,
+            "--out",
+            tmp_path / "out",
+        ),
         ("sweep", tmp_path / long, "--out", tmp_path / "out"),
     ):
         assert fault(*words)[0] != "internal"
@@ -288,13 +307,31 @@ def test_truth_that_is_no_array_of_numbers(refused, diligent):
 
 def test_lights_of_any_length_are_directions(call, diligent, tmp_path):
     assert (
-        call("solve", diligent, "--out", tmp_path / "a", "--method", "ls", "--no-report", "--no-surface")[0]
+        call(
+            "solve",
+            diligent,
+            "--out",
+            tmp_path / "a",
+            "--method",
+            "ls",
+            "--no-report",
+            "--no-surface",
+        )[0]
         == 0
     )
     lights = np.loadtxt(diligent / "light_directions.txt")
     np.savetxt(diligent / "light_directions.txt", lights * 1e200)
     assert (
-        call("solve", diligent, "--out", tmp_path / "b", "--method", "ls", "--no-report", "--no-surface")[0]
+        call(
+            "solve",
+            diligent,
+            "--out",
+            tmp_path / "b",
+            "--method",
+            "ls",
+            "--no-report",
+            "--no-surface",
+        )[0]
         == 0
     )
     first, second = (np.load(tmp_path / name / "normals.npy") for name in "ab")
@@ -318,7 +355,9 @@ def test_values_beyond_all_numbers_leave_no_result(small):
     with np.errstate(all="ignore"):
         for lam, mu in ((1e300, 0.1), (1.0, 1e200)):
             try:
-                result = ps.solve(small, "dlnv", lam=lam, mu=mu, q=1e300, patch=(4, 4, 3), max_iter=2)
+                result = ps.solve(
+                    small, "dlnv", lam=lam, mu=mu, q=1e300, patch=(4, 4, 3), max_iter=2
+                )
             except ps.PhotostereoError:
                 continue
             assert np.isfinite(result.normals).all() and np.isfinite(result.albedo).all()
@@ -348,8 +387,14 @@ def test_pictures_that_declare_more_than_they_hold(refused, diligent):
 def test_pictures_that_are_too_large_for_the_memory(refused, diligent, monkeypatch):
     """A true picture of 8100 × 8100 pixels in one color: 70 kB on disk."""
     rows = zlib.compress(bytes(8101 * 8100), 9)
-    chunks = [(b"IHDR", struct.pack(">IIBBBBB", 8100, 8100, 8, 0, 0, 0, 0)), (b"IDAT", rows), (b"IEND", b"")]
-    body = (struct.pack(">I", len(d)) + k + d + struct.pack(">I", zlib.crc32(k + d)) for k, d in chunks)
+    chunks = [
+        (b"IHDR", struct.pack(">IIBBBBB", 8100, 8100, 8, 0, 0, 0, 0)),
+        (b"IDAT", rows),
+        (b"IEND", b""),
+    ]
+    body = (
+        struct.pack(">I", len(d)) + k + d + struct.pack(">I", zlib.crc32(k + d)) for k, d in chunks
+    )
     (diligent / "001.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(body))
     monkeypatch.setattr(memory, "available_memory", lambda: 100_000_000)
     assert refused(diligent)[0] == "not-enough-memory"
@@ -400,14 +445,23 @@ def test_circles_that_are_in_no_photograph(call, diligent, tmp_path, circle):
 
 @pytest.mark.parametrize("ratio", ["1e9", "-1e9", "nan", "inf"])
 def test_noise_beyond_all_ratios(fault, diligent, tmp_path, ratio):
-    assert fault("corrupt", diligent, "--poisson", ratio, "--out", tmp_path / "out")[0] == "bad-noise"
+    assert (
+        fault("corrupt", diligent, "--poisson", ratio, "--out", tmp_path / "out")[0] == "bad-noise"
+    )
     assert not (tmp_path / "out").exists()
 
 
 def test_focal_lengths_of_no_lens(call, diligent, tmp_path):
     for length in ("inf", "1e308", "9" * 20):
         code, _, _ = call(
-            "lights", diligent, "--circle", "10,10,8", "--out", tmp_path / "l.csv", "--focal", length
+            "lights",
+            diligent,
+            "--circle",
+            "10,10,8",
+            "--out",
+            tmp_path / "l.csv",
+            "--focal",
+            length,
         )
         assert code == 2 and not (tmp_path / "l.csv").exists()
 
@@ -427,7 +481,9 @@ def test_photographs_that_are_negative_thin_or_beyond_measure(call, tmp_path):
     assert call("solve", negative, "--method", "ls", "--out", tmp_path / "out")[0] == 2
     thin = floats(tmp_path / "thin", [rng.random((40, 1)) for _ in range(5)])
     assert call("info", thin, "--mask", "auto")[0] in (0, 2)
-    huge = floats(tmp_path / "huge", [np.full((4, 4), -3e38), *(np.full((4, 4), 0.5) for _ in range(4))])
+    huge = floats(
+        tmp_path / "huge", [np.full((4, 4), -3e38), *(np.full((4, 4), 0.5) for _ in range(4))]
+    )
     code, _, error = call("solve", huge, "--method", "rpca", "--out", tmp_path / "out")
     assert code in (0, 2) and ("0.tiff" in error or code == 0)
 
@@ -462,11 +518,16 @@ def test_an_archive_takes_no_memory_that_it_may_not_use(tmp_path, monkeypatch) -
     np.savez_compressed(file, images=np.zeros((4, 1500, 1500), np.uint8), lights=lights)
     with pytest.raises(ps.CaptureError) as error:
         ps.Pipeline(file, method="ls", memory="30MB").capture  # noqa: B018
-    assert error.value.code == "not-enough-memory" and error.value.values["needed"] == 4 * 4 * 1500 * 1500
+    assert (
+        error.value.code == "not-enough-memory"
+        and error.value.values["needed"] == 4 * 4 * 1500 * 1500
+    )
     monkeypatch.setattr(safe, "SPOOLED", 1 << 20)
     tracemalloc.start()
     capture = ps.Pipeline(file, method="ls", memory="30MB").capture
-    assert capture.frame == (1500, 1500) and not any(frame.any() for frame in capture.photographs.frames())
+    assert capture.frame == (1500, 1500) and not any(
+        frame.any() for frame in capture.photographs.frames()
+    )
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 25_000_000
@@ -492,9 +553,14 @@ def test_a_full_disk_keeps_the_old_lights(call, diligent, tmp_path, monkeypatch)
     monkeypatch.setattr("photostereo.io.png.write_bytes", full)
     out = tmp_path / "l.csv"
     out.write_text("old")
-    code, said, _ = call("lights", diligent, "--circle", "10,10,9", "--out", out, "--force", "--json")
+    code, said, _ = call(
+        "lights", diligent, "--circle", "10,10,9", "--out", out, "--force", "--json"
+    )
     assert code == 2 and json.loads(said)["error"]["code"] == "cannot-write"
-    assert out.read_text() == "old" and sorted(p.name for p in tmp_path.iterdir()) == ["capture", "l.csv"]
+    assert out.read_text() == "old" and sorted(p.name for p in tmp_path.iterdir()) == [
+        "capture",
+        "l.csv",
+    ]
 
 
 def test_what_is_left_out_already_is_no_remedy(call, diligent, tmp_path):
@@ -503,11 +569,15 @@ def test_what_is_left_out_already_is_no_remedy(call, diligent, tmp_path):
     assert "--no-surface" not in call(*words, "--no-surface", "--no-report")[2]
 
 
-def test_a_sample_too_small_for_a_material_is_refused_before_the_solve(call, diligent, tmp_path, monkeypatch):
+def test_a_sample_too_small_for_a_material_is_refused_before_the_solve(
+    call, diligent, tmp_path, monkeypatch
+):
     monkeypatch.setattr(
         "photostereo.pipeline.pipeline.Pipeline.solution", property(lambda _: pytest.fail("solved"))
     )
-    code, said, _ = call("solve", diligent, "-m", "ls", "--material", "--out", tmp_path / "out", "--json")
+    code, said, _ = call(
+        "solve", diligent, "-m", "ls", "--material", "--out", tmp_path / "out", "--json"
+    )
     assert code == 2 and json.loads(said)["error"]["code"] == "sample-too-small"
 
 

@@ -39,7 +39,9 @@ READS_A_FILE = {"priors/dictionary/entry.py", "reflectance/learned/weights.py"}
 
 def without_types(tree: ast.Module) -> list[ast.AST]:
     """The nodes of a module, without what it imports for its types alone."""
-    for_types = [n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test)]
+    for_types = [
+        n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test)
+    ]
     left_out = {id(inner) for node in for_types for inner in ast.walk(node)}
     return [node for node in ast.walk(tree) if id(node) not in left_out]
 
@@ -61,14 +63,18 @@ def layer_of(path: Path) -> str:
     return relative.parts[0] if len(relative.parts) > 1 else relative.stem
 
 
-@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE)))
+@pytest.mark.parametrize(
+    "path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE))
+)
 def test_imports_point_down(path: Path) -> None:
     own = layer_of(path)
     assert own in RANK, f"say in LAYERS where {own} belongs"
     if own == "__init__":
         return
     for name in imported(path) - {"__version__"}:
-        assert RANK[name] <= RANK[own], f"{path.relative_to(SOURCE)} imports {name}, which stands above it"
+        assert RANK[name] <= RANK[own], (
+            f"{path.relative_to(SOURCE)} imports {name}, which stands above it"
+        )
 
 
 def test_nothing_knows_the_lab() -> None:
@@ -106,7 +112,9 @@ def modules_imported(name: str) -> set[str]:
     names_given = MODULES[name].with_name("__init__.pyi")
     if MODULES[name].name == "__init__.py" and names_given.is_file():
         stub = ast.parse(names_given.read_text(encoding="utf-8"))
-        found |= {f"{name}.{node.module}" for node in ast.walk(stub) if isinstance(node, ast.ImportFrom)}
+        found |= {
+            f"{name}.{node.module}" for node in ast.walk(stub) if isinstance(node, ast.ImportFrom)
+        }
     return found & MODULES.keys()
 
 

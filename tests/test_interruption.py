@@ -31,7 +31,10 @@ with orderly_signals():
 def ended(words: list[str], delay: float, number: int = signal.SIGINT) -> tuple[int, str]:
     """Exit code and standard error of a command that gets a signal so many seconds after its start."""
     process = subprocess.Popen(
-        [sys.executable, "-c", RUN, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", RUN, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
     time.sleep(delay)
@@ -121,7 +124,14 @@ def test_control_c_while_a_sweep_starts(capture, tmp_path, delay):
     script = tmp_path / "run.py"
     script.write_text(RUN.replace("with orderly", 'if __name__ == "__main__":\n  with orderly'))
     process = subprocess.Popen(
-        [sys.executable, str(script), "sweep", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "out")],
+        [
+            sys.executable,
+            str(script),
+            "sweep",
+            str(tmp_path / "plan.toml"),
+            "--out",
+            str(tmp_path / "out"),
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -131,7 +141,9 @@ def test_control_c_while_a_sweep_starts(capture, tmp_path, delay):
     time.sleep(delay)
     os.killpg(process.pid, signal.SIGINT)
     _, error = process.communicate(timeout=200)
-    assert process.returncode == 130 and "Traceback" not in error and "KeyboardInterrupt" not in error
+    assert (
+        process.returncode == 130 and "Traceback" not in error and "KeyboardInterrupt" not in error
+    )
 
 
 def test_an_interruption_is_deferred_and_not_lost():

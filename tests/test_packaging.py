@@ -29,7 +29,9 @@ def test_the_recipe_needs_what_the_package_needs() -> None:
     for requirement in PROJECT["dependencies"]:
         name, version = requirement.replace("opencv-python-headless", "py-opencv").split(">=")
         assert f"- {name} >={version}\n" in recipe
-    version = (ROOT / "src" / "photostereo" / "_version.py").read_text(encoding="utf-8").split('"')[-2]
+    version = (
+        (ROOT / "src" / "photostereo" / "_version.py").read_text(encoding="utf-8").split('"')[-2]
+    )
     assert f'version = "{version}"' in recipe
 
 
@@ -41,19 +43,32 @@ def test_the_lab_has_the_version_of_the_package_that_it_needs() -> None:
         assert lab["dependencies"] == [f"photostereo[batch,figures]=={version}"]
         assert (place / "py.typed").is_file()
     assert (ROOT / "lab" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
-    assert lab["requires-python"] == PROJECT["requires-python"] and lab["license"] == PROJECT["license"]
+    assert (
+        lab["requires-python"] == PROJECT["requires-python"]
+        and lab["license"] == PROJECT["license"]
+    )
 
 
 def test_the_hook_and_the_tests_use_the_same_ruff() -> None:
     hook = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
-    (least,) = (p.partition(">=")[2] for p in PROJECT["optional-dependencies"]["dev"] if p.startswith("ruff"))
+    (least,) = (
+        p.partition(">=")[2]
+        for p in PROJECT["optional-dependencies"]["dev"]
+        if p.startswith("ruff")
+    )
     assert f"ruff-pre-commit\n    rev: v{least}." in hook
 
 
 def test_no_address_is_invented() -> None:
     """The project has no public home yet; one that is nobody's, or somebody else's, must not be published."""
     assert set(PROJECT["urls"]) == {"Paper"}
-    texts = ("pyproject.toml", "packaging/conda/meta.yaml", "README.md", "SECURITY.md", "CONTRIBUTING.md")
+    texts = (
+        "pyproject.toml",
+        "packaging/conda/meta.yaml",
+        "README.md",
+        "SECURITY.md",
+        "CONTRIBUTING.md",
+    )
     for name in texts:
         text = (ROOT / name).read_text(encoding="utf-8")
         assert "github.com/photostereo" not in text and "readthedocs.io" not in text
@@ -74,5 +89,11 @@ def test_workflows_and_recipe_are_yaml() -> None:
     for name in (".pre-commit-config.yaml", ".readthedocs.yaml", "CITATION.cff"):
         assert yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))
     recipe = (ROOT / "packaging" / "conda" / "meta.yaml").read_text(encoding="utf-8")
-    rendered = re.sub(r"{%.*?%}", "", recipe).replace("{{ version }}", "0").replace("{{ PYTHON }}", "python")
-    assert {"package", "source", "build", "requirements", "test", "about"} <= set(yaml.safe_load(rendered))
+    rendered = (
+        re.sub(r"{%.*?%}", "", recipe)
+        .replace("{{ version }}", "0")
+        .replace("{{ PYTHON }}", "python")
+    )
+    assert {"package", "source", "build", "requirements", "test", "about"} <= set(
+        yaml.safe_load(rendered)
+    )

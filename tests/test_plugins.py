@@ -20,7 +20,15 @@ EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "plugin"
 def installed(tmp_path_factory) -> Path:
     """The example package, installed into a folder of its own."""
     place = tmp_path_factory.mktemp("site")
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+    ]
     done = subprocess.run([*install, "--target", place, EXAMPLE], capture_output=True, text=True)
     if done.returncode:
         pytest.fail(done.stderr)
@@ -30,7 +38,9 @@ def installed(tmp_path_factory) -> Path:
 def run(installed: Path, code: str) -> str:
     """Run a script that can import the example package."""
     prelude = f"import sys; sys.path.insert(0, {str(installed)!r})\n"
-    done = subprocess.run([sys.executable, "-c", prelude + code], capture_output=True, text=True, timeout=240)
+    done = subprocess.run(
+        [sys.executable, "-c", prelude + code], capture_output=True, text=True, timeout=240
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -127,7 +137,9 @@ assert ps.Reconstruction.load({str(tmp_path / "out")!r}).history == flat.history
     )
 
 
-def test_the_examples_command_has_its_options_and_its_place_in_the_help(installed, tmp_path) -> None:
+def test_the_examples_command_has_its_options_and_its_place_in_the_help(
+    installed, tmp_path
+) -> None:
     shown = run(
         installed,
         f"""
@@ -148,7 +160,11 @@ assert CliRunner().invoke(app, ["brightness", capture, "--digits", "0"]).exit_co
 print(CliRunner().invoke(app, ["--help"]).stdout)
 """,
     )
-    assert shown.index("─ Research ") < shown.index("─ From other packages ") < shown.index("│ brightness ")
+    assert (
+        shown.index("─ Research ")
+        < shown.index("─ From other packages ")
+        < shown.index("│ brightness ")
+    )
 
 
 def test_a_command_that_cannot_be_one_is_left_out(monkeypatch) -> None:
@@ -163,7 +179,10 @@ def test_a_command_that_cannot_be_one_is_left_out(monkeypatch) -> None:
     def unknown(name: "Nothing") -> None: ...  # type: ignore[name-defined]  # noqa: F821, UP037
 
     commands = (fine, odd, unknown, 5)
-    points = [SimpleNamespace(name=str(n), value="a:A", load=lambda c=c: c) for n, c in enumerate(commands)]
+    points = [
+        SimpleNamespace(name=str(n), value="a:A", load=lambda c=c: c)
+        for n, c in enumerate(commands)
+    ]
     monkeypatch.setattr("photostereo.core.plugins.entry_points", lambda group: points)
     with pytest.warns(PhotostereoWarning) as said:
         assert announced("photostereo.commands", FunctionType, check_command) == (fine,)
@@ -188,7 +207,9 @@ def test_a_command_of_another_package_never_takes_a_name_of_ours(monkeypatch) ->
 
 @pytest.mark.torch
 def test_the_example_runs_where_a_gpu_would(installed) -> None:
-    code = "from photostereo_lab.testing import CHECKS\nfor check in CHECKS: check('{}', 'torch-cpu')"
+    code = (
+        "from photostereo_lab.testing import CHECKS\nfor check in CHECKS: check('{}', 'torch-cpu')"
+    )
     for name in ("halflambert", "halflambert+mean"):
         run(installed, code.format(name))
 
@@ -196,7 +217,10 @@ def test_the_example_runs_where_a_gpu_would(installed) -> None:
 def test_a_broken_plugin_is_named_and_left_out(monkeypatch) -> None:
     from importlib.metadata import EntryPoint
 
-    points = [EntryPoint("x", "no_such_package:THING", "photostereo.models"), EntryPoint("y", "math:pi", "g")]
+    points = [
+        EntryPoint("x", "no_such_package:THING", "photostereo.models"),
+        EntryPoint("y", "math:pi", "g"),
+    ]
     monkeypatch.setattr("photostereo.core.plugins.entry_points", lambda group: points)
     with pytest.warns(PhotostereoWarning) as said:
         assert announced("photostereo.models", dict) == ()

@@ -33,7 +33,9 @@ def test_public_names_are_documented(name):
     assert item.__doc__
     if inspect.isfunction(item):
         assert ">>>" in item.__doc__
-    if not issubclass(item if inspect.isclass(item) else object, Warning | Exception):  # a page of their own
+    if not issubclass(
+        item if inspect.isclass(item) else object, Warning | Exception
+    ):  # a page of their own
         assert f"photostereo.{name}\n" in REFERENCE.read_text(encoding="utf-8")
 
 
@@ -49,7 +51,9 @@ def test_docstrings_name_exactly_the_parameters(name):
     )
     assert (section is not None) == bool(declared)
     entries = [line for line in section[1].splitlines() if re.match(r"\S", line)] if section else []
-    named = {part.strip().lstrip("*") for entry in entries for part in entry.split(" : ")[0].split(",")}
+    named = {
+        part.strip().lstrip("*") for entry in entries for part in entry.split(" : ")[0].split(",")
+    }
     if name == "load":
         named |= {*ReadOptions.__dataclass_fields__}
         named -= {"options"}
@@ -58,7 +62,9 @@ def test_docstrings_name_exactly_the_parameters(name):
 
 def test_the_architecture_page_names_what_there_is():
     """Every function of the data flow."""
-    page = (Path(__file__).resolve().parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[1] / "docs" / "architecture.md").read_text(
+        encoding="utf-8"
+    )
     way = page.split("## Data flow")[1].split("## Contracts")[0]
     names = re.findall(r"`((?:[a-z_]+\.)+[A-Za-z_.]+)`", way)
     assert len(names) > 12

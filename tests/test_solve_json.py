@@ -62,7 +62,9 @@ def test_one_object_that_says_how_to_repeat_it(scene, tmp_path):
         "--no-report", "--json",
     )  # fmt: skip
     assert {**again["provenance"], "command": ""} == {**made, "command": ""}
-    assert (tmp_path / "o" / "normals.npy").read_bytes() == (tmp_path / "p" / "normals.npy").read_bytes()
+    assert (tmp_path / "o" / "normals.npy").read_bytes() == (
+        tmp_path / "p" / "normals.npy"
+    ).read_bytes()
 
 
 def test_errors_are_objects_with_a_code_and_the_file(scene, tmp_path):
@@ -77,10 +79,18 @@ def test_errors_are_objects_with_a_code_and_the_file(scene, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
     code, facts = run("solve", scene, "-m", "ls", "--out", tmp_path / "full", "--json")
-    assert (code, facts["error"]["kind"], facts["error"]["file"]) == (2, "output", str(tmp_path / "full"))
+    assert (code, facts["error"]["kind"], facts["error"]["file"]) == (
+        2,
+        "output",
+        str(tmp_path / "full"),
+    )
     assert "--force" in facts["error"]["message"]
     code, facts = run("info", str(tmp_path / "nothing"), "--json")
-    assert (code, facts["error"]["kind"], facts["error"]["file"]) == (2, "capture", str(tmp_path / "nothing"))
+    assert (code, facts["error"]["kind"], facts["error"]["file"]) == (
+        2,
+        "capture",
+        str(tmp_path / "nothing"),
+    )
 
 
 def test_every_command_with_results_has_json(scene, tmp_path):
@@ -94,7 +104,10 @@ def test_every_command_with_results_has_json(scene, tmp_path):
         (("reproduce", "--list"), "runs"),
         (("mesh", out), "surface"),
         (("export", out, "--to", "tiff", "--out", tmp_path / "e"), "files"),
-        (("compare", scene, "--methods", "ls,pls", "--out", tmp_path / "c", "--no-report"), "methods"),
+        (
+            ("compare", scene, "--methods", "ls,pls", "--out", tmp_path / "c", "--no-report"),
+            "methods",
+        ),
     ):
         code, facts = run(*words, "--json")
         assert code == 0 and key in facts, words

@@ -66,9 +66,9 @@ def test_a_table_fits_a_narrow_terminal(capsys) -> None:
     row = ["pdlnv", "15.89°", "12.73°", "37%", "25.6°, do not trust", "6.44", "converged"]
     for width in (60, 100):
         stream = io.StringIO()
-        Terminal(out=Console(file=stream, force_terminal=True, width=width, color_system=None)).table(
-            None, header, [row]
-        )
+        Terminal(
+            out=Console(file=stream, force_terminal=True, width=width, color_system=None)
+        ).table(None, header, [row])
         text = stream.getvalue()
         assert (
             max(map(len, text.splitlines())) <= width
@@ -84,7 +84,11 @@ def test_the_time_left_follows_recent_steps(clock) -> None:
         stage.reach(done)
     assert stage.seconds_left == pytest.approx(80.0)
     finished, endless = replace(stage, total=20), replace(stage, total=None)
-    assert (finished.seconds_left, endless.seconds_left, Stage(total=9).seconds_left) == (None, None, None)
+    assert (finished.seconds_left, endless.seconds_left, Stage(total=9).seconds_left) == (
+        None,
+        None,
+        None,
+    )
 
 
 def test_a_record_comes_back_with_the_figures_of_its_prior() -> None:
@@ -159,7 +163,9 @@ def test_words_in_tables_are_not_broken(columns) -> None:
     with console.capture() as said:
         console.print(text_table(header, rows))
     text = said.get()
-    assert "…" not in text and all(word in text for cell in (*header, *rows[0]) for word in cell.split())
+    assert "…" not in text and all(
+        word in text for cell in (*header, *rows[0]) for word in cell.split()
+    )
     assert max(map(len, text.splitlines())) <= columns
 
 

@@ -36,7 +36,9 @@ def main() -> None:
         place, style = (12, 22), cv2.FONT_HERSHEY_DUPLEX
         cv2.putText(foot, f"light from {words}", place, style, 0.55, 235, 1, cv2.LINE_AA)
         tiles.append(
-            cv2.copyMakeBorder(np.vstack([picture, foot]), 0, 0, 0, 6, cv2.BORDER_CONSTANT, value=GROUND)
+            cv2.copyMakeBorder(
+                np.vstack([picture, foot]), 0, 0, 0, 6, cv2.BORDER_CONSTANT, value=GROUND
+            )
         )
     sheet = np.vstack([np.hstack(tiles[:2]), np.hstack(tiles[2:])])
     cv2.imwrite(sys.argv[1], sheet, [cv2.IMWRITE_JPEG_QUALITY, 86])

@@ -20,7 +20,11 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[1]
 DIST = PROJECT / "dist"
 #: Tests that need nothing but the archive and take seconds.
-OWN_TESTS = ("tests/test_conventions.py", "tests/test_import_direction.py", "tests/results/test_files.py")
+OWN_TESTS = (
+    "tests/test_conventions.py",
+    "tests/test_import_direction.py",
+    "tests/results/test_files.py",
+)
 
 
 def run(*words: str | Path, cwd: Path) -> None:
@@ -50,7 +54,9 @@ def build(python: Path, project: Path, name: str, place: Path) -> tuple[Path, Pa
 
 
 def main() -> None:
-    lowest = re.search(r'"hatchling>=([\d.]+)"', (PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
+    lowest = re.search(
+        r'"hatchling>=([\d.]+)"', (PROJECT / "pyproject.toml").read_text(encoding="utf-8")
+    )
     assert lowest is not None
     hatchling = f"hatchling=={lowest[1]}" if "--lowest" in sys.argv else "hatchling"
     with tempfile.TemporaryDirectory() as temporary:
@@ -62,9 +68,22 @@ def main() -> None:
         outside = place / "outside"
         outside.mkdir()
         command = [user, "-m", "photostereo"]
-        run(*command, "scene", "sphere", "--out", "ball", "--size", "32", "--lights", "6", cwd=outside)
+        run(
+            *command,
+            "scene",
+            "sphere",
+            "--out",
+            "ball",
+            "--size",
+            "32",
+            "--lights",
+            "6",
+            cwd=outside,
+        )
         run(*command, "solve", "ball", "--method", "ls", "--out", "result", cwd=outside)
-        assert (outside / "result" / "report.html").is_file() and (outside / "result" / "mesh.glb").is_file()
+        assert (outside / "result" / "report.html").is_file() and (
+            outside / "result" / "mesh.glb"
+        ).is_file()
         run(*command, "figure", "result", "--out", "figure.pdf", cwd=outside)
         run(*command, "reproduce", "--list", cwd=outside)
         run(user, "-m", "pytest", "-p", "no:cacheprovider", *OWN_TESTS, cwd=source)

@@ -33,7 +33,9 @@ def find_python(version: str) -> str | None:
     ]
     question = "import sys; print('%d.%d' % sys.version_info[:2])"
     for candidate in filter(None, candidates):
-        asked = subprocess.run([str(candidate), "-c", question], capture_output=True, text=True, check=False)
+        asked = subprocess.run(
+            [str(candidate), "-c", question], capture_output=True, text=True, check=False
+        )
         if asked.stdout.strip() == version:
             return str(candidate)
     return None
@@ -47,7 +49,9 @@ def install_uv() -> str:
     place = PLACE / "uv"
     if not (place / "bin" / "uv").exists():
         venv.create(place, with_pip=True)
-        subprocess.run([place / "bin" / "python", "-m", "pip", "install", "--quiet", "uv"], check=True)
+        subprocess.run(
+            [place / "bin" / "python", "-m", "pip", "install", "--quiet", "uv"], check=True
+        )
     return str(place / "bin" / "uv")
 
 
@@ -59,12 +63,31 @@ def run_tests(uv: str, version: str, resolution: str, arguments: list[str]) -> b
         return True
     place = PLACE / f"{version}-{resolution}"
     say(f"Python {version}, {resolution} versions of the dependencies")
-    subprocess.run([uv, "venv", "--quiet", "--clear", "--seed", "--python", python, place], check=True)
+    subprocess.run(
+        [uv, "venv", "--quiet", "--clear", "--seed", "--python", python, place], check=True
+    )
     inside = {**os.environ, "VIRTUAL_ENV": str(place)}
-    install = [uv, "pip", "install", "--quiet", "--resolution", resolution, "--editable", f"{PROJECT}[dev]"]
+    install = [
+        uv,
+        "pip",
+        "install",
+        "--quiet",
+        "--resolution",
+        resolution,
+        "--editable",
+        f"{PROJECT}[dev]",
+    ]
     install += ["--editable", str(PROJECT / "lab")]
     subprocess.run(install, check=True, env=inside)
-    tests = [place / "bin" / "python", "-m", "pytest", "-m", "not slow", *IN_TWO_PROCESSES, *arguments]
+    tests = [
+        place / "bin" / "python",
+        "-m",
+        "pytest",
+        "-m",
+        "not slow",
+        *IN_TWO_PROCESSES,
+        *arguments,
+    ]
     one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     return subprocess.run(tests, cwd=PROJECT, check=False, env=one_thread).returncode == 0
 
@@ -79,7 +102,9 @@ def main() -> int:
     cut = words.index("--") if "--" in words else len(words)
     versions, arguments = words[:cut] or list(CASES), words[cut + 1 :]
     uv = install_uv()
-    failed = [version for version in versions if not run_tests(uv, version, CASES[version], arguments)]
+    failed = [
+        version for version in versions if not run_tests(uv, version, CASES[version], arguments)
+    ]
     say(f"Failed on Python {', '.join(failed)}." if failed else "All passed.")
     return 1 if failed else 0
 

@@ -40,7 +40,9 @@ for panel in axes:
 figure, axes = plt.subplots(1, 2, figsize=(7, 3.2), layout="constrained")
 expected_error = np.where(capture.mask, default.maps["spread"], np.nan)
 true_error = ps.angular_error(default.normals, capture.truth, capture.mask)
-for panel, name, error in zip(axes, ("expected", "true"), (expected_error, true_error), strict=True):
+for panel, name, error in zip(
+    axes, ("expected", "true"), (expected_error, true_error), strict=True
+):
     image = panel.imshow(error, vmin=0, vmax=25, cmap="viridis")
     panel.set_title(f"{name} error")
     panel.axis("off")

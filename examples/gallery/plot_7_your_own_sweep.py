@@ -22,8 +22,12 @@ automatic = ps.solve(capture, "dlnv", max_iter=10)
 
 figure, panel = plt.subplots(figsize=(5, 3.6), layout="constrained")
 image = panel.pcolormesh(mus, lams, table, cmap="viridis_r", shading="nearest")
-panel.plot(automatic.parameters["mu"], automatic.parameters["lam"], "r+", markersize=14, label="automatic")
+panel.plot(
+    automatic.parameters["mu"], automatic.parameters["lam"], "r+", markersize=14, label="automatic"
+)
 panel.set(xscale="log", yscale="log", xlabel="μ", ylabel="λ")
 panel.legend()
 figure.colorbar(image, label="mean error, degrees")
-print(f"best of the grid {table.min():.2f} degrees, automatic {automatic.angular_error.mean:.2f} degrees")
+print(
+    f"best of the grid {table.min():.2f} degrees, automatic {automatic.angular_error.mean:.2f} degrees"
+)

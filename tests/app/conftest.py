@@ -35,7 +35,9 @@ def jpegs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shoot = shoot_table([Ball("mirror", *BALL)], size=(200, 300), lights=lights)
     np.savetxt(folder.parent / "truth.txt", shoot.lights)
     for number, image in enumerate(shoot.images, start=1):
-        picture = np.rint(255 * srgb_from_linear(np.repeat(image[..., None], 3, axis=2))).astype(np.uint8)
+        picture = np.rint(255 * srgb_from_linear(np.repeat(image[..., None], 3, axis=2))).astype(
+            np.uint8
+        )
         (folder / f"IMG_{number}.JPG").write_bytes(
             cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 95])[1].tobytes()
         )
@@ -69,7 +71,9 @@ class Served:
         self.thread.start()
         while not server.started:
             time.sleep(0.01)
-        self.client = httpx.Client(base_url=address.origin, timeout=200, headers={"Origin": address.origin})
+        self.client = httpx.Client(
+            base_url=address.origin, timeout=200, headers={"Origin": address.origin}
+        )
         self.client.get(f"/?token={address.token}")
 
     @property
@@ -85,7 +89,9 @@ class Served:
         parts: dict[str, Any] = self.state.desks[desk].board.parts
         return parts
 
-    def wait(self, desk: str, met: Callable[[dict[str, Any]], Any], seconds: float = 240) -> dict[str, Any]:
+    def wait(
+        self, desk: str, met: Callable[[dict[str, Any]], Any], seconds: float = 240
+    ) -> dict[str, Any]:
         """The state of a capture, once it is as wanted."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
@@ -97,7 +103,9 @@ class Served:
 
     def settled(self, desk: str) -> dict[str, Any]:
         """Once everything is known of the capture."""
-        return self.wait(desk, lambda b: b["findings"] is not None and b["looking"]["state"] != "running")
+        return self.wait(
+            desk, lambda b: b["findings"] is not None and b["looking"]["state"] != "running"
+        )
 
     def stop(self) -> None:
         self.client.close()
@@ -129,7 +137,9 @@ def tab(browser: Any, served: Served) -> Iterator[Any]:
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(200_000)  # the first solve may have to compile
-        page.on("console", lambda m: faults.append(m.text) if m.type in ("error", "warning") else None)
+        page.on(
+            "console", lambda m: faults.append(m.text) if m.type in ("error", "warning") else None
+        )
         page.on("pageerror", lambda problem: faults.append(str(problem)))
         page.on(
             "request",

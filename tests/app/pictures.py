@@ -35,7 +35,10 @@ def photograph(folder: Path) -> None:
 def main(out: Path) -> None:
     """Walk through the app and take a picture of each step."""
     with tempfile.TemporaryDirectory() as home, sync_playwright() as driver:
-        os.environ |= {"PHOTOSTEREO_STATE": f"{home}/state", "PHOTOSTEREO_CAPTURES": f"{home}/captures"}
+        os.environ |= {
+            "PHOTOSTEREO_STATE": f"{home}/state",
+            "PHOTOSTEREO_CAPTURES": f"{home}/captures",
+        }
         folder = Path(home) / "owl"
         photograph(folder)
         served = Served(*make_server(None))

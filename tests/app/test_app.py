@@ -34,7 +34,9 @@ from .conftest import BALL
 
 def angle_to_truth(lights, jpegs) -> float:
     truth = np.loadtxt(jpegs.parent / "truth.txt")
-    cosine = np.einsum("ij,ij->i", np.array(lights["directions"]), truth[: len(lights["directions"])])
+    cosine = np.einsum(
+        "ij,ij->i", np.array(lights["directions"]), truth[: len(lights["directions"])]
+    )
     return float(np.degrees(np.arccos(np.clip(cosine, -1, 1))).max())
 
 
@@ -42,8 +44,12 @@ def test_from_a_folder_to_a_result(served, folder, jpegs):
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
     desk = served.open(folder)
     board = served.settled(desk)
-    assert [about["name"] for about in board["photographs"]] == [f"IMG_{n}.JPG" for n in range(1, 9)]
-    assert served.client.get(f"/api/c/{desk}/picture/thumb/0").headers["content-type"] == "image/jpeg"
+    assert [about["name"] for about in board["photographs"]] == [
+        f"IMG_{n}.JPG" for n in range(1, 9)
+    ]
+    assert (
+        served.client.get(f"/api/c/{desk}/picture/thumb/0").headers["content-type"] == "image/jpeg"
+    )
     assert board["lights"]["kind"] == "ball" and angle_to_truth(board["lights"], jpegs) < 2
     x, y, radius = board["lights"]["balls"][0]["circle"]
     assert np.hypot(x - BALL[0], y - BALL[1]) < 1 and abs(radius - BALL[2]) < 1
@@ -52,7 +58,9 @@ def test_from_a_folder_to_a_result(served, folder, jpegs):
     # Opening it again, in another tab, is the same desk; the state can be read as events.
     assert served.open(folder) == desk
     with served.client.stream("GET", f"/api/c/{desk}/events") as events:
-        first = json.loads(next(line for line in events.iter_lines() if line.startswith("data:"))[5:])
+        first = json.loads(
+            next(line for line in events.iter_lines() if line.startswith("data:"))[5:]
+        )
     assert first["capture"]["files"] == board["capture"]["files"]
 
     assert served.client.post(f"/api/c/{desk}/solve", json={"method": "ls"}).status_code == 200
@@ -66,7 +74,10 @@ def test_from_a_folder_to_a_result(served, folder, jpegs):
     assert result["command"].startswith("photostereo solve ") and "--method ls" in result["command"]
     glb = served.client.get(f"/api/c/{desk}/file/{result['name']}/mesh.glb")
     assert glb.content[:4] == b"glTF" and "attachment" in glb.headers["content-disposition"]
-    assert served.client.get(f"/api/c/{desk}/file/{result['name']}/..%2f..%2fIMG_1.JPG").status_code == 404
+    assert (
+        served.client.get(f"/api/c/{desk}/file/{result['name']}/..%2f..%2fIMG_1.JPG").status_code
+        == 404
+    )
     address = served.address
     page = served.client.get(f"{address.results_origin}/r/{result['key']}/report.html")
     assert page.status_code == 200 and 'data-tiles="tiles"' in page.text
@@ -92,7 +103,8 @@ def test_corrections_take_effect_and_are_kept(served, folder, jpegs):
     answer = served.client.post(f"/api/c/{desk}/edits", json={"leave_out": ["IMG_3.JPG"]})
     assert answer.json()["moved_lights"] == {"IMG_1.JPG": [0.6, 0, 0.8]}
     board = served.wait(
-        desk, lambda b: b["glance"]["version"] != version and "IMG_3.JPG" not in b["lights"]["files"]
+        desk,
+        lambda b: b["glance"]["version"] != version and "IMG_3.JPG" not in b["lights"]["files"],
     )
     assert "IMG_3.JPG" not in board["lights"]["files"]
     assert np.allclose(board["lights"]["directions"][0], [0.6, 0, 0.8], atol=1e-6)
@@ -100,7 +112,9 @@ def test_corrections_take_effect_and_are_kept(served, folder, jpegs):
     assert len(ps.load(folder, mask="full")) == 7
 
     # A circle beside the ball gives other lights, without being kept.
-    wrong = served.client.post(f"/api/c/{desk}/circle", json={"circle": [BALL[0] + 6, BALL[1], BALL[2]]})
+    wrong = served.client.post(
+        f"/api/c/{desk}/circle", json={"circle": [BALL[0] + 6, BALL[1], BALL[2]]}
+    )
     assert wrong.status_code == 200
     found = wrong.json()["lights"]["directions"][1]
     assert np.degrees(np.arccos(np.dot(found, board["lights"]["directions"][1]))) > 4
@@ -109,7 +123,9 @@ def test_corrections_take_effect_and_are_kept(served, folder, jpegs):
     painted = np.zeros(board["opening"]["small"][::-1], np.uint8)
     painted[50:150, 40:140] = 255
     version = board["mask"]["version"]
-    answer = served.client.put(f"/api/c/{desk}/mask", content=cv2.imencode(".png", painted)[1].tobytes())
+    answer = served.client.put(
+        f"/api/c/{desk}/mask", content=cv2.imencode(".png", painted)[1].tobytes()
+    )
     assert answer.json() == {"mask": "photostereo-mask.png"}
     board = served.wait(desk, lambda b: b["mask"]["version"] != version)
     assert board["mask"]["share"] == pytest.approx(10_000 / 60_000, abs=0.02)
@@ -135,7 +151,10 @@ def test_a_solve_that_is_cancelled_or_killed_leaves_nothing(served, folder):
     served.client.post(f"/api/c/{desk}/cancel")
     served.wait(desk, lambda b: job(b)["state"] == "cancelled")
     served.client.post(solve, json={"method": "dlnet"})
-    os.kill(served.wait(desk, lambda b: job(b)["stages"] and job(b).get("pid"))["job"]["pid"], signal.SIGKILL)
+    os.kill(
+        served.wait(desk, lambda b: job(b)["stages"] and job(b).get("pid"))["job"]["pid"],
+        signal.SIGKILL,
+    )
     board = served.wait(desk, lambda b: job(b)["state"] == "failed")
     assert board["job"]["error"]["code"] == "worker-out-of-memory"
     assert not list((folder / "results").glob("*/*")) and board["results"] == []
@@ -155,7 +174,9 @@ def test_a_correction_shows_before_lights_are_estimated_again(folder, tmp_path):
     events.clear()
     write_edits(folder, Edits(lights="estimate", leave_out=("IMG_3.JPG",)))
     tasks.do_look(**about)
-    told = [event if event != "progress" else facts["stages"][-1]["stage"] for event, facts in events]
+    told = [
+        event if event != "progress" else facts["stages"][-1]["stage"] for event, facts in events
+    ]
     assert told.index("glance") < told.index("estimating lights")
     lights = [facts["lights"] for event, facts in events if event == "lights"]
     assert [one["kind"] for one in lights] == ["estimated", "estimated"]
@@ -175,7 +196,9 @@ def looked_at(folder, work) -> dict[str, dict]:
 def test_the_app_says_what_the_terminal_says(folder, tmp_path, monkeypatch):
     monkeypatch.setattr("photostereo.app.small_copies.MOST_PIXELS", 20_000)  # a third
     moved = cv2.imread(str(folder / "IMG_4.JPG"))
-    cv2.imwrite(str(folder / "IMG_4.JPG"), np.roll(moved, 7, axis=1), [cv2.IMWRITE_JPEG_QUALITY, 95])
+    cv2.imwrite(
+        str(folder / "IMG_4.JPG"), np.roll(moved, 7, axis=1), [cv2.IMWRITE_JPEG_QUALITY, 95]
+    )
     events = looked_at(folder, tmp_path / "work")
     pipeline = ps.Pipeline(folder)
     capture, diagnosis = pipeline.capture, pipeline.examined
@@ -212,7 +235,9 @@ def test_previews_have_the_lights_of_the_photographs(folder, tmp_path, monkeypat
     assert [event for event, _ in events if event != "progress"] == ["lights", "mask", "glance"]
 
 
-def test_photographs_do_not_stay_in_memory_if_their_examination_is_canceled(folder, tmp_path, monkeypatch):
+def test_photographs_do_not_stay_in_memory_if_their_examination_is_canceled(
+    folder, tmp_path, monkeypatch
+):
     tasks, control = Tasks(), Reporter(lambda event, **facts: None)
     about = {"folder": str(folder), "work": str(tmp_path / "work"), "control": control}
     tasks.do_open(**about)
@@ -237,7 +262,9 @@ def test_estimated_lights_are_a_problem_as_on_the_page(folder, tmp_path):
     events = looked_at(folder, tmp_path / "work")
     first = events["findings"]["general"][0]
     assert (first["code"], first["severity"]) == ("lights-estimated", "problem")
-    assert events["lights"]["warnings"] and events["lights"]["accuracy"] == first["values"]["degrees"]
+    assert (
+        events["lights"]["warnings"] and events["lights"]["accuracy"] == first["values"]["degrees"]
+    )
 
 
 def test_a_worker_that_was_killed_is_replaced(served, folder):
@@ -262,7 +289,9 @@ def test_what_is_wrong_with_a_folder_is_said(served, folder, tmp_path):
     assert len(board["photographs"]) == 8 and board["glance"]
     assert "lights.csv" in board["looking"]["error"]["message"]
     (folder / EDITS_FILE).write_text("{")
-    assert served.client.post("/api/open", json={"path": str(tmp_path / "nowhere")}).status_code in (400, 404)
+    assert served.client.post(
+        "/api/open", json={"path": str(tmp_path / "nowhere")}
+    ).status_code in (400, 404)
 
 
 def test_damaged_results_and_light_files_of_another_length_open_all_the_same(folder):
@@ -311,7 +340,9 @@ def test_dropped_photographs_become_a_capture(served, jpegs):
     drop = served.client.post("/api/drop", json={"name": "my owl"}).json()
     for file in sorted(jpegs.glob("*.JPG")):
         assert (
-            served.client.put(f"/api/drop/{drop['drop']}/{file.name}", content=file.read_bytes()).status_code
+            served.client.put(
+                f"/api/drop/{drop['drop']}/{file.name}", content=file.read_bytes()
+            ).status_code
             == 200
         )
     desk = served.client.post(f"/api/drop/{drop['drop']}/done").json()["id"]
@@ -359,7 +390,9 @@ def test_photographs_that_arrive_together_are_one_capture(served, jpegs):
 def test_doubts_about_a_ball_refer_to_what_a_shell_shows():
     for code in ("balls-disagree", "shading-disagrees"):
         doubt = Finding(code, remedy="check-ball", names="IMG_1.JPG", degrees=20.0, usual=1.0)
-        assert "on the ball" in doubt.rendered("app") and "calibration picture" not in doubt.rendered("app")
+        assert "on the ball" in doubt.rendered(
+            "app"
+        ) and "calibration picture" not in doubt.rendered("app")
         assert "calibration picture" in doubt.rendered("terminal")
 
 
@@ -367,7 +400,13 @@ def test_an_export_is_complete_or_not_there(tmp_path, monkeypatch):
     scene = render_scene("sphere", size=24)
     ps.save(ps.solve(scene, "ls"), tmp_path / "ls", report=False, surface=None)
     out, tasks, control = tmp_path / "ls-obj", Tasks(), Reporter(lambda event, **facts: None)
-    about = {"folder": "", "work": "", "result": str(tmp_path / "ls"), "out": str(out), "formats": ["obj"]}
+    about = {
+        "folder": "",
+        "work": "",
+        "result": str(tmp_path / "ls"),
+        "out": str(out),
+        "formats": ["obj"],
+    }
 
     def stopped(folder, *args, **options):
         (folder / "half.obj").write_text("v 0 0")
@@ -409,4 +448,7 @@ def test_circles_follow_the_scale_of_the_copies():
 
 
 def test_why_a_process_ended():
-    assert (end_error(-9)["code"], end_error(3)["code"]) == ("worker-out-of-memory", "worker-stopped")
+    assert (end_error(-9)["code"], end_error(3)["code"]) == (
+        "worker-out-of-memory",
+        "worker-stopped",
+    )

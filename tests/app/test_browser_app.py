@@ -56,7 +56,9 @@ def test_from_dropped_photographs_to_a_mesh(tab, served, jpegs, tmp_path):
     center = (box["x"] + BALL[0] * scale, box["y"] + BALL[1] * scale)
     drag(page, center, (center[0] + 5 * scale, center[1]))
     changed = lambda b: not np.array_equal(b["lights"]["directions"], before)  # noqa: E731
-    served.wait(desk, lambda b: "circle" in b["edits"] and changed(b) and b["looking"]["state"] == "idle")
+    served.wait(
+        desk, lambda b: "circle" in b["edits"] and changed(b) and b["looking"]["state"] == "idle"
+    )
     after = np.array(served.board(desk)["lights"]["directions"])
     turned = np.degrees(np.arccos(np.clip((before * after).sum(axis=1), -1, 1)))
     assert 5 < np.median(turned) < 25  # 5 pixels of 32, twice the turn of the normal
@@ -73,7 +75,9 @@ def test_from_dropped_photographs_to_a_mesh(tab, served, jpegs, tmp_path):
     middle = box["y"] + box["height"] / 2
     drag(page, (box["x"] + 0.1 * box["width"], middle), (box["x"] + 0.6 * box["width"], middle))
     served.wait(desk, lambda b: b["mask"]["share"] < 0.9 * share)
-    assert ps.load(folder).mask.mean() == pytest.approx(served.board(desk)["mask"]["share"], abs=0.02)
+    assert ps.load(folder).mask.mean() == pytest.approx(
+        served.board(desk)["mask"]["share"], abs=0.02
+    )
     page.click("text=Undo")
     served.wait(desk, lambda b: abs(b["mask"]["share"] - share) < 0.005)
 
@@ -105,7 +109,10 @@ def test_one_photograph_is_a_problem_and_no_way_on(tab, served, folder):
     page.goto(f"{served.address.origin}/#/c/{desk}/photographs")
     page.wait_for_selector("[data-step=photographs] .mark.problem")
     page.wait_for_selector(".alert.problem:has-text('owl has 1')")
-    assert not page.is_visible(".next") and page.locator("[data-step=lights] .mark.problem").count() == 0
+    assert (
+        not page.is_visible(".next")
+        and page.locator("[data-step=lights] .mark.problem").count() == 0
+    )
 
 
 def test_narrow_by_keyboard_with_cancel(tab, served, folder):

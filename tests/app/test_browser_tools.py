@@ -98,10 +98,13 @@ def test_mask_tools_on_a_tablet(tab, served, desk):
 
     def fingers(kind, *points):
         touch.send(
-            "Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y} for x, y in points]}
+            "Input.dispatchTouchEvent",
+            {"type": kind, "touchPoints": [{"x": x, "y": y} for x, y in points]},
         )
 
-    page.evaluate(f"{canvas}.addEventListener('pointermove', () => window.moved = (window.moved ?? 0) + 1)")
+    page.evaluate(
+        f"{canvas}.addEventListener('pointermove', () => window.moved = (window.moved ?? 0) + 1)"
+    )
     fingers("touchStart", at(0.4, 0.5))
     fingers("touchStart", at(0.4, 0.5), at(0.6, 0.5))
     fingers("touchMove", at(0.2, 0.5), at(0.8, 0.5))
@@ -193,7 +196,11 @@ def test_the_dome_counts_degrees_as_the_page_of_a_result_does(tab, served, desk)
     rings = page.evaluate(
         "[...document.querySelectorAll('.dome-degrees')].map((t) => [Number(t.getAttribute('y')), t.textContent])"
     )
-    assert [words for _, words in sorted(rings)[:3]] == ["0°", "30°", "60°"]  # from the rim to the middle
+    assert [words for _, words in sorted(rings)[:3]] == [
+        "0°",
+        "30°",
+        "60°",
+    ]  # from the rim to the middle
     direction = served.board(desk)["lights"]["directions"][0]
     height = round(np.degrees(np.arcsin(direction[2])))
     assert f"{height}° above the image plane" in page.get_attribute(".light >> nth=0", "aria-label")
@@ -213,7 +220,11 @@ def test_times_are_estimated_from_the_photographs_and_shown_alike(tab, served, d
       const cases = [["best", 1], ["best", 24], ["fast", 24]];
       return cases.map(([kind, photographs]) => estimate(kind, [4000, 3000], photographs, 1, 2));
     }""")
-    assert said == ["About 10 seconds", "About 90 seconds", "About 50 seconds"]  # measured: 88 and 42 seconds
+    assert said == [
+        "About 10 seconds",
+        "About 90 seconds",
+        "About 50 seconds",
+    ]  # measured: 88 and 42 seconds
     # The time of the last solve is the same beside its progress and in the list of results.
     spent = page.inner_text(".job header .small")
     name = served.board(desk)["job"]["result"]
@@ -235,7 +246,9 @@ def test_results_are_compared(tab, served, desk):
     page.wait_for_function(
         "() => [...document.querySelectorAll('.swipe img')].filter((i) => i.naturalWidth).length === 2"
     )
-    cut = lambda: page.evaluate("getComputedStyle(document.querySelector('.swipe .right')).clipPath")  # noqa: E731
+    cut = lambda: page.evaluate(
+        "getComputedStyle(document.querySelector('.swipe .right')).clipPath"
+    )
     assert "50%" in cut()
     page.focus(".swipe input")
     page.keyboard.press("End")
@@ -308,7 +321,9 @@ def test_the_example_to_its_result(tab, served, monkeypatch):
     monkeypatch.setattr(  # a smaller one than users see
         WorkerProcess,
         "ask",
-        lambda self, do, **about: ask(self, do, **about, **({"step": 3} if do == "example" else {})),
+        lambda self, do, **about: ask(
+            self, do, **about, **({"step": 3} if do == "example" else {})
+        ),
     )
     page = tab()
     page.click("text=Try the example")

@@ -52,7 +52,9 @@ def test_the_token_of_the_address_becomes_a_cookie(client, server):
     assert client.get("/").status_code == 200
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:80", "evil.example:{port}", ""])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1", "127.0.0.1:80", "evil.example:{port}", ""]
+)
 def test_other_hosts_are_refused(known, server, host):
     host = host.format(port=server.address.port)
     assert known.get("/", headers={"Host": host}).status_code == 403
@@ -80,7 +82,9 @@ def test_the_policy_is_strict(known):
     assert known.get("/static/main.js").headers["x-content-type-options"] == "nosniff"
 
 
-@pytest.mark.parametrize("name", ["../server.py", "..%2fserver.py", "%2e%2e/server.py", ".hidden", "a/b.js"])
+@pytest.mark.parametrize(
+    "name", ["../server.py", "..%2fserver.py", "%2e%2e/server.py", ".hidden", "a/b.js"]
+)
 def test_only_the_pages_own_files_are_static(known, name):
     assert known.get(f"/static/{name}").status_code == 404
 
@@ -101,7 +105,14 @@ def test_a_result_shows_its_own_folder_only(known, server, tmp_path):
     server.state.desks["x"] = SimpleNamespace(keys={"key": result})
     address = f"{server.address.results_origin}/r/key"
     assert known.get(f"{address}/report.html").status_code == 200
-    for name in ("../secret.txt", "..%2fsecret.txt", "link.txt", "/etc/passwd", "%2fetc%2fpasswd", ""):
+    for name in (
+        "../secret.txt",
+        "..%2fsecret.txt",
+        "link.txt",
+        "/etc/passwd",
+        "%2fetc%2fpasswd",
+        "",
+    ):
         assert known.get(f"{address}/{name}").status_code in (403, 404), name
     del server.state.desks["x"]
 
@@ -144,13 +155,22 @@ def test_questions_are_limited(known):
 
 @pytest.mark.parametrize(
     ("name", "status"),
-    [("run.sh", 400), ("page.html", 400), ("no suffix", 400), ("fake.png", 400), ("lights.csv", 200)],
+    [
+        ("run.sh", 400),
+        ("page.html", 400),
+        ("no suffix", 400),
+        ("fake.png", 400),
+        ("lights.csv", 200),
+    ],
 )
 def test_only_photographs_and_lights_can_be_dropped(known, name, status):
     drop = known.post("/api/drop", json={"name": "../../etc"}).json()
     folder = Path(drop["folder"])
     assert folder.parent.name == "captures"
-    assert known.put(f"/api/drop/{drop['drop']}/{name}", content=b"not a picture").status_code == status
+    assert (
+        known.put(f"/api/drop/{drop['drop']}/{name}", content=b"not a picture").status_code
+        == status
+    )
     assert [file.name for file in folder.glob("*")] == ([name] if status == 200 else [])
 
 
@@ -172,17 +192,25 @@ def test_hostile_names_stay_in_the_folder(known, jpegs):
     drop = known.post("/api/drop", json={}).json()
     content = (jpegs / "IMG_1.JPG").read_bytes()
     for name in ("..%2f..%2fescape.jpg", "a%00b.jpg", "<img src=x>.jpg", "..%5c..%5cwin.jpg"):
-        assert known.put(f"/api/drop/{drop['drop']}/{name}", content=content).status_code == 200, name
+        assert known.put(f"/api/drop/{drop['drop']}/{name}", content=content).status_code == 200, (
+            name
+        )
     names = sorted(file.name for file in Path(drop["folder"]).glob("*"))
     assert names == ["_img src=x_.jpg", "a_b.jpg", "escape.jpg", "win.jpg"]
     assert not (Path(drop["folder"]).parent / "escape.jpg").exists()
 
 
 def test_harmless_names_are_short_and_visible():
-    assert harmless_name("x" * 400 + ".jpg") is not None and len(harmless_name("x" * 400 + ".jpg")) < 130
+    assert (
+        harmless_name("x" * 400 + ".jpg") is not None
+        and len(harmless_name("x" * 400 + ".jpg")) < 130
+    )
     assert harmless_name("") is None and harmless_name(".jpg") is None
     assert harmless_name("NUL.png") == "_NUL.png" and harmless_name("con.jpg") == "_con.jpg"
-    assert harmless_name("../../IMG 1.JPG") == "IMG 1.JPG" and harmless_name("a\x00<b>.png") == "a_b_.png"
+    assert (
+        harmless_name("../../IMG 1.JPG") == "IMG 1.JPG"
+        and harmless_name("a\x00<b>.png") == "a_b_.png"
+    )
     assert harmless_name("run.sh") is None and harmless_name(".hidden.png") == "hidden.png"
 
 

@@ -86,7 +86,9 @@ def lamp_radiance(
     facing = np.clip((normals * views).sum(axis=-1), 0, 1)
     towards, _ = source.seen_from(points)
     cosine = ((2 * facing[:, None] * normals - views) * towards).sum(axis=-1)
-    return np.asarray(_mirror_share(ball.kind, facing) * room.radiance * strength * _lamp_face(cosine, room))
+    return np.asarray(
+        _mirror_share(ball.kind, facing) * room.radiance * strength * _lamp_face(cosine, room)
+    )
 
 
 def _lamp_face(cosine: FloatArray, room: Studio) -> FloatArray:
@@ -94,7 +96,9 @@ def _lamp_face(cosine: FloatArray, room: Studio) -> FloatArray:
     if not room.haze:
         return np.asarray((cosine > np.cos(np.deg2rad(0.5 * room.lamp_width))).astype(np.float64))
     away = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
-    return np.asarray(0.125 * (room.lamp_width / room.haze) ** 2 * np.exp(-0.5 * (away / room.haze) ** 2))
+    return np.asarray(
+        0.125 * (room.lamp_width / room.haze) ** 2 * np.exp(-0.5 * (away / room.haze) ** 2)
+    )
 
 
 def _mirror_share(kind: str, facing: FloatArray) -> FloatArray:

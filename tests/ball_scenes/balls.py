@@ -89,7 +89,9 @@ def shoot_table(
     room = studio or Studio()
     generator = np.random.default_rng(rng)
     places = None if positions is None else np.array(positions, dtype=np.float64)
-    directions = np.array(dome_lights(20, max_angle=55) if lights is None else lights, dtype=np.float64)
+    directions = np.array(
+        dome_lights(20, max_angle=55) if lights is None else lights, dtype=np.float64
+    )
     if places is not None:
         directions = places
     directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
@@ -100,9 +102,15 @@ def shoot_table(
         Lamp(direction, None if places is None else places[number])
         for number, direction in enumerate(directions)
     ] + [Lamp(unit(SECOND), None)]
-    capture = None if scene is None else _object_in_frame(scene, size, np.vstack([directions, unit(SECOND)]))
+    capture = (
+        None
+        if scene is None
+        else _object_in_frame(scene, size, np.vstack([directions, unit(SECOND)]))
+    )
     pattern = np.maximum(1.0 + 2.0 * room.texture * _pattern(size, generator), 0.05)
-    shades = [_table(lamp, pattern, room, size, capture, number) for number, lamp in enumerate(lamps)]
+    shades = [
+        _table(lamp, pattern, room, size, capture, number) for number, lamp in enumerate(lamps)
+    ]
     images = np.empty((len(directions), *size), dtype=np.float32)
     for number, image in enumerate(images):
         image[:] = power[number] * shades[number] + room.second * shades[-1]
@@ -154,7 +162,9 @@ def _object_in_frame(scene: str, size: tuple[int, int], lights: FloatArray) -> C
 
 def _pattern(size: tuple[int, int], generator: np.random.Generator) -> FloatArray:
     rows, cols = np.mgrid[: size[0], : size[1]] / 24.0
-    return turbulence(np.stack([cols, rows, 0.5 + 0 * rows], axis=-1).reshape(-1, 3), generator).reshape(size)
+    return turbulence(
+        np.stack([cols, rows, 0.5 + 0 * rows], axis=-1).reshape(-1, 3), generator
+    ).reshape(size)
 
 
 def _table(
@@ -194,7 +204,9 @@ def _paint(
     middle = (0.5 * (width - 1), 0.5 * (height - 1))
     center = np.array([ball.x - middle[0], middle[1] - ball.y, ball.radius])
 
-    def sampled(y: FloatArray, x: FloatArray, sent: _Radiance, fine: int) -> tuple[FloatArray, FloatArray]:
+    def sampled(
+        y: FloatArray, x: FloatArray, sent: _Radiance, fine: int
+    ) -> tuple[FloatArray, FloatArray]:
         """Mean radiance of pixels whose samples are at rows y and columns x, and the share that the ball covers."""
         normals, views = visible_normals(ball, x, y, middle, focal)
         hit = np.isfinite(normals[..., 2])
@@ -204,7 +216,9 @@ def _paint(
         shape = (hit.shape[0] // fine, fine, hit.shape[1] // fine, fine)
         return values.reshape(shape).mean(axis=(1, 3)), hit.reshape(shape).mean(axis=(1, 3))
 
-    seen, share = sampled(_samples(rows, _FINE)[:, None], _samples(cols, _FINE)[None, :], radiance, _FINE)
+    seen, share = sampled(
+        _samples(rows, _FINE)[:, None], _samples(cols, _FINE)[None, :], radiance, _FINE
+    )
     part = image[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1]
     part[:] = part * (1 - share) + seen
     if ball.kind == "matte":
@@ -230,7 +244,9 @@ def _paint(
             _samples(spot_rows, _FINEST)[:, None], _samples(spot_cols, _FINEST)[None, :], face, 1
         )
         if room.blur:
-            light = cv2.GaussianBlur(light, (0, 0), room.blur * _FINEST, borderType=cv2.BORDER_CONSTANT)
+            light = cv2.GaussianBlur(
+                light, (0, 0), room.blur * _FINEST, borderType=cv2.BORDER_CONSTANT
+            )
         shape = (len(spot_rows), _FINEST, len(spot_cols), _FINEST)
         box = (slice(spot_rows[0], spot_rows[-1] + 1), slice(spot_cols[0], spot_cols[-1] + 1))
         glints[box] += light.reshape(shape).mean(axis=(1, 3)).astype(np.float32)

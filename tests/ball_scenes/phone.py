@@ -65,7 +65,11 @@ def photograph_table(
     box = (slice(top, top + side), slice(left, left + side))
     alpha, tall, normals = (np.zeros((*frame, *rest), np.float32) for rest in ((), (), (3,)))
     heights = np.nan_to_num(scene.truth_depth - np.nanmin(scene.truth_depth)) * scene.mask
-    alpha[box], tall[box], normals[box] = cover, 0.5 * _half(heights), _half(np.nan_to_num(scene.truth))
+    alpha[box], tall[box], normals[box] = (
+        cover,
+        0.5 * _half(heights),
+        _half(np.nan_to_num(scene.truth)),
+    )
     rows, columns = np.mgrid[:height, :width].astype(np.float32)
     radius, x, y = 0.09 * height, 0.5 * (left + side + width), 0.45 * height
     distance = np.hypot(columns - x, rows - y)
@@ -87,7 +91,8 @@ def photograph_table(
         falls = 1 + 0.3 * (light[0] * (columns / width - 0.5) - light[1] * (rows / height - 0.5))
         seen = table * (light[2] * _lit(tall, light) * falls)[..., None]
         seen[box] += cover[..., None] * (
-            bright * _half(image * scene.mask[..., None]) / np.maximum(cover, 1e-3)[..., None] - seen[box]
+            bright * _half(image * scene.mask[..., None]) / np.maximum(cover, 1e-3)[..., None]
+            - seen[box]
         )
         half = light + np.array([0.0, 0.0, 1.0])
         glint = 3 * np.clip(facing @ (half / np.linalg.norm(half)), 0, 1) ** 900
@@ -97,7 +102,9 @@ def photograph_table(
     files, images = [], []
     for seen, gain in zip(linear, np.ones(len(linear)) if gains is None else gains, strict=True):
         seen = gain * (room if room_only else seen + room)
-        seen = seen + random.normal(0, 1, seen.shape) * np.sqrt(0.003**2 + 0.01**2 * np.maximum(seen, 0))
+        seen = seen + random.normal(0, 1, seen.shape) * np.sqrt(
+            0.003**2 + 0.01**2 * np.maximum(seen, 0)
+        )
         curved = np.rint(255 * _srgb(np.clip(seen, 0, 1))).astype(np.uint8)[..., ::-1]
         packed = cv2.imencode(".jpg", curved, [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
         files.append(packed.tobytes())
@@ -114,7 +121,9 @@ def photograph_table(
     )
 
 
-def phone_scene(shape: str, *, size: int = 480, count: int = 14, rng: int = 0, **looks: str) -> Capture:
+def phone_scene(
+    shape: str, *, size: int = 480, count: int = 14, rng: int = 0, **looks: str
+) -> Capture:
     """A colored object for :func:`photograph_table`."""
     return render_scene(
         shape, size=size, lights=dome_lights(count, max_angle=58), color=True, rng=rng, **looks
@@ -146,4 +155,6 @@ def _srgb(values: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 def _linear(values: Float32) -> Float32:
-    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4).astype(np.float32)
+    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4).astype(
+        np.float32
+    )

@@ -32,7 +32,9 @@ PLAIN = Settings().changed(method="ls", surface=False, report=False)
 @pytest.fixture(scope="module")
 def one(tmp_path_factory) -> Path:
     """A capture as a file."""
-    return write_archive(render_scene("sphere", size=32), tmp_path_factory.mktemp("one") / "sphere.npz")
+    return write_archive(
+        render_scene("sphere", size=32), tmp_path_factory.mktemp("one") / "sphere.npz"
+    )
 
 
 @pytest.fixture
@@ -76,7 +78,9 @@ def test_ten_captures_one_broken_one_worker_killed_one_not_utf8(folder, tmp_path
     assert control.killed is not None
     assert (end.total, end.done, end.failed) == (10, 9, 1)
     rows = Ledger(out).rows()
-    lines = [json.loads(line) for line in (out / "batch.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = [
+        json.loads(line) for line in (out / "batch.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     assert (
         sorted(line["name"] for line in lines)
         == sorted(rows)
@@ -90,7 +94,9 @@ def test_ten_captures_one_broken_one_worker_killed_one_not_utf8(folder, tmp_path
         assert summary["batch"]["key"] == row["key"]
         assert np.load(out / name / "normals.npy").shape == (32, 32, 3)
         assert row["figures"]["residual"] >= 0
-        assert row["figures"]["expected"] == pytest.approx(summary["expected_error"]["degrees"], abs=0.006)
+        assert row["figures"]["expected"] == pytest.approx(
+            summary["expected_error"]["degrees"], abs=0.006
+        )
     # Nothing half-written and nothing of the broken one.
     allowed = {*rows, "batch.sqlite", "batch.jsonl", "index.html"}
     assert {path.name for path in out.iterdir()} <= allowed
@@ -184,7 +190,10 @@ def test_the_ball_of_a_capture_is_no_capture(shots, names, tmp_path):
 
 
 def test_a_folder_without_captures_is_an_error_and_makes_nothing(tmp_path):
-    for code, settings in (("no-captures", PLAIN), ("unknown-method", Settings().changed(method="lss"))):
+    for code, settings in (
+        ("no-captures", PLAIN),
+        ("unknown-method", Settings().changed(method="lss")),
+    ):
         with pytest.raises(PhotostereoError) as caught:
             batch([tmp_path], tmp_path / "out", settings)
         assert caught.value.code == code
@@ -213,11 +222,15 @@ def test_captures_are_read_as_by_solve(one, tmp_path):
         encoding="utf-8",
     )
     _, settings = read_plan(plan)
-    assert settings.reading == ReadOptions(lights_axes="x,-y,z", reverse_lights=True, crop=(4, 4, 16, 20))
+    assert settings.reading == ReadOptions(
+        lights_axes="x,-y,z", reverse_lights=True, crop=(4, 4, 16, 20)
+    )
     read = replace(PLAIN, reading=settings.reading)
     assert key_of(read, "f") != key_of(PLAIN, "f")
     assert run_here(one, tmp_path / "a", read).status == "done"
-    expected = solve(load(one, lights_axes="x,-y,z", reverse_lights=True, crop=(4, 4, 16, 20)), "ls")
+    expected = solve(
+        load(one, lights_axes="x,-y,z", reverse_lights=True, crop=(4, 4, 16, 20)), "ls"
+    )
     np.testing.assert_array_equal(np.load(tmp_path / "a" / "normals.npy"), expected.normals)
     with pytest.raises(ParameterError) as caught:
         check_settings(PLAIN.changed(ambient="gone.png"))
@@ -252,7 +265,9 @@ def test_a_capture_is_taken_when_its_files_stand_still(tmp_path, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(watching.time, "monotonic", lambda: now[0])
     place = tmp_path / "coin"
-    watch = Watch(lambda: [place] if place.exists() else [], quiet=5, every=1, idle=20, _last_news=0.0)
+    watch = Watch(
+        lambda: [place] if place.exists() else [], quiet=5, every=1, idle=20, _last_news=0.0
+    )
     seen = {}
     for step in range(40):
         now[0] = float(step)
@@ -284,7 +299,9 @@ def test_watch_solves_what_comes_and_ends(one, tmp_path, monkeypatch):
 
     monkeypatch.setattr("photostereo.batch.run.Watch", partial(Watch, every=0.1))
     seconds = {"quiet_seconds": 0.2, "idle_seconds": 1.5}
-    end = batch([place], out, PLAIN, options=RunOptions(workers=1), watch=True, control=Copies(), **seconds)
+    end = batch(
+        [place], out, PLAIN, options=RunOptions(workers=1), watch=True, control=Copies(), **seconds
+    )
     assert (end.total, end.done) == (2, 2)
     assert sorted(Ledger(out).rows()) == ["0", "1"]
 

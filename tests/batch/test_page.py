@@ -19,10 +19,16 @@ def a_ledger(folder: Path) -> Ledger:
         tilt = 75.0 if number == 7 else 30 + rng.normal()
         figures = {"tilt": tilt, "residual": 0.02 + 0.001 * rng.random()}
         ledger.write(
-            f"coin-{number}", Path(f"/in/{number}"), "k", Outcome("done", seconds=1.0, figures=figures)
+            f"coin-{number}",
+            Path(f"/in/{number}"),
+            "k",
+            Outcome("done", seconds=1.0, figures=figures),
         )
     ledger.write(
-        "<b>bad</b>", Path("/in/<i>"), "k", Outcome("failed", "<script>alert(1)</script>", "capture")
+        "<b>bad</b>",
+        Path("/in/<i>"),
+        "k",
+        Outcome("failed", "<script>alert(1)</script>", "capture"),
     )
     return ledger
 
@@ -57,8 +63,14 @@ def test_what_is_true_of_every_capture_is_said_once(tmp_path):
     ledger = Ledger(tmp_path)
     for number in range(3):
         own = ("at 3°: reversed", "at 4°: reversed") if number == 1 else ()
-        notes = ("the sRGB curve is undone", f"the mask was found ({20 + number} % of the frame)", *own)
-        ledger.write(f"coin-{number}", Path("/in/coin"), "k", Outcome("done", seconds=1.0, warnings=notes))
+        notes = (
+            "the sRGB curve is undone",
+            f"the mask was found ({20 + number} % of the frame)",
+            *own,
+        )
+        ledger.write(
+            f"coin-{number}", Path("/in/coin"), "k", Outcome("done", seconds=1.0, warnings=notes)
+        )
     page = write_overview(ledger, tmp_path / "index.html").read_text(encoding="utf-8")
     assert page.count("sRGB") == page.count("the mask was found (… % of the frame)") == 1
     assert page.count('class="note"') == page.count(": reversed") == 2

@@ -17,7 +17,9 @@ from photostereo.solver.tiles import OF_A_RESULT, OF_THE_PROGRAM, bytes_of_row
 from photostereo_lab.corruptions import add_poisson
 from photostereo_lab.scenes import render_scene
 
-SETTINGS = Settings().changed(method="dlnv", parameters={"max_iter": 2}, surface=False, report=False)
+SETTINGS = Settings().changed(
+    method="dlnv", parameters={"max_iter": 2}, surface=False, report=False
+)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +36,9 @@ def test_outside_of_a_cluster_bands_are_solved_here(written) -> None:
     path, memory = written
     alone = ps.solve(ps.Pipeline(path, SETTINGS).capture, "dlnv", memory=memory, max_iter=2)
     deal = partial(share_bands, path, SETTINGS)
-    dealt = ps.solve(ps.Pipeline(path, SETTINGS).capture, "dlnv", memory=memory, max_iter=2, deal=deal)
+    dealt = ps.solve(
+        ps.Pipeline(path, SETTINGS).capture, "dlnv", memory=memory, max_iter=2, deal=deal
+    )
     assert np.array_equal(dealt.normals, alone.normals)
     assert np.array_equal(dealt.albedo, alone.albedo)
     assert (dealt.digest, dealt.iterations) == (alone.digest, alone.iterations)

@@ -20,7 +20,13 @@ class Shots:
     lights: np.ndarray  # (d, 3) unit
 
     def write(
-        self, folder: Path, *, suffix: str = ".png", bits: int = 16, gray: bool = False, stem: str = "shot"
+        self,
+        folder: Path,
+        *,
+        suffix: str = ".png",
+        bits: int = 16,
+        gray: bool = False,
+        stem: str = "shot",
     ) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         files = []

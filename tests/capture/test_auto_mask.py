@@ -201,8 +201,13 @@ def test_an_outline_that_was_found_in_reduced_photographs_is_smooth(monkeypatch)
 
     monkeypatch.setattr("photostereo.masks.ground.shrunk.__defaults__", (80 * 80, SILENT))
     large, lights = disc(400, 152), np.array([0.9, 0.5, 0.7, 0.4, 0.8, 0.6])
-    images = np.where(large, lights[::-1, None, None], 0.3 * lights[:, None, None]).astype(np.float32)
-    stairs = cv2.resize(disc(80, 30.4).astype(np.float32), (400, 400), interpolation=cv2.INTER_NEAREST) > 0.5
+    images = np.where(large, lights[::-1, None, None], 0.3 * lights[:, None, None]).astype(
+        np.float32
+    )
+    stairs = (
+        cv2.resize(disc(80, 30.4).astype(np.float32), (400, 400), interpolation=cv2.INTER_NEAREST)
+        > 0.5
+    )
     assert (find_object(images).mask ^ large).sum() < 0.3 * (stairs ^ large).sum()
 
 

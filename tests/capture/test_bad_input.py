@@ -86,7 +86,9 @@ def two_masks(folder):
 
 def names_that_are_not_there(folder):
     lines = (folder / "lights.txt").read_text().splitlines()
-    (folder / "lights.txt").write_text("\n".join(f"shot{n}.png {line}" for n, line in enumerate(lines)))
+    (folder / "lights.txt").write_text(
+        "\n".join(f"shot{n}.png {line}" for n, line in enumerate(lines))
+    )
 
 
 def names_twice(folder):

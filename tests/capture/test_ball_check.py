@@ -19,7 +19,9 @@ LIGHTS = dome_lights(12, max_angle=55)
 
 def turned(degrees: float) -> np.ndarray:
     angle = np.radians(degrees)
-    turn = np.array([[1, 0, 0], [0, np.cos(angle), -np.sin(angle)], [0, np.sin(angle), np.cos(angle)]])
+    turn = np.array(
+        [[1, 0, 0], [0, np.cos(angle), -np.sin(angle)], [0, np.sin(angle), np.cos(angle)]]
+    )
     return LIGHTS @ turn.T
 
 
@@ -53,7 +55,8 @@ def test_a_turned_light_file_is_doubted(folder: Path) -> None:
     capture = read(folder, turned(20.0))
     assert capture.origin is not None and capture.origin.ball_check is not None
     assert (
-        capture.origin.ball_check.usual == pytest.approx(19, abs=4) and not capture.origin.ball_check.agrees
+        capture.origin.ball_check.usual == pytest.approx(19, abs=4)
+        and not capture.origin.ball_check.agrees
     )
     effects = [finding.effect for finding in diagnose(capture).findings if finding.is_mistake]
     assert max(effects) > 12
@@ -65,7 +68,9 @@ def test_a_single_wrong_light_is_named(folder: Path) -> None:
     capture = read(folder, lights)
     assert capture.origin is not None and capture.origin.ball_check is not None
     check = capture.origin.ball_check
-    assert check.agrees and check.suspects == (4,) and check.finding.code == "ball-doubts-some-lights"
+    assert (
+        check.agrees and check.suspects == (4,) and check.finding.code == "ball-doubts-some-lights"
+    )
     assert check.apart[4] == pytest.approx(np.degrees(np.arccos(lights[4] @ LIGHTS[4])), abs=1.5)
 
 

@@ -49,7 +49,9 @@ def write_folder(folder, scene, names, lights, *, kind="jpg"):
         else:
             stored = np.rint(65535 * value).astype(np.uint16)
             extra = [(0x829A, 5, 1, TIMES[bracket], True), (0x8827, 3, 1, 200, True)]
-            tifffile.imwrite(folder / f"{name}.tif", stored, photometric="minisblack", extratags=extra)
+            tifffile.imwrite(
+                folder / f"{name}.tif", stored, photometric="minisblack", extratags=extra
+            )
     np.savetxt(folder / "lights.txt", lights)
     cv2.imwrite(str(folder / "mask.png"), 255 * capture.mask.astype(np.uint8))
 
@@ -58,8 +60,12 @@ def order(kind):
     pairs = [(light, bracket) for light in range(5) for bracket in range(3)]
     if kind == "series":
         pairs = [(light, bracket) for bracket in range(3) for light in range(5)]
-    if kind == "names":  # a different sequence each time is only told by the names, sorted as written
-        return {(light, bracket): f"lamp{light}_{(bracket + light) % 3}" for light, bracket in pairs}
+    if (
+        kind == "names"
+    ):  # a different sequence each time is only told by the names, sorted as written
+        return {
+            (light, bracket): f"lamp{light}_{(bracket + light) % 3}" for light, bracket in pairs
+        }
     return {pair: f"img{place:03d}" for place, pair in enumerate(pairs)}
 
 
@@ -68,11 +74,15 @@ def order(kind):
 def test_exposures_of_a_light_are_merged(tmp_path, scene, how, kind):
     capture, radiance = scene
     lights = (
-        np.repeat(capture.lights.directions, 3, axis=0) if how == "same lines" else capture.lights.directions
+        np.repeat(capture.lights.directions, 3, axis=0)
+        if how == "same lines"
+        else capture.lights.directions
     )
     write_folder(tmp_path, scene, order(how), lights, kind=kind)
     found = load(tmp_path)
-    assert len(found) == 5 and np.allclose(found.lights.directions, capture.lights.directions, atol=1e-6)
+    assert len(found) == 5 and np.allclose(
+        found.lights.directions, capture.lights.directions, atol=1e-6
+    )
     assert by_code(found.origin.notes)["brackets-merged"].values["lights"] == 5
     inside = capture.mask & (radiance > 0.02).all(axis=0)
     ratio = found.images[:, inside] / radiance[:, inside]
@@ -117,7 +127,9 @@ def test_what_is_not_a_bracket_is_left_alone():
     changing = [Shot(seconds=0.01 * (1 + k % 2)) for k in range(8)]
     assert find_brackets(files, changing, lights) is None  # a line for each, and all different
     assert find_brackets(files, [Shot()] * 8, lights[:4]) is None  # no times: nobody knows
-    assert find_brackets(files, [Shot(seconds=0.01)] * 8, lights[:4]) is None  # not exposed differently
+    assert (
+        find_brackets(files, [Shot(seconds=0.01)] * 8, lights[:4]) is None
+    )  # not exposed differently
     assert find_brackets(files, changing, lights[:3]) is None  # eight photographs of three lights
     assert find_brackets(files, changing) == [[0, 1], [2, 3], [4, 5], [6, 7]]
 

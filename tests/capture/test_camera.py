@@ -16,7 +16,9 @@ from photostereo.io import camera
 from photostereo.io.camera import Shot, exposures, read_shot, shot_of
 
 
-def exif(order="<", seconds=(1, 50), iso=200, aperture=(80, 10), focal=(50, 1), white_balance=0) -> bytes:
+def exif(
+    order="<", seconds=(1, 50), iso=200, aperture=(80, 10), focal=(50, 1), white_balance=0
+) -> bytes:
     """An EXIF block written by hand: a directory with a pointer to another."""
     mark = b"II*\0" if order == "<" else b"MM\0*"
     entries = [(0x829A, 5, seconds), (0x829D, 5, aperture), (0x8827, 3, iso), (0x920A, 5, focal)]
@@ -112,14 +114,18 @@ def test_the_curve_of_jpeg_and_tagged_png_is_undone_unless_told_otherwise(tmp_pa
 
 
 def test_exposure_time_and_sensitivity_are_compensated(tmp_path):
-    double = np.rint(255 * np.clip(_encoded(2 * linear_from_srgb(GRAY / 255.0)), 0, 1)).astype(np.uint8)
+    double = np.rint(255 * np.clip(_encoded(2 * linear_from_srgb(GRAY / 255.0)), 0, 1)).astype(
+        np.uint8
+    )
     shots = [jpeg(GRAY, exif(seconds=(1, 50))), jpeg(double, exif(seconds=(1, 25)))]
     place = write(tmp_path / "c", [*shots, jpeg(double, exif(iso=400))])
     capture = load(place)
     dark = double < 250  # what is not saturated
     assert np.abs(capture.images[1] / capture.images[0] - 1)[dark].max() < 0.06
     assert np.abs(capture.images[2] / capture.images[0] - 1)[dark].max() < 0.06
-    assert by_code(capture.origin.notes)["exposure-compensated"].values["factor"] == pytest.approx(2)
+    assert by_code(capture.origin.notes)["exposure-compensated"].values["factor"] == pytest.approx(
+        2
+    )
 
 
 def _encoded(linear):
@@ -131,7 +137,9 @@ def test_what_changes_is_named_and_never_guessed():
         [Shot(aperture=4, focal=50, white_balance=0), Shot(aperture=8, focal=70, white_balance=1)]
     )
     assert factors is None
-    assert [word in " ".join(notes) for word in ("aperture", "focal length", "white balance")] == [True] * 3
+    assert [word in " ".join(notes) for word in ("aperture", "focal length", "white balance")] == [
+        True
+    ] * 3
     factors, notes = exposures([Shot(seconds=1), Shot(seconds=2), Shot()])
     assert factors is None and by_code(notes)["exposure-not-recorded"].values["missing"] == 1
     assert exposures([Shot(seconds=0.02), Shot(seconds=0.02)]) == (None, ())
@@ -157,12 +165,16 @@ def test_ambient_light_is_subtracted_and_a_flat_field_divided(tmp_path, color):
     lit = np.rint((scene + room) * fall_off)
     shots = lit.astype(np.uint16)
     flat = np.rint(20000 * fall_off).astype(np.uint16)
-    with_both = _place(tmp_path, "both", shots, ambient=np.rint(room * fall_off).astype(np.uint16), flat=flat)
+    with_both = _place(
+        tmp_path, "both", shots, ambient=np.rint(room * fall_off).astype(np.uint16), flat=flat
+    )
     plain = _place(tmp_path, "plain", scene.astype(np.uint16))
     found, expected = load(with_both, color=color), load(plain, color=color)
     assert len(found) == 3
     assert np.abs(found.images - expected.images).max() < 1e-4
-    assert np.allclose(load(with_both, color=color, crop=(3, 4, 10, 8)).images, found.images[:, 4:12, 3:13])
+    assert np.allclose(
+        load(with_both, color=color, crop=(3, 4, 10, 8)).images, found.images[:, 4:12, 3:13]
+    )
     assert {"ambient-subtracted", "divided-by-flat"} <= by_code(found.origin.notes).keys()
     elsewhere = _place(tmp_path, "elsewhere", (scene + room).astype(np.uint16))
     cv2.imwrite(str(tmp_path / "room.png"), room.astype(np.uint16))
@@ -181,7 +193,9 @@ def test_ambient_light_is_taken_at_the_exposure_of_each_photograph(tmp_path):
     for number, times in enumerate((1, 2, 1)):
         picture = (times * (scene + room)).astype(np.uint8)
         (place / f"{number}.png").write_bytes(png(picture, (b"eXIf", exif(seconds=(times, 100)))))
-    (place / "ambient.png").write_bytes(png((4 * room).astype(np.uint8), (b"eXIf", exif(seconds=(4, 100)))))
+    (place / "ambient.png").write_bytes(
+        png((4 * room).astype(np.uint8), (b"eXIf", exif(seconds=(4, 100))))
+    )
     (place / "lights.txt").write_text("0 0 1\n0.6 0 0.8\n0 0.6 0.8\n")
     images = load(place).images
     assert np.ptp(images) < 1e-6 * images.max()
@@ -193,9 +207,12 @@ def test_ambient_light_is_taken_at_the_exposure_of_each_photograph(tmp_path):
 def test_an_ambient_photograph_of_another_size_is_refused(tmp_path):
     from photostereo.core.errors import CaptureError
 
-    place = _place(tmp_path, "c", np.full((3, 20, 30), 99, np.uint8), ambient=np.zeros((10, 30), np.uint8))
+    place = _place(
+        tmp_path, "c", np.full((3, 20, 30), 99, np.uint8), ambient=np.zeros((10, 30), np.uint8)
+    )
     with pytest.raises(
-        CaptureError, check=lambda e: e.code == "companion-mismatch" and e.file.name == "ambient.png"
+        CaptureError,
+        check=lambda e: e.code == "companion-mismatch" and e.file.name == "ambient.png",
     ):
         load(place)
 
@@ -206,14 +223,20 @@ def directory(order, entries, start):
     after = start + 2 + 12 * len(entries) + 4
     for tag, kind, count, value in entries:
         body += struct.pack(order + "HHI", tag, kind, count)
-        body += value.ljust(4, b"\0") if len(value) <= 4 else struct.pack(order + "I", after + len(tail))
+        body += (
+            value.ljust(4, b"\0")
+            if len(value) <= 4
+            else struct.pack(order + "I", after + len(tail))
+        )
         tail += value if len(value) > 4 else b""
     return body + struct.pack(order + "I", 0) + tail
 
 
 def block_of(order, entries):
     return (
-        (b"II*\0" if order == "<" else b"MM\0*") + struct.pack(order + "I", 8) + directory(order, entries, 8)
+        (b"II*\0" if order == "<" else b"MM\0*")
+        + struct.pack(order + "I", 8)
+        + directory(order, entries, 8)
     )
 
 
@@ -231,7 +254,9 @@ def block_of(order, entries):
 def test_odd_rationals(order, entry, expected):
     tag, kind, count, value = entry
     raw = struct.pack(order + ("II" if kind == 5 else "ii"), *value)
-    assert shot_of(jpeg(GRAY, block_of(order, [(tag, kind, count, raw)]))) == Shot(**expected, srgb=True)
+    assert shot_of(jpeg(GRAY, block_of(order, [(tag, kind, count, raw)]))) == Shot(
+        **expected, srgb=True
+    )
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -255,7 +280,10 @@ def test_garbage_beside_the_entries_does_not_matter():
         note = rng.integers(0, 256, 400, dtype=np.uint8).tobytes()
         entries = [(0x010F, 2, 6, b"Maker\0"), (0x829A, 5, 1, seconds), (0x927C, 7, 400, note)]
         assert shot_of(jpeg(GRAY, block_of("<", entries))).seconds == 1 / 125
-    wrong = [(0x829A, 5, 1, seconds), (0x8769, 4, 1, struct.pack("<I", 10**9))]  # a pointer to nowhere
+    wrong = [
+        (0x829A, 5, 1, seconds),
+        (0x8769, 4, 1, struct.pack("<I", 10**9)),
+    ]  # a pointer to nowhere
     assert shot_of(jpeg(GRAY, block_of("<", wrong))).seconds == 1 / 125
     filled = jpeg(GRAY, exif())
     assert shot_of(filled[:2] + b"\xff\xff" + filled[2:]).seconds == 0.02  # filling before a marker
@@ -271,12 +299,17 @@ def test_files_of_other_programs(tmp_path):
 
     for name in ("a.jpg", "a.png"):
         info = Image.Exif()
-        info.get_ifd(0x8769).update({0x829A: IFDRational(1, 60), 0x829D: IFDRational(56, 10), 0x8827: 320})
+        info.get_ifd(0x8769).update(
+            {0x829A: IFDRational(1, 60), 0x829D: IFDRational(56, 10), 0x8827: 320}
+        )
         Image.fromarray(GRAY).save(tmp_path / name, exif=info.tobytes())
         shot = read_shot(tmp_path / name)
         assert (shot.seconds, shot.iso, shot.aperture) == (1 / 60, 320, 5.6), name
     whole = (tmp_path / "a.png").read_bytes()
-    place, size = whole.index(b"eXIf") - 4, struct.unpack_from(">I", whole, whole.index(b"eXIf") - 4)[0]
+    place, size = (
+        whole.index(b"eXIf") - 4,
+        struct.unpack_from(">I", whole, whole.index(b"eXIf") - 4)[0],
+    )
     chunk = whole[place : place + 12 + size]
     late = whole[:place] + whole[place + 12 + size : -12] + chunk + whole[-12:]
     assert shot_of(late).seconds == 1 / 60  # after the pixels
@@ -299,7 +332,9 @@ def test_the_head_of_a_file_is_looked_at_once(tmp_path, monkeypatch):
     """For EXIF, for the declared size and for several exposures of a light."""
     for k in range(4):
         cv2.imwrite(str(tmp_path / f"{k}.png"), np.full((12, 10), 50 + k, np.uint8))
-    (tmp_path / "lights.txt").write_text("\n".join(f"{0.3 * (k % 2)} {0.3 * (k // 2)} 1" for k in range(4)))
+    (tmp_path / "lights.txt").write_text(
+        "\n".join(f"{0.3 * (k % 2)} {0.3 * (k // 2)} 1" for k in range(4))
+    )
     seen = []
     monkeypatch.setattr(camera, "read_shot", lambda path: seen.append(path.name) or read_shot(path))
     capture = load(tmp_path)
@@ -332,4 +367,6 @@ def test_a_shot_in_numbers():
         "the photographs are turned by 90° clockwise, as "
     )
     assert round(camera.focal_in_pixels([Shot(focal_35mm=50.0)] * 3, (400, 600))) == 833
-    assert camera.focal_in_pixels([Shot(focal_35mm=50.0, width=600, height=400)], (400, 400)) is None
+    assert (
+        camera.focal_in_pixels([Shot(focal_35mm=50.0, width=600, height=400)], (400, 400)) is None
+    )

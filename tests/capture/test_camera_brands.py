@@ -117,14 +117,18 @@ def test_each_maker_is_understood(tmp_path: Path, brand: str, suffix: str) -> No
     found = (shot.seconds, shot.iso, shot.aperture, shot.focal)
     assert found == pytest.approx((seconds, iso, aperture, focal))
     assert not shot.damaged and shot.srgb == (suffix == ".jpg")
-    assert focal_in_pixels([shot] * 3, (40, 60)) == (None if pixels is None else pytest.approx(pixels))
+    assert focal_in_pixels([shot] * 3, (40, 60)) == (
+        None if pixels is None else pytest.approx(pixels)
+    )
     assert focal_in_pixels([shot] * 3, (60, 40)) == focal_in_pixels([shot] * 3, (40, 60))
 
 
 def test_the_unit_of_the_sensor_is_an_inch_where_none_is_named(tmp_path: Path) -> None:
     entries = {FOCAL: ratio(50, 1), PLANE_X: ratio(1000, 1), WIDTH: 60, HEIGHT: 40}
     Image.fromarray(GRAY).save(tmp_path / "a.jpg", exif=camera_block({}, entries))
-    assert focal_in_pixels([read_shot(tmp_path / "a.jpg")], (40, 60)) == pytest.approx(50 * 1000 / 25.4)
+    assert focal_in_pixels([read_shot(tmp_path / "a.jpg")], (40, 60)) == pytest.approx(
+        50 * 1000 / 25.4
+    )
 
 
 @pytest.mark.parametrize("orientation", [2, 3, 6, 8])
@@ -133,7 +137,10 @@ def test_orientation_tags_turn_nothing(tmp_path: Path, orientation: int, packing
     if packing.startswith("."):
         path, how = tmp_path / f"a{packing}", {"exif": camera_block({ORIENTATION: orientation}, {})}
     else:
-        path, how = tmp_path / "a.tif", {"compression": packing, "tiffinfo": {ORIENTATION: orientation}}
+        path, how = (
+            tmp_path / "a.tif",
+            {"compression": packing, "tiffinfo": {ORIENTATION: orientation}},
+        )
     Image.fromarray(GRAY).save(path, **how)
     assert np.abs(decode_image(path).astype(int) - GRAY).max() < 6
 
@@ -159,7 +166,9 @@ def test_unreadable_exif_is_told_and_does_no_harm(tmp_path: Path, fault: str) ->
     else:
         broken = broken[: where + 6]
     for number in range(4):
-        Image.fromarray(GRAY).save(tmp_path / f"{number}.jpg", exif=bytes(broken if number else block))
+        Image.fromarray(GRAY).save(
+            tmp_path / f"{number}.jpg", exif=bytes(broken if number else block)
+        )
     (tmp_path / "lights.txt").write_text("0 0 1\n0.6 0 0.8\n0 0.6 0.8\n-0.6 0 0.8\n")
     capture = load(tmp_path)
     assert np.ptp(capture.images, axis=0).max() < 1e-6

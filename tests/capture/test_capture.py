@@ -63,7 +63,9 @@ def test_take_draws_without_repetition_and_keeps_pairs() -> None:
     subset = capture.take(3, rng=0)
     again = capture.take(3, rng=0)
     assert np.array_equal(subset.images, again.images)
-    for image, light, name in zip(subset.images, subset.lights.directions, subset.origin.files, strict=True):
+    for image, light, name in zip(
+        subset.images, subset.lights.directions, subset.origin.files, strict=True
+    ):
         index = "abcde".index(name)
         assert np.array_equal(image, capture.images[index])
         assert np.array_equal(light, capture.lights.directions[index])
@@ -82,7 +84,9 @@ def test_pixels_of_more_than_one_block() -> None:
     """Pixels are transposed block by block; the last is a part, and a color is made gray on the way."""
     rng = np.random.default_rng(0)
     images, mask = rng.random((4, 70, 90, 3), dtype=np.float32), rng.random((70, 90)) < 0.8
-    capture = Capture(images, np.array([[0, 0, 1], [0.5, 0, 1], [0, 0.5, 1], [-0.5, 0, 1]]), mask=mask)
+    capture = Capture(
+        images, np.array([[0, 0, 1], [0.5, 0, 1], [0, 0.5, 1], [-0.5, 0, 1]]), mask=mask
+    )
     assert capture.pixel_count > 2 * 2048
     expected = gray_from_rgb(images)[:, mask].T / np.float32(0.7)
     np.testing.assert_allclose(capture.pixels(0.7), expected, rtol=1e-6)

@@ -68,7 +68,8 @@ def test_what_may_be_missing(official):
     (place / "filenames.txt").write_text("01.png\n")
     (place / "light_intensities.txt").unlink()
     with pytest.raises(
-        CaptureError, check=lambda e: e.code == "no-strengths" and e.file.name == "light_intensities.txt"
+        CaptureError,
+        check=lambda e: e.code == "no-strengths" and e.file.name == "light_intensities.txt",
     ):
         load(place)
 
@@ -131,7 +132,9 @@ def test_second_round_trip_changes_nothing(tmp_path, capture):
     once = load(write_diligent(capture, tmp_path / "once"))
     twice = load(write_diligent(once, tmp_path / "twice"))
     for name in ("001.png", "005.png", "mask.png", "light_directions.txt"):
-        assert (tmp_path / "once" / name).read_bytes() == (tmp_path / "twice" / name).read_bytes(), name
+        assert (tmp_path / "once" / name).read_bytes() == (
+            tmp_path / "twice" / name
+        ).read_bytes(), name
     np.testing.assert_allclose(twice.images, once.images, rtol=1e-6)
 
 
@@ -160,7 +163,9 @@ def test_negative_values_become_zero_and_are_counted(tmp_path, capture):
     noisy = add_gaussian(capture, 1.0, rng=0)
     negative = int((noisy.images < 0).sum())
     again = load(write_diligent(noisy, tmp_path / "out"))
-    np.testing.assert_allclose(again.images, np.maximum(noisy.images, 0), atol=noisy.images.max() / 131000)
+    np.testing.assert_allclose(
+        again.images, np.maximum(noisy.images, 0), atol=noisy.images.max() / 131000
+    )
     assert any(note.startswith(f"{negative} negative intensities") for note in again.origin.notes)
 
 

@@ -24,7 +24,10 @@ def paint_mask(folder, name="photostereo-mask.png"):
 def test_everything_is_applied_by_python_and_by_the_pipeline(folder, shots):
     mask = paint_mask(folder)
     write_edits(
-        folder, Edits("photostereo-mask.png", leave_out=("shot2.png",), moved_lights={"shot3.png": (0, 3, 4)})
+        folder,
+        Edits(
+            "photostereo-mask.png", leave_out=("shot2.png",), moved_lights={"shot3.png": (0, 3, 4)}
+        ),
     )
     left = np.delete(shots.lights, 1, axis=0)
     left[1] = (0, 0.6, 0.8)
@@ -46,10 +49,14 @@ def test_they_can_be_ignored_and_options_come_first(folder):
 
 
 def test_a_name_that_no_photograph_has_is_reported(folder):
-    notes = by_code(ps.load(folder, leave_out=["shot2.png", "shot2.jpg"], keep=["shto3.png"]).origin.notes)
+    notes = by_code(
+        ps.load(folder, leave_out=["shot2.png", "shot2.jpg"], keep=["shto3.png"]).origin.notes
+    )
     assert notes["no-such-photograph"].values["names"] == "shot2.jpg, shto3.png"
     assert notes["no-such-photograph"].severity == "problem"
-    assert "no-such-photograph" not in by_code(ps.load(folder, leave_out=["shot2.png"]).origin.notes)
+    assert "no-such-photograph" not in by_code(
+        ps.load(folder, leave_out=["shot2.png"]).origin.notes
+    )
 
 
 def test_a_pipeline_notices_changes_when_it_is_configured(folder):
@@ -102,5 +109,8 @@ def test_a_photograph_without_a_light_can_be_left_out(folder, shots):
 def test_corrections_are_summarized_in_words():
     edits = Edits(lights="estimate", leave_out=("a.jpg", "b.jpg"), circle=(120, 80, 30.5))
     assert edits.describe() == "lights estimated, ball marked by hand, 2 photographs left out"
-    assert Edits(mask="full", moved_lights={"a.jpg": (0, 0.6, 0.8)}).describe() == "mask, 1 light moved"
+    assert (
+        Edits(mask="full", moved_lights={"a.jpg": (0, 0.6, 0.8)}).describe()
+        == "mask, 1 light moved"
+    )
     assert Edits.from_dict(edits.as_dict()) == edits

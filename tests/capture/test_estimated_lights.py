@@ -73,7 +73,16 @@ def test_without_a_light_file_everything_is_estimated_and_said(estimated: ps.Cap
 
 
 def test_the_terminal_says_once_that_lights_are_estimated(folder: Path, tmp_path: Path) -> None:
-    words = ["solve", str(folder), "-m", "ls", "-o", str(tmp_path / "out"), "--no-surface", "--no-report"]
+    words = [
+        "solve",
+        str(folder),
+        "-m",
+        "ls",
+        "-o",
+        str(tmp_path / "out"),
+        "--no-surface",
+        "--no-report",
+    ]
     said = CliRunner().invoke(app, words).output.splitlines()
     assert sum("estimated" in line for line in said if "info" not in line) == 1
 
@@ -87,10 +96,15 @@ def test_lights_that_are_not_in_the_file_are_estimated(folder: Path, tmp_path: P
     assert capture.lights.source == ("lights.csv",) * (COUNT - 2) + ("estimated",) * 2
     assert angles(capture.lights.directions, LIGHTS).max() < 20
     ratio = capture.lights.strengths / STRENGTHS
-    assert np.abs(ratio / ratio[0] - 1)[known].max() < 1e-4 and np.abs(ratio / ratio[0] - 1).max() < 0.3
+    assert (
+        np.abs(ratio / ratio[0] - 1)[known].max() < 1e-4
+        and np.abs(ratio / ratio[0] - 1).max() < 0.3
+    )
     # The photographs are divided by them once.
     full = ps.load(
-        folder, align="off", lights=with_file(folder, tmp_path / "full", [row(n) for n in range(COUNT)])
+        folder,
+        align="off",
+        lights=with_file(folder, tmp_path / "full", [row(n) for n in range(COUNT)]),
     )
     middle = capture.mask & (capture.images.min(axis=0) > 0.02)
     factor = (capture.images[:, middle] / full.images[:, middle]).mean(axis=1)
@@ -114,9 +128,13 @@ def test_strengths_of_the_file_may_be_ignored(folder: Path, tmp_path: Path) -> N
         ps.load(place, lights_strengths="perhaps")
 
 
-def test_the_command_writes_a_file_that_serves_another_capture(folder: Path, tmp_path: Path) -> None:
+def test_the_command_writes_a_file_that_serves_another_capture(
+    folder: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "found.csv"
-    result = CliRunner().invoke(app, ["lights", str(folder), "--unknown", "--out", str(out), "--quiet"])
+    result = CliRunner().invoke(
+        app, ["lights", str(folder), "--unknown", "--out", str(out), "--quiet"]
+    )
     assert result.exit_code == 0, result.output
     assert out.with_suffix(".png").stat().st_size > 1000
     table = read_lights(out)
@@ -127,7 +145,9 @@ def test_the_command_writes_a_file_that_serves_another_capture(folder: Path, tmp
         shutil.copy(file, other / f"b{number}.png")
     again = ps.load(other, lights=out, align="off")
     np.testing.assert_allclose(again.lights.directions, table.vectors, atol=1e-5)
-    assert set(again.lights.source) == {"estimated"} and np.isfinite(again.lights.expected_error).all()
+    assert (
+        set(again.lights.source) == {"estimated"} and np.isfinite(again.lights.expected_error).all()
+    )
     assert "lights-of-others" in by_code(again.origin.notes)
 
 

@@ -38,9 +38,14 @@ def write(folder: Path, images: np.ndarray, lights: np.ndarray | None = None) ->
     rng = np.random.default_rng(0)
     for number, image in enumerate(images):
         noisy = image + rng.normal(0, 0.002, image.shape)
-        write_png(folder / f"{number:02d}.png", np.rint(np.clip(0.6 * noisy, 0, 1) * 65535).astype(np.uint16))
+        write_png(
+            folder / f"{number:02d}.png",
+            np.rint(np.clip(0.6 * noisy, 0, 1) * 65535).astype(np.uint16),
+        )
     rows = LIGHTS[: len(images)] if lights is None else lights
-    (folder / "lights.csv").write_text("x,y,z\n" + "\n".join(",".join(map(str, row)) for row in rows))
+    (folder / "lights.csv").write_text(
+        "x,y,z\n" + "\n".join(",".join(map(str, row)) for row in rows)
+    )
     return folder
 
 
@@ -128,11 +133,17 @@ def test_the_command_line_is_strict_and_aligns_as_it_is_told(tmp_path, capsys):
         app(["solve", str(folder), *words], standalone_mode=False)
         summaries[align] = json.loads((tmp_path / align / "summary.json").read_text())
         assert "03.png is left out" in capsys.readouterr().out
-    assert summaries["auto"]["alignment"]["corrected"] and not summaries["off"]["alignment"]["corrected"]
+    assert (
+        summaries["auto"]["alignment"]["corrected"]
+        and not summaries["off"]["alignment"]["corrected"]
+    )
     assert set(summaries["off"]["alignment"]["uncertain"]) == {"02.png", "05.png"}
     assert summaries["off"]["expected_error"]["grade"] != "good"
     with pytest.raises(CaptureError) as caught:
-        app(["solve", str(folder), "--strict", "--out", str(tmp_path / "none")], standalone_mode=False)
+        app(
+            ["solve", str(folder), "--strict", "--out", str(tmp_path / "none")],
+            standalone_mode=False,
+        )
     assert caught.value.code == "duplicate"
 
 
@@ -176,7 +187,9 @@ def test_a_dark_photograph_among_bright_ones_is_of_another_object(tmp_path):
 
 def test_what_looks_alike_if_it_is_turned_is_no_evidence():
     """Threads that run across are lit from other sides than those that run along."""
-    weave = render_scene("fabric", size=100, lights=random_lights(9, rng=1), reflectance="lambertian")
+    weave = render_scene(
+        "fabric", size=100, lights=random_lights(9, rng=1), reflectance="lambertian"
+    )
     alike, best, better = compare_edges(np.sqrt(weave.images), SILENT)
     assert alike.min() < 0.6 and best.max() > alike.min()
     assert better.max() < TURNED / 2
@@ -220,7 +233,9 @@ def test_a_photograph_with_the_light_off_is_the_ambient_light(tmp_path, lights):
     images = [*(scene().images[:5] + room), room, *(scene().images[5:] + room)]
     rows = np.insert(LIGHTS, 5, [0, 0, 1], axis=0) if lights == "all" else LIGHTS
     capture = load(write(tmp_path / "thing", np.stack(images), rows))
-    assert [(fault.file, fault.reason) for fault in capture.origin.faults] == [("05.png", "light-off")]
+    assert [(fault.file, fault.reason) for fault in capture.origin.faults] == [
+        ("05.png", "light-off")
+    ]
     np.testing.assert_allclose(capture.lights.directions, LIGHTS, atol=1e-6)
     assert np.abs(capture.images - 0.6 * scene().images).mean() < 0.004
     assert by_code(capture.origin.notes)["ambient-subtracted"].values["file"] == "05.png"
@@ -258,9 +273,14 @@ def test_light_that_all_shadows_have_alike_is_that_of_the_room(reflectance, shar
 
 def test_light_of_the_room_is_subtracted_if_shadows_show_it(tmp_path):
     ball = render_scene("sphere", size=128, lights=LIGHTS, texture="marble")
-    room = 0.25 * ball.truth_albedo * np.maximum(0.8 * ball.truth[..., 2] + 0.3 * ball.truth[..., 1], 0)
+    room = (
+        0.25
+        * ball.truth_albedo
+        * np.maximum(0.8 * ball.truth[..., 2] + 0.3 * ball.truth[..., 1], 0)
+    )
     dark, lit = (
-        load(write(tmp_path / name, ball.images + add)) for name, add in (("a", 0 * room), ("b", room))
+        load(write(tmp_path / name, ball.images + add))
+        for name, add in (("a", 0 * room), ("b", room))
     )
     assert "room-light" not in by_code(dark.origin.notes)
     assert "room-light" in by_code(lit.origin.notes)
@@ -269,7 +289,9 @@ def test_light_of_the_room_is_subtracted_if_shadows_show_it(tmp_path):
     relief = scene().images + 0.25 * scene().images.mean(axis=0)  # a few shadows are enough
     found = by_code(load(write(tmp_path / "c", relief)).origin.notes)["room-light"]
     assert found.values["share"] == pytest.approx(0.2, abs=0.01)
-    weave = scene("fabric").images + 0.25 * scene("fabric").images.mean(axis=0)  # without any nobody knows
+    weave = scene("fabric").images + 0.25 * scene("fabric").images.mean(
+        axis=0
+    )  # without any nobody knows
     assert "room-light" not in by_code(load(write(tmp_path / "d", weave)).origin.notes)
 
 
@@ -288,11 +310,19 @@ def test_light_of_the_room_has_its_own_color(tint, tmp_path):
 
 @pytest.mark.parametrize(
     ("shape", "texture", "reflectance"),
-    [("relief", "marble", "blinn-phong"), ("sphere", "marble", "ggx"), ("figure", None, "oren-nayar")],
+    [
+        ("relief", "marble", "blinn-phong"),
+        ("sphere", "marble", "ggx"),
+        ("figure", None, "oren-nayar"),
+    ],
 )
-def test_a_blur_is_recognized_and_light_from_the_front_is_not_one(shape, texture, reflectance) -> None:
+def test_a_blur_is_recognized_and_light_from_the_front_is_not_one(
+    shape, texture, reflectance
+) -> None:
     lights = random_lights(12, max_angle=60, rng=8)
-    scene = render_scene(shape, size=150, lights=lights, reflectance=reflectance, texture=texture, rng=8)
+    scene = render_scene(
+        shape, size=150, lights=lights, reflectance=reflectance, texture=texture, rng=8
+    )
     rng, number = np.random.default_rng(8), int(np.argmax(lights[:, 2]))
     noise = 0.005 * rng.standard_normal(scene.images.shape).astype(np.float32)
     sharp = np.sqrt(np.clip(scene.images + noise, 0, 1))

@@ -27,13 +27,19 @@ def encode(path, picture, options=()):
     """Write with OpenCV through memory, RGB(A) order in, any file name."""
     if picture.ndim == 3:
         picture = (
-            picture[..., [2, 1, 0, 3][: picture.shape[2]]] if picture.shape[2] == 4 else picture[..., ::-1]
+            picture[..., [2, 1, 0, 3][: picture.shape[2]]]
+            if picture.shape[2] == 4
+            else picture[..., ::-1]
         )
-    path.write_bytes(cv2.imencode(path.suffix, np.ascontiguousarray(picture), list(options))[1].tobytes())
+    path.write_bytes(
+        cv2.imencode(path.suffix, np.ascontiguousarray(picture), list(options))[1].tobytes()
+    )
     return path
 
 
-@pytest.mark.parametrize("picture", [GRAY8, GRAY16, RGB8, RGB16], ids=["gray8", "gray16", "rgb8", "rgb16"])
+@pytest.mark.parametrize(
+    "picture", [GRAY8, GRAY16, RGB8, RGB16], ids=["gray8", "gray16", "rgb8", "rgb16"]
+)
 @pytest.mark.parametrize("suffix", [".png", ".tif"])
 def test_lossless_formats_keep_every_bit(tmp_path, picture, suffix):
     decoded = decode_image(encode(tmp_path / f"a{suffix}", picture))
@@ -77,7 +83,9 @@ def test_white_is_zero_tiff_is_inverted(tmp_path):
 
 
 def test_jpeg_is_close(tmp_path):
-    smooth = np.broadcast_to(np.linspace(0, 255, 64).astype(np.uint8)[:, None, None], (64, 64, 3)).copy()
+    smooth = np.broadcast_to(
+        np.linspace(0, 255, 64).astype(np.uint8)[:, None, None], (64, 64, 3)
+    ).copy()
     smooth[..., 0] = 200
     decoded = decode_image(encode(tmp_path / "a.jpg", smooth, [cv2.IMWRITE_JPEG_QUALITY, 100]))
     assert decoded.dtype == np.uint8
@@ -125,7 +133,12 @@ def write_dng(path, bayer):
 def test_raw_is_developed_linearly_and_alike(tmp_path):
     pytest.importorskip("rawpy")
     flat = np.zeros((64, 64), dtype=np.uint16)
-    flat[0::2, 0::2], flat[0::2, 1::2], flat[1::2, 0::2], flat[1::2, 1::2] = 8000, 60000, 60000, 12000
+    flat[0::2, 0::2], flat[0::2, 1::2], flat[1::2, 0::2], flat[1::2, 1::2] = (
+        8000,
+        60000,
+        60000,
+        12000,
+    )
     results = []
     for number, factor in enumerate((1.0, 0.5, 0.1)):
         write_dng(tmp_path / f"{number}.dng", (flat * factor).astype(np.uint16))

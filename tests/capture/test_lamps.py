@@ -98,12 +98,16 @@ def test_series_that_disagree_are_doubted(shoot: Shoot, tmp_path: Path) -> None:
     )
     for name, lights in (("chrome", shoot.lights), ("mirror", np.roll(shoot.lights, 1, axis=0))):
         ball = [Ball("mirror", 70.2, 66.4, 45)]
-        series = shoot_table(ball, size=(130, 140), scene=None, lights=lights, studio=Studio(table=0.03))
+        series = shoot_table(
+            ball, size=(130, 140), scene=None, lights=lights, studio=Studio(table=0.03)
+        )
         write(series, tmp_path / name, "b")
         found = ps.calibrate(thing)
         assert ("balls-disagree" in by_code(found.warnings)) is (name == "mirror")
     off = angles(found.lights.directions, shoot.lights)
-    assert found.lights.source[0] == "shiny ball at 70,66 in chrome and shiny ball at 70,66 in mirror"
+    assert (
+        found.lights.source[0] == "shiny ball at 70,66 in chrome and shiny ball at 70,66 in mirror"
+    )
     assert (found.lights.expected_error > 0.5 * off).all() and len(found.suspects) > 5
 
 
@@ -114,7 +118,9 @@ def test_scans_side_by_side_are_not_balls_of_each_other(folder: Path, tmp_path: 
     assert find_ball_series(tmp_path / "s1", photographs) == []
 
 
-def test_command_writes_a_file_that_is_read_again(folder: Path, shoot: Shoot, tmp_path: Path) -> None:
+def test_command_writes_a_file_that_is_read_again(
+    folder: Path, shoot: Shoot, tmp_path: Path
+) -> None:
     copy = shutil.copytree(folder, tmp_path / "vase")
     result = CliRunner().invoke(app, ["lights", str(copy)])
     assert result.exit_code == 0, result.output
@@ -124,12 +130,16 @@ def test_command_writes_a_file_that_is_read_again(folder: Path, shoot: Shoot, tm
     capture = ps.load(copy)
     assert capture.origin.layout == "folder"
     other = shutil.copytree(folder, tmp_path / "other")
-    np.testing.assert_allclose(ps.load(other, lights=copy).lights.directions, capture.lights.directions)
+    np.testing.assert_allclose(
+        ps.load(other, lights=copy).lights.directions, capture.lights.directions
+    )
     result = CliRunner().invoke(app, ["lights", str(copy)])
     assert result.exception.code == "output-exists"
 
 
-def test_the_ball_leaves_the_mask_when_the_light_file_is_read_back(folder: Path, tmp_path: Path) -> None:
+def test_the_ball_leaves_the_mask_when_the_light_file_is_read_back(
+    folder: Path, tmp_path: Path
+) -> None:
     copy = shutil.copytree(folder, tmp_path / "vase")
     calibrated = ps.load(copy)
     assert CliRunner().invoke(app, ["lights", str(copy), "--quiet"]).exit_code == 0
@@ -139,7 +149,9 @@ def test_the_ball_leaves_the_mask_when_the_light_file_is_read_back(folder: Path,
     assert not (again.mask & balls).any() and not ps.load(copy, mask="full").mask[balls].any()
     overlap = (again.mask & calibrated.mask).sum() / (again.mask | calibrated.mask).sum()
     assert overlap > 0.97
-    other = shutil.copytree(folder, tmp_path / "other")  # where nobody knows that its ball stands there, too
+    other = shutil.copytree(
+        folder, tmp_path / "other"
+    )  # where nobody knows that its ball stands there, too
     assert ps.load(other, lights=copy).mask.all()
 
 

@@ -28,7 +28,10 @@ def harvard(tmp_path, shots):
     np.savetxt(place / "light_directions.txt", shots.lights.T, fmt="%19.16f")
     strengths = np.linspace(0.8, 1.3, 11)
     np.savetxt(
-        place / "refined_light.txt", (shots.lights * strengths[:, None]).T, fmt="%.16f", delimiter=", "
+        place / "refined_light.txt",
+        (shots.lights * strengths[:, None]).T,
+        fmt="%.16f",
+        delimiter=", ",
     )
     return place, strengths
 
@@ -53,7 +56,8 @@ def test_harvard_choices(harvard, tmp_path, shots):
     (place / "refined_light.txt").unlink()
     assert by_code(load(place).origin.notes)["light-file"].values["file"] == "light_directions.txt"
     with pytest.raises(
-        CaptureError, check=lambda e: e.code == "no-light-file" and e.file.name == "refined_light.txt"
+        CaptureError,
+        check=lambda e: e.code == "no-light-file" and e.file.name == "refined_light.txt",
     ):
         load(place, lights="refined")
     shots.write_lights(tmp_path, "other.txt")
@@ -96,7 +100,10 @@ def test_rti(tmp_path, shots, decimal, prefix):
         np.testing.assert_allclose(capture.lights.directions, shots.lights[order], atol=1e-9)
         assert capture.origin.layout == "RTI"
         assert capture.name == "coin"
-        assert by_code(capture.origin.notes)["unlisted-photographs"].values == {"count": 1, "file": "coin.lp"}
+        assert by_code(capture.origin.notes)["unlisted-photographs"].values == {
+            "count": 1,
+            "file": "coin.lp",
+        }
 
 
 @pytest.mark.parametrize("home", ["assembly-files", "."])
@@ -136,7 +143,9 @@ def test_rti_with_another_light_file(tmp_path, shots):
     write_lp(tmp_path / "coin" / "b.lp", files, shots.lights)
     by_name = load(tmp_path / "coin", lights="b.lp")
     np.testing.assert_allclose(by_name.lights.directions, shots.lights, atol=1e-9)
-    table = named_table(tmp_path / "named.csv", [file.name for file in files], shots.lights, np.full(11, 2.0))
+    table = named_table(
+        tmp_path / "named.csv", [file.name for file in files], shots.lights, np.full(11, 2.0)
+    )
     capture = load(first, lights=table)
     np.testing.assert_allclose(capture.lights.directions, shots.lights, atol=1e-9)
     np.testing.assert_allclose(capture.images, gray_of(shots) / 2, rtol=1e-6)
@@ -158,19 +167,27 @@ def named_table(path, names, lights, strengths):
     return path
 
 
-def test_named_lights_find_their_photographs_in_every_layout(tmp_path, harvard, folder, shots, capture):
+def test_named_lights_find_their_photographs_in_every_layout(
+    tmp_path, harvard, folder, shots, capture
+):
     strengths = np.linspace(0.5, 1.5, 11)
     place, _ = harvard
-    table = named_table(tmp_path / "h.csv", [f"Image_{n}.png" for n in range(1, 12)], shots.lights, strengths)
+    table = named_table(
+        tmp_path / "h.csv", [f"Image_{n}.png" for n in range(1, 12)], shots.lights, strengths
+    )
     found = load(place, lights=table)
     np.testing.assert_allclose(found.lights.directions, shots.lights, atol=1e-9)
     stored = (shots.stored[..., 1] >> 8) / 255.0
     np.testing.assert_allclose(found.images, stored / strengths[:, None, None], rtol=1e-6)
 
-    table = named_table(tmp_path / "f.csv", [f"shot{n}.png" for n in range(1, 12)], shots.lights, strengths)
+    table = named_table(
+        tmp_path / "f.csv", [f"shot{n}.png" for n in range(1, 12)], shots.lights, strengths
+    )
     found = load(folder, lights=table)  # in the order of the table
     np.testing.assert_allclose(found.lights.directions[::-1], shots.lights, atol=1e-9)
-    np.testing.assert_allclose(found.images[::-1], gray_of(shots) / strengths[:, None, None], rtol=1e-6)
+    np.testing.assert_allclose(
+        found.images[::-1], gray_of(shots) / strengths[:, None, None], rtol=1e-6
+    )
 
     from photostereo.capture import write_diligent
 
@@ -179,7 +196,8 @@ def test_named_lights_find_their_photographs_in_every_layout(tmp_path, harvard, 
     names = plain.origin.files
     exposures = np.loadtxt(written / "light_intensities.txt")[:, 0]
     found = load(
-        written, lights=named_table(tmp_path / "d.csv", names, capture.lights.directions, 2 * exposures)
+        written,
+        lights=named_table(tmp_path / "d.csv", names, capture.lights.directions, 2 * exposures),
     )
     np.testing.assert_allclose(found.lights.directions, plain.lights.directions, atol=1e-9)
     np.testing.assert_allclose(found.images, plain.images / 2, rtol=1e-5)
@@ -202,17 +220,23 @@ def test_plain_folder_in_natural_order(folder, shots):
 def test_names_in_the_light_file_decide_the_order(folder, shots):
     (folder / "lights.txt").unlink()
     order = np.random.default_rng(0).permutation(11)
-    rows = [f"SHOT{k + 1}.png,{','.join(f'{v:.15f}' for v in shots.lights[k])},{k + 1}" for k in order]
+    rows = [
+        f"SHOT{k + 1}.png,{','.join(f'{v:.15f}' for v in shots.lights[k])},{k + 1}" for k in order
+    ]
     (folder / "lights.csv").write_text("file,x,y,z,intensity\n" + "\n".join(rows))
     capture = load(folder)
     np.testing.assert_allclose(capture.lights.directions, shots.lights[order], atol=1e-14)
-    np.testing.assert_allclose(capture.images, gray_of(shots)[order] / (order + 1)[:, None, None], rtol=1e-6)
+    np.testing.assert_allclose(
+        capture.images, gray_of(shots)[order] / (order + 1)[:, None, None], rtol=1e-6
+    )
 
 
 def test_strengths_in_their_own_file_and_far_from_one(folder, shots):
     np.savetxt(folder / "intensities.txt", np.linspace(1, 2, 11))
     near = load(folder)
-    np.testing.assert_allclose(near.images, gray_of(shots) / np.linspace(1, 2, 11)[:, None, None], rtol=1e-6)
+    np.testing.assert_allclose(
+        near.images, gray_of(shots) / np.linspace(1, 2, 11)[:, None, None], rtol=1e-6
+    )
     np.savetxt(folder / "intensities.txt", np.linspace(1000, 2000, 11))
     far = load(folder)
     np.testing.assert_allclose(far.images, 1.5 * near.images, rtol=1e-6)
@@ -290,19 +314,27 @@ def test_archive_by_hand(tmp_path, shots):
     assert capture.origin.bit_depth == 16
     assert capture.mask.all()
     color = load(tmp_path / "a.npz", color=True)
-    np.testing.assert_allclose(color.images, shots.stored / 65535 / strengths[:, None, None], rtol=1e-5)
+    np.testing.assert_allclose(
+        color.images, shots.stored / 65535 / strengths[:, None, None], rtol=1e-5
+    )
 
 
-@pytest.mark.parametrize("options", [{}, {"color": True}, {"srgb": True, "scale": 0.5, "crop": (2, 1, 6, 8)}])
+@pytest.mark.parametrize(
+    "options", [{}, {"color": True}, {"srgb": True, "scale": 0.5, "crop": (2, 1, 6, 8)}]
+)
 def test_a_large_archive_waits_on_disk(tmp_path, shots, monkeypatch, options):
     strengths = np.random.default_rng(0).uniform(0.5, 2, size=(11, 3))
-    np.savez_compressed(tmp_path / "a.npz", images=shots.stored, lights=shots.lights, intensities=strengths)
+    np.savez_compressed(
+        tmp_path / "a.npz", images=shots.stored, lights=shots.lights, intensities=strengths
+    )
     whole = load(tmp_path / "a.npz", **options)
     monkeypatch.setattr(safe, "SPOOLED", 100)
     lazy = load(tmp_path / "a.npz", lazy=True, **options)
     assert whole.in_memory and load(tmp_path / "a.npz", **options).in_memory and not lazy.in_memory
     assert lazy.digest == whole.digest and lazy.intensity_scale() == whole.intensity_scale()
-    np.testing.assert_array_equal(lazy.take([1, 4, 7]).photographs.rows(1, 3), whole.images[[1, 4, 7], 1:3])
+    np.testing.assert_array_equal(
+        lazy.take([1, 4, 7]).photographs.rows(1, 3), whole.images[[1, 4, 7], 1:3]
+    )
     images = shots.stored[..., 0] / 65535
     images[3, 2, 1] = np.nan
     np.savez(tmp_path / "a.npz", images=images, lights=shots.lights)

@@ -26,7 +26,9 @@ from ..ball_scenes.studio import Ball, Studio
 
 def write_png(path: Path, image: np.ndarray) -> None:
     stored = np.rint(np.clip(image, 0, 1) * 65535).astype(np.uint16)
-    path.write_bytes(cv2.imencode(".png", stored[..., ::-1] if stored.ndim == 3 else stored)[1].tobytes())
+    path.write_bytes(
+        cv2.imencode(".png", stored[..., ::-1] if stored.ndim == 3 else stored)[1].tobytes()
+    )
 
 
 def near_capture(folder: Path, *, color: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -42,7 +44,9 @@ def near_capture(folder: Path, *, color: bool) -> tuple[np.ndarray, np.ndarray]:
     for number, position in enumerate(positions):
         towards = position - points
         distance = np.linalg.norm(towards, axis=-1)
-        shade = np.maximum((towards * normals).sum(-1) / distance, 0) * (400.0 / distance) ** 2 * 0.5
+        shade = (
+            np.maximum((towards * normals).sum(-1) / distance, 0) * (400.0 / distance) ** 2 * 0.5
+        )
         image = shade[..., None] * np.array([1.0, 0.6, 0.3]) if color else shade
         write_png(folder / f"s{number:02d}.png", image)
         x, y, z = position / 400.0
@@ -55,7 +59,9 @@ def normals_error(capture: ps.Capture, truth: np.ndarray) -> float:
     """Of the sheet, whose points all lie in one plane."""
     if capture.lights.is_near:
         capture = replace(capture, lights=capture.lights.changed(depth=np.zeros(capture.frame)))
-    return float(angle_between(ps.solve(capture, "ls").normals.reshape(-1, 3), truth.reshape(-1, 3)).mean())
+    return float(
+        angle_between(ps.solve(capture, "ls").normals.reshape(-1, 3), truth.reshape(-1, 3)).mean()
+    )
 
 
 @pytest.mark.parametrize("color", [False, True])
@@ -88,13 +94,17 @@ def test_positions_in_millimeters(tmp_path: Path, kind: str) -> None:
     if kind.startswith("json"):
         options, shrink = {}, 10.0 if kind.endswith("cm") else 1.0
         lights = [
-            {"file": name, "position": row.tolist()} for name, row in zip(names, rows / shrink, strict=True)
+            {"file": name, "position": row.tolist()}
+            for name, row in zip(names, rows / shrink, strict=True)
         ]
         content = {"pixel_size": 0.25, "lights": lights, **({"unit": "cm"} if shrink > 1 else {})}
         (folder / "lights.json").write_text(json.dumps(content))
     else:
         mark, lines = (" ", [str(len(rows))]) if kind == "lp" else (",", ["file,mm_x,mm_y,mm_z"])
-        lines += [mark.join([name, *map(repr, row.tolist())]) for name, row in zip(names, rows, strict=True)]
+        lines += [
+            mark.join([name, *map(repr, row.tolist())])
+            for name, row in zip(names, rows, strict=True)
+        ]
         (folder / f"lights.{kind}").write_text("\n".join(lines))
     capture = ps.load(folder, **options)
     np.testing.assert_allclose(capture.lights.positions, positions, rtol=1e-6)
@@ -147,7 +157,9 @@ def test_crop_and_scale_with_a_ball(tmp_path: Path) -> None:
     np.testing.assert_allclose(part.lights.directions, whole.lights.directions)
     np.testing.assert_allclose(
         np.asarray(part.images[0]),
-        cv2.resize(np.asarray(whole.images[0])[10:110, 10:110], (50, 50), interpolation=cv2.INTER_AREA),
+        cv2.resize(
+            np.asarray(whole.images[0])[10:110, 10:110], (50, 50), interpolation=cv2.INTER_AREA
+        ),
         atol=1e-6,
     )
 
@@ -164,7 +176,9 @@ def exif_jpeg(path: Path, seconds: float, level: float, *, film: int = 0) -> Non
     body += b"\0" * 4 + struct.pack(">II", round(seconds * 1000), 1000)
     image = cv2.imencode(".jpg", np.full((40, 60), round(255 * level), np.uint8))[1].tobytes()
     block = b"Exif\0\0" + body
-    path.write_bytes(image[:2] + b"\xff\xe1" + struct.pack(">H", len(block) + 2) + block + image[2:])
+    path.write_bytes(
+        image[:2] + b"\xff\xe1" + struct.pack(">H", len(block) + 2) + block + image[2:]
+    )
 
 
 def test_the_focal_length_of_exif(tmp_path: Path) -> None:
@@ -181,7 +195,9 @@ def test_the_focal_length_of_exif(tmp_path: Path) -> None:
 
 
 def test_exif_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    block = b"Exif\0\0MM\0*" + struct.pack(">I", 8) + b"\xff\xff\xff"  # a directory that ends too early
+    block = (
+        b"Exif\0\0MM\0*" + struct.pack(">I", 8) + b"\xff\xff\xff"
+    )  # a directory that ends too early
     for number in range(3):
         image = cv2.imencode(".jpg", np.full((40, 60), 100 + number, np.uint8))[1].tobytes()
         (tmp_path / f"{number}.jpg").write_bytes(
@@ -203,7 +219,9 @@ def test_exposure_and_strength_are_not_counted_twice(tmp_path: Path, contained: 
     lines = ["file,x,y,z,intensity"]
     for number, seconds in enumerate(exposures):
         exif_jpeg(tmp_path / f"{number}.jpg", seconds, 0.8 * seconds / 0.4)
-        strength = seconds / 0.2 * (1.05, 0.97, 1.0)[number] if contained else (1.05, 0.97, 1.0)[number]
+        strength = (
+            seconds / 0.2 * (1.05, 0.97, 1.0)[number] if contained else (1.05, 0.97, 1.0)[number]
+        )
         lines.append(f"{number}.jpg,{0.3 * number},{0.2 * (number == 1)},1,{strength}")
     (tmp_path / "lights.csv").write_text("\n".join(lines))
     capture = ps.load(tmp_path, srgb=False)
@@ -248,8 +266,12 @@ def test_object_widths_count_from_the_objects_middle(tmp_path: Path) -> None:
     folder = tmp_path / "near"
     near_capture(folder, color=False)
     mask = np.zeros((81, 121))
-    mask[0:41, 60:121] = 1  # the upper right: its middle is 30 to the right and 20 above that of the frame
+    mask[0:41, 60:121] = (
+        1  # the upper right: its middle is 30 to the right and 20 above that of the frame
+    )
     write_png(folder / "mask.png", mask)
     expected = ps.load(folder)
     in_widths(folder, 61, (30, 20))
-    np.testing.assert_allclose(ps.load(folder).lights.positions, expected.lights.positions, atol=1e-4)
+    np.testing.assert_allclose(
+        ps.load(folder).lights.positions, expected.lights.positions, atol=1e-4
+    )

@@ -37,7 +37,9 @@ def write(folder, pictures, orientation=1, suffix=".png"):
         exif = Image.Exif()
         exif[0x0112] = orientation
         Image.fromarray(picture).save(folder / f"{number}{suffix}", exif=exif)
-    (folder / "lights.csv").write_text("x,y,z\n" + "\n".join(",".join(map(str, row)) for row in LIGHTS))
+    (folder / "lights.csv").write_text(
+        "x,y,z\n" + "\n".join(",".join(map(str, row)) for row in LIGHTS)
+    )
     return folder
 
 
@@ -65,10 +67,14 @@ def test_mask_and_results_follow(tmp_path, pictures, mask_lies):
 
 def test_every_result_has_a_mask_to_give_back_and_colors(tmp_path, pictures):
     folder = write(tmp_path / "thing", pictures)
-    pipeline = Pipeline(folder, method="ls", mask="bright", crop=(4, 2, 70, 50), surface=False, report=False)
+    pipeline = Pipeline(
+        folder, method="ls", mask="bright", crop=(4, 2, 70, 50), surface=False, report=False
+    )
     out = pipeline.write(tmp_path / "out").folder
     assert pipeline.solution.albedo.ndim == 3  # though least squares looks at gray values
-    in_color = Pipeline(folder, method="ls", mask="bright", crop=(4, 2, 70, 50), color=True).solution
+    in_color = Pipeline(
+        folder, method="ls", mask="bright", crop=(4, 2, 70, 50), color=True
+    ).solution
     assert np.abs(pipeline.solution.albedo - in_color.albedo).max() < 1e-4
     mask = cv2.imread(str(out / "mask.png"), cv2.IMREAD_UNCHANGED)
     assert mask.shape == (60, 80)
@@ -112,7 +118,9 @@ def test_azimuth_and_elevation(tmp_path, pictures):
 def test_heic(tmp_path, pictures):
     heif = pytest.importorskip("pillow_heif")
     linear, folder = write(tmp_path / "linear", pictures), write(tmp_path / "thing", pictures)
-    for number, picture in enumerate(np.rint(255 * srgb_from_linear(pictures / 255)).astype(np.uint8)):
+    for number, picture in enumerate(
+        np.rint(255 * srgb_from_linear(pictures / 255)).astype(np.uint8)
+    ):
         (folder / f"{number}.png").unlink()
         heif.from_pillow(Image.fromarray(picture)).save(folder / f"{number}.heic", quality=95)
     capture = read_lazily(folder, ReadOptions(color=True))

@@ -24,7 +24,9 @@ PUBLISHED = {
 
 def least_squares(capture):
     """N = Y pinv(L), with nothing of the package's own."""
-    return capture.images[:, capture.mask].T.astype(np.float64) @ np.linalg.pinv(capture.lights.matrix)
+    return capture.images[:, capture.mask].T.astype(np.float64) @ np.linalg.pinv(
+        capture.lights.matrix
+    )
 
 
 def angles(normals, capture):
@@ -76,7 +78,9 @@ def test_written_and_read_again_the_figures_stay(data_dir, tmp_path):
     capture = load(data_dir / "diligent" / "pmsData" / "readingPNG")
     again = load(write_diligent(capture, tmp_path / "reading"))
     # Half a step of 16 bits, and the rounding of float32.
-    assert np.abs(again.images - capture.images).max() <= capture.images.max() * (1 / 131070 + 1.2e-7)
+    assert np.abs(again.images - capture.images).max() <= capture.images.max() * (
+        1 / 131070 + 1.2e-7
+    )
     assert angles(least_squares(again), again).mean() == pytest.approx(19.80, abs=0.0051)
 
 
@@ -103,16 +107,18 @@ def test_harvard(data_dir, name, frame, lights):
     assert np.mean(top) > 0.2
     turned = capture.take(np.random.default_rng(0).permutation(20))
     again = least_squares(turned)
-    np.testing.assert_allclose(again / np.linalg.norm(again, axis=1, keepdims=True), normals, atol=1e-9)
+    np.testing.assert_allclose(
+        again / np.linalg.norm(again, axis=1, keepdims=True), normals, atol=1e-9
+    )
 
 
 @pytest.mark.data
 def test_harvard_strengths_make_the_photographs_agree_better(data_dir):
     def misfit(capture):
         values = capture.images[:, capture.mask].astype(np.float64).T
-        return np.linalg.norm(values - least_squares(capture) @ capture.lights.matrix) / np.linalg.norm(
-            values
-        )
+        return np.linalg.norm(
+            values - least_squares(capture) @ capture.lights.matrix
+        ) / np.linalg.norm(values)
 
     place = data_dir / "harvard" / "cat"
     assert misfit(load(place, lights="refined", mask="auto")) < misfit(

@@ -45,7 +45,9 @@ def test_gray_is_the_weighted_sum_of_divided_channels(tmp_path, shots, strengths
 
 def test_color(tmp_path, shots, strengths):
     result = read_stack(shots.write(tmp_path), intensities=strengths, color=True)
-    np.testing.assert_allclose(result.images, shots.stored / 65535.0 / strengths[:, None, None, :], rtol=3e-7)
+    np.testing.assert_allclose(
+        result.images, shots.stored / 65535.0 / strengths[:, None, None, :], rtol=3e-7
+    )
 
 
 def test_gray_photographs_are_divided_by_the_luma_of_the_light(tmp_path, shots, strengths):
@@ -81,7 +83,9 @@ def test_limit_clips_gray_and_keeps_color(tmp_path, shots, strengths):
     files = shots.write(tmp_path)
     free = read_stack(files, intensities=strengths, color=True).images.astype(np.float64)
     gray = read_stack(files, intensities=strengths, gray_limit=1.0).images
-    color = read_stack(files, intensities=strengths, gray_limit=1.0, color=True).images.astype(np.float64)
+    color = read_stack(files, intensities=strengths, gray_limit=1.0, color=True).images.astype(
+        np.float64
+    )
     assert (free @ WEIGHTS > 1).any()
     np.testing.assert_allclose(gray, np.minimum(free @ WEIGHTS, 1), rtol=1e-6)
     np.testing.assert_allclose(gray_from_rgb(color), gray, rtol=1e-6)
@@ -106,7 +110,8 @@ def test_undefined_values_are_found_and_named(tmp_path, bad):
     for file, image in zip(files, values, strict=True):
         tifffile.imwrite(file, image)
     with pytest.raises(
-        CaptureError, check=lambda e: e.code == "photograph-not-finite" and e.file.name == "shot2.tif"
+        CaptureError,
+        check=lambda e: e.code == "photograph-not-finite" and e.file.name == "shot2.tif",
     ):
         read_stack(files)
 
@@ -169,7 +174,9 @@ def test_another_size_is_told_by_the_header(tmp_path, monkeypatch):
     decoded = []
     decode = photographs_module.decode_image
     monkeypatch.setattr(
-        photographs_module, "decode_image", lambda path, **_: decoded.append(path.name) or decode(path)
+        photographs_module,
+        "decode_image",
+        lambda path, **_: decoded.append(path.name) or decode(path),
     )
     for other in ("b.png", "c.jpg"):
         with pytest.raises(CaptureError, check=lambda e: e.code == "size-mismatch"):

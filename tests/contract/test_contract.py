@@ -16,7 +16,9 @@ try:
 except ImportError:
     torch = None
 else:
-    torch.set_num_threads(1)  # these problems are small: more threads would only wait for each other
+    torch.set_num_threads(
+        1
+    )  # these problems are small: more threads would only wait for each other
 
 DEVICES = ["cpu"]
 if torch is not None:
@@ -30,7 +32,9 @@ METHODS = (
     "sbl+smoothness",
 )
 CASES = [
-    pytest.param(name, device, id=f"{name}-{device}", marks=[] if device == "cpu" else [pytest.mark.torch])
+    pytest.param(
+        name, device, id=f"{name}-{device}", marks=[] if device == "cpu" else [pytest.mark.torch]
+    )
     for device in DEVICES
     for name in METHODS
     if device == "cpu" or find_method(name).model.on_gpu

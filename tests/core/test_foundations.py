@@ -21,7 +21,11 @@ from photostereo.core.texts import remedy_text
 
 
 def test_bands_of_rows_cover_the_picture() -> None:
-    assert [(rows.start, rows.stop) for rows in row_bands(5, 100, pixels=200)] == [(0, 2), (2, 4), (4, 5)]
+    assert [(rows.start, rows.stop) for rows in row_bands(5, 100, pixels=200)] == [
+        (0, 2),
+        (2, 4),
+        (4, 5),
+    ]
 
 
 def test_a_finding_is_its_sentence_with_its_facts() -> None:
@@ -52,7 +56,10 @@ def test_codes_and_hints() -> None:
     assert did_you_mean("zebra", ["ls", "pls"]) == ""
     with pytest.raises(ParameterError) as caught:
         require_known("spere", ["plane", "sphere"], "scene")
-    assert str(caught.value) == 'There is no scene "spere". Did you mean "sphere"? Choose from plane, sphere.'
+    assert (
+        str(caught.value)
+        == 'There is no scene "spere". Did you mean "sphere"? Choose from plane, sphere.'
+    )
 
 
 def test_a_missing_library_names_its_extra() -> None:

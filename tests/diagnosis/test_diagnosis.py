@@ -68,23 +68,29 @@ def test_expected_error_agrees_with_monte_carlo():
     lights = np.array([[0, 0, 1], [0.7, 0, 0.7], [0, 0.7, 0.7], [-0.7, 0, 0.7], [0, -0.7, 0.7]])
     lights /= np.linalg.norm(lights, axis=1, keepdims=True)
     normal, sigma = 0.6 * np.array([0.2, -0.3, 0.93]), 0.02
-    images = (lights @ normal)[:, None, None] + np.random.default_rng(0).normal(0, sigma, (5, 200, 200))
+    images = (lights @ normal)[:, None, None] + np.random.default_rng(0).normal(
+        0, sigma, (5, 200, 200)
+    )
     fitted = np.tensordot(np.linalg.pinv(lights), images, axes=1).reshape(3, -1)
     cosine = normal @ fitted / np.linalg.norm(normal) / np.linalg.norm(fitted, axis=0)
     measured = np.degrees(np.sqrt(np.mean(np.arccos(np.minimum(cosine, 1)) ** 2)))
-    predicted = Noise.of_images(images, Lights(lights), np.ones((200, 200), bool)).estimate().expected_error
+    predicted = (
+        Noise.of_images(images, Lights(lights), np.ones((200, 200), bool)).estimate().expected_error
+    )
     assert predicted == pytest.approx(measured, rel=0.05)
 
 
 def test_light_geometry_of_a_ring_in_closed_form():
     # On a ring at elevation e: one singular value is sin e, the two others cos e / √2.
     azimuth, elevation = np.radians(np.arange(0, 360, 30)), np.radians(40)
-    ring = np.stack([np.cos(azimuth) * np.cos(elevation), np.sin(azimuth) * np.cos(elevation)], axis=1)
+    ring = np.stack(
+        [np.cos(azimuth) * np.cos(elevation), np.sin(azimuth) * np.cos(elevation)], axis=1
+    )
     lights = np.column_stack([ring, np.full(12, np.sin(elevation))])
     found = light_geometry(lights)
-    expected = np.sort([np.sin(elevation), np.cos(elevation) / np.sqrt(2), np.cos(elevation) / np.sqrt(2)])[
-        ::-1
-    ]
+    expected = np.sort(
+        [np.sin(elevation), np.cos(elevation) / np.sqrt(2), np.cos(elevation) / np.sqrt(2)]
+    )[::-1]
     assert np.abs(found.singular_values - expected).max() < 1e-12
     assert found.condition == pytest.approx(expected[0] / expected[2])
     assert found.widest_gap == pytest.approx(30)
@@ -93,7 +99,9 @@ def test_light_geometry_of_a_ring_in_closed_form():
 
 def test_the_widest_gap_is_named_by_its_side():
     azimuth = np.radians(np.arange(-100, 101, 20))
-    lights = np.column_stack([np.cos(azimuth) * 0.7, np.sin(azimuth) * 0.7, np.full(len(azimuth), 0.714)])
+    lights = np.column_stack(
+        [np.cos(azimuth) * 0.7, np.sin(azimuth) * 0.7, np.full(len(azimuth), 0.714)]
+    )
     found = light_geometry(lights)
     assert found.widest_gap == pytest.approx(160)
     assert found.gap_azimuth == pytest.approx(180)
@@ -141,7 +149,9 @@ def wall(lights, **options):
     lights = np.asarray(lights, float)
     lights /= np.linalg.norm(lights, axis=1, keepdims=True)
     images = (
-        np.maximum(lights[:, 2], 0)[:, None, None] * np.linspace(0.5, 1, 40)[None, None] * np.ones((1, 40, 1))
+        np.maximum(lights[:, 2], 0)[:, None, None]
+        * np.linspace(0.5, 1, 40)[None, None]
+        * np.ones((1, 40, 1))
     )
     return Capture(images=images, lights=lights, name="wall", **options)
 

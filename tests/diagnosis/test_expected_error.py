@@ -55,7 +55,11 @@ def test_it_is_the_mean_inside_the_mask(solved):
 
 
 def test_pixels_of_a_smooth_surface_expect_too_much_and_of_a_detailed_one_too_little():
-    for name, low, high in (("sphere", FACTORS[0], 0.8), ("relief", 1.05, FACTORS[1]), ("plane", 1.0, 1.0)):
+    for name, low, high in (
+        ("sphere", FACTORS[0], 0.8),
+        ("relief", 1.05, FACTORS[1]),
+        ("plane", 1.0, 1.0),
+    ):
         scene = render_scene(name, size=64, lights=dome_lights(6))
         assert low <= factor_of_detail(scene.truth, scene.mask) <= high
 
@@ -79,7 +83,10 @@ def test_photographs_that_may_be_displaced_are_not_called_good(solved):
         alignment = replace(still, uncertain=np.arange(12) == (3 if uncertain else 99))
         capture = replace(scene, origin=Origin(Path("x"), "test", 16, alignment=alignment))
         found = expected_error(result, findings=diagnose(capture, result).findings)
-        assert found.grade == grade and ("displaced-photographs" in by_code(found.reasons)) is uncertain
+        assert (
+            found.grade == grade
+            and ("displaced-photographs" in by_code(found.reasons)) is uncertain
+        )
 
 
 def test_it_is_of_the_size_of_the_true_error(solved):
@@ -125,7 +132,9 @@ def test_the_summary_has_it(solved, tmp_path):
     )
     told = json.loads((tmp_path / "ls" / "summary.json").read_text())["expected_error"]
     true = angular_error(solve(scene, "ls").normals, scene.truth, scene.mask)[scene.mask].mean()
-    assert 0.5 * true < told["degrees"] < 2 * true  # least squares says nothing: a second opinion does
+    assert (
+        0.5 * true < told["degrees"] < 2 * true
+    )  # least squares says nothing: a second opinion does
 
 
 def test_a_turn_of_all_lights_is_seen_in_the_normals_alone(solved):
@@ -157,7 +166,12 @@ def test_reasons_are_those_that_matter(solved):
     found = expected_error(result, findings=[Finding("eight-bits")], own=12.0)
     assert [reason.code for reason in found.reasons] == ["uncertain-normals"]
     doubt = Finding(
-        "ball-doubts-some-lights", "problem", effect=1.5, is_mistake=True, names="3.png by 17°", degrees=0.8
+        "ball-doubts-some-lights",
+        "problem",
+        effect=1.5,
+        is_mistake=True,
+        names="3.png by 17°",
+        degrees=0.8,
     )
     lights = Lights(scene.lights.directions, expected_error=np.full(12, 2.0))
     found = expected_error(result, lights, [doubt])
@@ -197,7 +211,9 @@ def test_a_detected_mistake_is_not_called_good(solved):
 
 def test_lights_in_another_order_count_by_what_they_do():
     """One exchanged pair of twenty hardly matters; a shift by one does. Both are mistakes, and neither is good."""
-    scene = render_scene("sphere", size=64, lights=dome_lights(20), reflectance="ggx", texture="marble")
+    scene = render_scene(
+        "sphere", size=64, lights=dome_lights(20), reflectance="ggx", texture="marble"
+    )
     degrees, order = [], np.arange(20)
     for places in (np.r_[1, 0, 2:20], np.roll(order, 1)):
         wrong = replace(scene, lights=scene.lights.directions[places])
@@ -211,7 +227,9 @@ def test_lights_in_another_order_count_by_what_they_do():
 
 
 def test_a_prior_lowers_what_is_expected():
-    scene = add_poisson(render_scene("sphere", size=64, lights=dome_lights(10), reflectance="ggx"), 8, rng=0)
+    scene = add_poisson(
+        render_scene("sphere", size=64, lights=dome_lights(10), reflectance="ggx"), 8, rng=0
+    )
     alone, with_prior = (solve(scene, name) for name in ("net", "dlnet"))
     assert expected_error(with_prior).degrees < expected_error(alone).degrees
 
@@ -232,7 +250,9 @@ def test_noise_on_a_gentle_relief_is_not_taken_for_a_turn():
 
 def test_displaced_photographs_of_fabric_are_not_taken_for_a_turn():
     """Their curl fits a turn of 60°, which every part of the picture confirms; undoing it leaves the curl."""
-    scene = render_scene("fabric", size=80, lights=dome_lights(14, max_angle=60), texture="uniform", rng=5)
+    scene = render_scene(
+        "fabric", size=80, lights=dome_lights(14, max_angle=60), texture="uniform", rng=5
+    )
     images, rng = scene.images.copy(), np.random.default_rng(5)
     for number in rng.permutation(14)[:7]:
         images[number] = np.roll(images[number], tuple(rng.integers(-3, 4, 2)), (0, 1))

@@ -23,14 +23,18 @@ def near(scene: Capture, widths: float) -> np.ndarray:
         distance = np.linalg.norm(toward, axis=-1)
         cosine = np.maximum((scene.truth * toward).sum(axis=-1) / distance, 0)
         images.append(
-            image * np.minimum(cosine / np.maximum(scene.truth @ light, 0.05), 3) * (widths / distance) ** 2
+            image
+            * np.minimum(cosine / np.maximum(scene.truth @ light, 0.05), 3)
+            * (widths / distance) ** 2
         )
     return np.stack(images).astype(np.float32)
 
 
 @pytest.mark.parametrize(("shape", "reflectance"), [("vase", "ggx"), ("fabric", "lambertian")])
 def test_distance_and_bend_are_estimated(shape: str, reflectance: str) -> None:
-    scene = render_scene(shape, size=96, lights=dome_lights(14, max_angle=60), reflectance=reflectance, rng=3)
+    scene = render_scene(
+        shape, size=96, lights=dome_lights(14, max_angle=60), reflectance=reflectance, rng=3
+    )
     directions = scene.lights.directions
     assert find_near_lights(scene.images, directions, scene.mask) is None
     found = find_near_lights(near(scene, 4.0), directions, scene.mask)
@@ -42,7 +46,11 @@ def test_distance_and_bend_are_estimated(shape: str, reflectance: str) -> None:
     pixels = near(scene, 4.0)[:, scene.mask]
     bent = np.linalg.lstsq(directions, pixels, rcond=None)[0].T
     straight = np.linalg.lstsq(directions, scene.images[:, scene.mask], rcond=None)[0].T
-    cosine = (bent * straight).sum(axis=1) / np.linalg.norm(bent, axis=1) / np.linalg.norm(straight, axis=1)
+    cosine = (
+        (bent * straight).sum(axis=1)
+        / np.linalg.norm(bent, axis=1)
+        / np.linalg.norm(straight, axis=1)
+    )
     assert 0.4 < found.effect / np.degrees(np.arccos(np.clip(cosine, -1, 1))).mean() < 1.2
 
 
@@ -62,7 +70,9 @@ def test_other_faults_are_not_near_lights() -> None:
 
 def test_an_exposure_that_falls_is_not_taken_for_near_lights() -> None:
     lights = dome_lights(14, max_angle=60)
-    scene = render_scene("sphere", size=120, lights=lights, reflectance="oren-nayar", texture="stone", rng=1)
+    scene = render_scene(
+        "sphere", size=120, lights=lights, reflectance="oren-nayar", texture="stone", rng=1
+    )
     falling = np.linspace(1, 0.1, 14, dtype=np.float32)[:, None, None]
     assert find_near_lights(scene.images * falling, lights, scene.mask) is not None  # as they are
     capture = Capture(images=scene.images * falling, lights=lights, mask=scene.mask)

@@ -39,7 +39,9 @@ def test_eight_bits_are_told_from_noise(relief) -> None:
 
 @pytest.mark.parametrize("sigma", [0.002, 0.01])
 def test_noise_above_the_steps_is_measured_as_it_is(relief, sigma) -> None:
-    fine, coarse = (measure(quantized(add_gaussian(relief, sigma, rng=0), top)) for top in (65535, 255))
+    fine, coarse = (
+        measure(quantized(add_gaussian(relief, sigma, rng=0), top)) for top in (65535, 255)
+    )
     assert fine.step < 1e-4 and not fine.blocks and not coarse.blocks
     assert fine.sigma == pytest.approx(sigma, rel=0.1)
     assert coarse.sigma == pytest.approx(np.hypot(sigma, 1 / 255 / np.sqrt(12)), rel=0.15)
@@ -49,7 +51,10 @@ def test_noise_above_the_steps_is_measured_as_it_is(relief, sigma) -> None:
 def test_blocks_of_jpeg_are_seen(relief, quality) -> None:
     noisy = add_gaussian(relief, 0.01, rng=0)
     pictures = np.clip(np.round(noisy.images * 255), 0, 255).astype(np.uint8)
-    files = [cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, quality])[1] for picture in pictures]
+    files = [
+        cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
+        for picture in pictures
+    ]
     read = np.stack([cv2.imdecode(file, cv2.IMREAD_GRAYSCALE) for file in files]) / np.float32(255)
     compressed = replace(relief, images=read.astype(np.float32))
     found = measure(compressed)
@@ -61,15 +66,21 @@ def test_blocks_of_jpeg_are_seen(relief, quality) -> None:
 def as_jpeg(images: np.ndarray) -> np.ndarray:
     """Read back from files of quality 90, in the intensities that a camera would store."""
     pictures = np.round(255 * np.clip(images, 0, 1) ** (1 / 2.2)).astype(np.uint8)
-    files = [cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 90])[1] for picture in pictures]
-    return (np.stack([cv2.imdecode(f, cv2.IMREAD_GRAYSCALE) for f in files]) / np.float32(255)) ** 2.2
+    files = [
+        cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 90])[1] for picture in pictures
+    ]
+    return (
+        np.stack([cv2.imdecode(f, cv2.IMREAD_GRAYSCALE) for f in files]) / np.float32(255)
+    ) ** 2.2
 
 
 def test_blocks_are_seen_in_a_sample_whose_crops_lie_one_below_the_other() -> None:
     noisy = add_gaussian(render_scene("coin", size=320, lights=dome_lights(8)), 0.002, rng=0)
     sample = choose_sample(noisy.mask, crops=60)
     found = [
-        noise_module.has_blocks(images.reshape(8, -1)[:, sample.index].T, noisy.lights.matrix, sample.mask)
+        noise_module.has_blocks(
+            images.reshape(8, -1)[:, sample.index].T, noisy.lights.matrix, sample.mask
+        )
         for images in (noisy.images, as_jpeg(noisy.images))
     ]
     assert found == [False, True]
@@ -118,17 +129,26 @@ def test_steps_are_told_without_sorting_everything(levels) -> None:
 
 
 #: Five lights, as columns.
-CROSS = np.array([[0.0, 0.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.5, 0.0, -0.5], [1.0, 0.9, 0.9, 0.9, 0.9]])
+CROSS = np.array(
+    [[0.0, 0.5, 0.0, -0.5, 0.0], [0.0, 0.0, 0.5, 0.0, -0.5], [1.0, 0.9, 0.9, 0.9, 0.9]]
+)
 
 
 def test_texture_is_no_noise_and_smooth_noise_is_measured_over_blocks() -> None:
     rng = np.random.default_rng(0)
-    texture, mask = rng.uniform(0.2, 1.0, (4096, 1)) * np.array([[0.1, 0.2, 0.9]]), np.ones((64, 64), bool)
+    texture, mask = (
+        rng.uniform(0.2, 1.0, (4096, 1)) * np.array([[0.1, 0.2, 0.9]]),
+        np.ones((64, 64), bool),
+    )
     noise = Noise(texture @ CROSS + rng.normal(0, 0.05, (4096, 5)), CROSS, mask)
     of_pixels = noise.by_brightness().at(noise.pixels)
     assert noise.sigma == pytest.approx(0.05, abs=0.005) and not noise.has_blocks
-    assert of_pixels.fine.mean() ** 0.5 == pytest.approx(0.05, abs=0.005) and of_pixels.coarse is None
-    smooth = Noise(np.kron(rng.normal(0, 0.05, (8, 8, 5)), np.ones((8, 8, 1))).reshape(-1, 5), CROSS, mask)
+    assert (
+        of_pixels.fine.mean() ** 0.5 == pytest.approx(0.05, abs=0.005) and of_pixels.coarse is None
+    )
+    smooth = Noise(
+        np.kron(rng.normal(0, 0.05, (8, 8, 5)), np.ones((8, 8, 1))).reshape(-1, 5), CROSS, mask
+    )
     assert smooth.sigma < 0.01 and smooth.over_blocks == pytest.approx(0.05, abs=0.005)
 
 
@@ -136,7 +156,9 @@ def test_blocks_are_told_from_fine_noise() -> None:
     rng = np.random.default_rng(0)
     fine, mask = rng.normal(0, 0.01, (64, 64, 5)), np.ones((64, 64), bool)
     jumps = fine + np.kron(rng.normal(0, 0.01, (8, 8, 5)), np.ones((8, 8, 1)))
-    assert [noise_module.has_blocks(noise.reshape(-1, 5), CROSS, mask) for noise in (fine, jumps)] == [
+    assert [
+        noise_module.has_blocks(noise.reshape(-1, 5), CROSS, mask) for noise in (fine, jumps)
+    ] == [
         False,
         True,
     ]

@@ -40,9 +40,14 @@ def test_many_blurred_photographs_are_reported_with_their_effect(scene: Capture)
     for image in images[1::2]:
         image[:] = cv2.GaussianBlur(image, (0, 0), 4)
     [finding] = found_in(images, scene.mask, 0.01)
-    assert finding.is_mistake and (finding.code, finding.values["count"]) == ("blurred-photographs", 7)
+    assert finding.is_mistake and (finding.code, finding.values["count"]) == (
+        "blurred-photographs",
+        7,
+    )
     fit = np.linalg.pinv(LIGHTS).T
-    lost = float(angle_between(scene.images[:, scene.mask].T @ fit, images[:, scene.mask].T @ fit).mean())
+    lost = float(
+        angle_between(scene.images[:, scene.mask].T @ fit, images[:, scene.mask].T @ fit).mean()
+    )
     assert 0.5 < finding.effect / lost < 2
 
 
@@ -50,7 +55,9 @@ def test_an_exposure_that_cannot_be_corrected_is_a_problem(scene: Capture) -> No
     """On metal; a relief with a gloss is corrected, and nothing is left to report."""
     falling = np.linspace(1, 0.2, 14, dtype=np.float32)[:, None, None]
     assert not found_in(scene.images * falling, scene.mask, 0.01)
-    metal = render_scene("relief", size=96, lights=LIGHTS, reflectance=Ggx(0.3, 0.8), texture="marble")
+    metal = render_scene(
+        "relief", size=96, lights=LIGHTS, reflectance=Ggx(0.3, 0.8), texture="marble"
+    )
     assert not found_in(metal.images, metal.mask, 0.0)
     [finding] = found_in(metal.images * falling, metal.mask, 0.0)
     assert finding.is_mistake and finding.code == "varying-exposure" and finding.effect > 3

@@ -67,11 +67,19 @@ def fuzz(
             worker = worker or _Worker(seed, templates, place, environment, keep)
             report = worker.ask(number)
             if report is None:
-                report = {"number": number, "kind": "?", "code": None, "wrong": [worker.end()], "error": ""}
+                report = {
+                    "number": number,
+                    "kind": "?",
+                    "code": None,
+                    "wrong": [worker.end()],
+                    "error": "",
+                }
                 worker = None
             reports.append(report)
             for complaint in report["wrong"]:
-                sys.stdout.write(f"{number}: {complaint}: {report.get('spoilt')} {report.get('words')}\n")
+                sys.stdout.write(
+                    f"{number}: {complaint}: {report.get('spoilt')} {report.get('words')}\n"
+                )
             if len(reports) % 500 == 0:
                 sys.stdout.write(f"{len(reports)} of {count} in {time.monotonic() - began:.0f} s\n")
                 sys.stdout.flush()
@@ -103,7 +111,12 @@ class _Worker:
             *(["keep"] if keep else []),
         ]
         self._process = subprocess.Popen(
-            words, cwd=_HERE.parent, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            words,
+            cwd=_HERE.parent,
+            env=environment,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
         self._asked = False
 
@@ -131,7 +144,9 @@ class _Worker:
             self._process.stdin.close()
         code = self._process.wait()
         return (
-            f"did not end within {PATIENCE:.0f} s" if code == -signal.SIGKILL else f"crashed with code {code}"
+            f"did not end within {PATIENCE:.0f} s"
+            if code == -signal.SIGKILL
+            else f"crashed with code {code}"
         )
 
 
@@ -141,7 +156,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first run")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after this time")
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="begin no run after this time"
+    )
     parser.add_argument("--report", metavar="FILE", help="write what failed and the counts as JSON")
     parser.add_argument(
         "--kind", default="", choices=list(KINDS), help="only these runs of the newer commands"
@@ -173,7 +190,10 @@ def count_kinds(reports: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     for kind in sorted({report["kind"] for report in reports}):
         own = [report for report in reports if report["kind"] == kind]
         codes = Counter(str(report["code"]) for report in own)
-        failed, spent = sum(bool(report["wrong"]) for report in own), sum(r.get("seconds", 0) for r in own)
+        failed, spent = (
+            sum(bool(report["wrong"]) for report in own),
+            sum(r.get("seconds", 0) for r in own),
+        )
         counts[kind] = {
             "runs": len(own),
             "codes": dict(codes),
@@ -198,7 +218,9 @@ def tell(reports: list[dict[str, Any]]) -> int:
         last = report["error"].strip().splitlines()[-1:] or [""]
         if (kind := f"{report['wrong'][0]} {last[0][:60]}") not in shown:
             shown.add(kind)
-            sys.stdout.write(f"\n--- run {report['number']}: {report['wrong']}\n{report.get('spoilt')}\n")
+            sys.stdout.write(
+                f"\n--- run {report['number']}: {report['wrong']}\n{report.get('spoilt')}\n"
+            )
             sys.stdout.write(f"{report.get('words')}\n{report['error']}\n")
     return 1 if failed else 0
 

@@ -19,7 +19,15 @@ import numpy as np
 APP = "app-http"
 _ODD: tuple[Any, ...] = (
     *(None, 0, -1, 1e308, "x", "", [], {}, [1, 2], True, "../x", "\x1b[31m", ["shot0.jpg"]),
-    *({"shot0.jpg": [0, 0, 1]}, {"shot0.jpg": [0, 0, 0]}, {"x": 1}, [8, 8, 6], [8, 8, "nan"], "auto", "full"),
+    *(
+        {"shot0.jpg": [0, 0, 1]},
+        {"shot0.jpg": [0, 0, 0]},
+        {"x": 1},
+        [8, 8, 6],
+        [8, 8, "nan"],
+        "auto",
+        "full",
+    ),
 )
 _KEYS = ("mask", "lights", "circle", "leave_out", "moved_lights", "nothing", "photostereo-edits")
 _PATHS = (
@@ -78,7 +86,10 @@ def _question(rng: np.random.Generator) -> tuple[str, str, Any]:
             "parameters": pick(({}, 5, {"x": 1})),
         }
     elif what in ("export", "reveal"):
-        body = {"format": pick(("ply", "stl", "x", None)), "result": pick(("ls", "..", None, "nowhere"))}
+        body = {
+            "format": pick(("ply", "stl", "x", None)),
+            "result": pick(("ls", "..", None, "nowhere")),
+        }
         what = "export"
     return (
         ("PUT" if what == "mask" else "POST"),
@@ -128,10 +139,15 @@ async def _ask(folder: Path, asked: list[Any]) -> str:
             if answer.status_code >= 500:
                 wrong.append(f"Traceback? {method} {at}: {answer.status_code}")
             found = (
-                answer.json() if "json" in answer.headers.get("content-type", "") and answer.content else {}
+                answer.json()
+                if "json" in answer.headers.get("content-type", "") and answer.content
+                else {}
             )
             if answer.status_code == 200 and isinstance(found, dict):
-                names |= {"desk": found.get("id", names["desk"]), "drop": found.get("drop", names["drop"])}
+                names |= {
+                    "desk": found.get("id", names["desk"]),
+                    "drop": found.get("drop", names["drop"]),
+                }
             desk = app.state.photostereo.desks.get(names["desk"])
             names["key"] = next(iter(desk.keys), "-") if desk else "-"
             await asyncio.sleep(0)
@@ -157,7 +173,9 @@ def _in_process(wrong: list[str]) -> type:
             own = self.__dict__.setdefault("_own", Tasks())
 
             def emit(event: str, **facts: Any) -> None:
-                line = json_text({"task": number, "event": event, **facts}, indent=None, ascii_only=True)
+                line = json_text(
+                    {"task": number, "event": event, **facts}, indent=None, ascii_only=True
+                )
                 if (facts.get("error") or {}).get("code") == "internal":
                     wrong.append(f"Traceback? {do}: {facts['error']['message']}")
                 self._receive(json.loads(line))

@@ -29,7 +29,9 @@ SMALL = ("--set", "patch=4x4x3", "--set", "stride=2", "--set", "max_iter=2")
 def build_templates(home: Path) -> None:
     """One folder per template under ``home``; ``capture`` inside is what the commands are given."""
     scene = render_scene("sphere", size=SIZE, lights=place_lights("dome", PHOTOGRAPHS, rng=0))
-    color = render_scene("sphere", size=SIZE, lights=place_lights("dome", PHOTOGRAPHS, rng=0), color=True)
+    color = render_scene(
+        "sphere", size=SIZE, lights=place_lights("dome", PHOTOGRAPHS, rng=0), color=True
+    )
     write_diligent(color, home / "diligent" / "capture")
     write_archive(scene, home / "archive" / "capture.npz")
     write_archive(color, home / "archive-color" / "capture.npz")
@@ -51,7 +53,15 @@ def build_templates(home: Path) -> None:
 
 
 LAYOUTS = (
-    *("diligent", "archive", "archive-color", "folder-csv", "folder-json", "folder-txt", "folder-bmp"),
+    *(
+        "diligent",
+        "archive",
+        "archive-color",
+        "folder-csv",
+        "folder-json",
+        "folder-txt",
+        "folder-bmp",
+    ),
     *("folder-pgm", "folder-exif", "harvard", "rti"),
 )
 
@@ -70,7 +80,9 @@ def _pictures(scene: ps.Capture, bits: int = 8) -> list[np.ndarray]:
 def _write_folder(folder: Path, scene: ps.Capture, suffix: str, lights: str) -> None:
     folder.mkdir(parents=True)
     names = [f"shot{number}{suffix}" for number in range(len(scene))]
-    for name, picture in zip(names, _pictures(scene, 16 if suffix in (".png", ".tif") else 8), strict=True):
+    for name, picture in zip(
+        names, _pictures(scene, 16 if suffix in (".png", ".tif") else 8), strict=True
+    ):
         if suffix == ".tif":
             tifffile.imwrite(folder / name, picture, compression="zlib" if name > "shot2" else None)
         else:
@@ -78,7 +90,8 @@ def _write_folder(folder: Path, scene: ps.Capture, suffix: str, lights: str) -> 
     cv2.imwrite(str(folder / "mask.png"), scene.mask.astype(np.uint8) * 255)
     if lights.endswith(".csv"):
         rows = [
-            f"{name},{x},{y},{z},1.5" for name, (x, y, z) in zip(names, scene.lights.directions, strict=True)
+            f"{name},{x},{y},{z},1.5"
+            for name, (x, y, z) in zip(names, scene.lights.directions, strict=True)
         ]
         (folder / lights).write_text("file,x,y,z,intensity\n" + "\n".join(rows) + "\n")
     elif lights.endswith(".json"):
@@ -96,7 +109,9 @@ def _write_exif(folder: Path, scene: ps.Capture) -> None:
     folder.mkdir(parents=True)
     for number, picture in enumerate([*_pictures(scene), np.zeros((SIZE, SIZE), np.uint8)]):
         exif = Image.Exif()
-        exif.get_ifd(0x8769).update({33434: IFDRational(1, 8 + number), 34855: 100, 37386: IFDRational(50)})
+        exif.get_ifd(0x8769).update(
+            {33434: IFDRational(1, 8 + number), 34855: 100, 37386: IFDRational(50)}
+        )
         name = f"shot{number}.jpg" if number < len(scene) else "ambient.jpg"
         Image.fromarray(picture).save(folder / name, exif=exif)
     np.savetxt(folder / "lights.txt", scene.lights.directions)
@@ -113,7 +128,9 @@ def _write_harvard(folder: Path, scene: ps.Capture) -> None:
 def _write_rti(folder: Path, scene: ps.Capture) -> None:
     (folder / "jpeg-exports").mkdir(parents=True)
     lines = [str(len(scene))]
-    for number, (picture, light) in enumerate(zip(_pictures(scene), scene.lights.directions, strict=True)):
+    for number, (picture, light) in enumerate(
+        zip(_pictures(scene), scene.lights.directions, strict=True)
+    ):
         cv2.imwrite(str(folder / "jpeg-exports" / f"my coin {number}.jpg"), picture)
         lines.append(f"C:\\RTI\\my coin {number}.jpg {light[0]} {light[1]} {light[2]}")
     (folder / "coin.lp").write_text("\n".join(lines) + "\n")

@@ -63,7 +63,19 @@ _PARAMETERS = (
         "seed",
         "precision",
     ),
-    *("p", "knots", "gamma", "begin", "noise", "weight", "shadow", "orders", "slope", "total", "nothing"),
+    *(
+        "p",
+        "knots",
+        "gamma",
+        "begin",
+        "noise",
+        "weight",
+        "shadow",
+        "orders",
+        "slope",
+        "total",
+        "nothing",
+    ),
 )
 _ODD_NAMES = ("caf\udce9", mutations.ESCAPES, "n" * 200, "a b", "[bold]", "-", "ünïcode")
 
@@ -94,7 +106,9 @@ def make_case(seed: int, number: int, templates: Path, work: Path) -> Case:
     capture = capture_in(case.folder)
     if capture.is_dir() and rng.random() < 0.1:
         capture = capture.rename(case.folder / str(rng.choice(np.array(_ODD_NAMES, dtype=object))))
-    files = [file for file in sorted(case.folder.rglob("*")) if file.is_file() and not file.is_symlink()]
+    files = [
+        file for file in sorted(case.folder.rglob("*")) if file.is_file() and not file.is_symlink()
+    ]
     for _ in range(int(rng.choice([0, 1, 2, 3], p=[0.2, 0.6, 0.13, 0.07]))):
         _spoil(case, files[int(rng.integers(len(files)))], rng)
     if mesh:
@@ -128,7 +142,9 @@ def _spoil(case: Case, file: Path, rng: np.random.Generator) -> None:
 
 
 def _command(case: Case, capture: Path, with_results: bool, rng: np.random.Generator) -> None:
-    kind = rng.choice(["solve", "info", "compare", "corrupt", "lights"], p=[0.76, 0.11, 0.04, 0.06, 0.03])
+    kind = rng.choice(
+        ["solve", "info", "compare", "corrupt", "lights"], p=[0.76, 0.11, 0.04, 0.06, 0.03]
+    )
     case.words = [str(kind), str(capture)]
     if kind == "lights":
         case.words += ["--out", str(case.out / "lights.csv")]
@@ -183,7 +199,10 @@ def _use_results(case: Case, rng: np.random.Generator) -> None:
         ["--resume", str(folder / "state.npz"), "--method", "dlnv", *SMALL, "--set", "max_iter=4"],
         [
             "--checkpoint",
-            str(folder / str(rng.choice(["new.npz", "state.npz", "mask.png", "solved", "out/s.npz"]))),
+            str(
+                folder
+                / str(rng.choice(["new.npz", "state.npz", "mask.png", "solved", "out/s.npz"]))
+            ),
         ],
         ["--method", "dlnv", *SMALL, "--set", f"dictionary={folder / 'dictionary.npy'}"],
         ["--mask", str(folder / "mask.png")],
@@ -222,7 +241,10 @@ def _mesh(case: Case, rng: np.random.Generator) -> None:
     if source.suffix and rng.random() < 0.6:
         case.words += ["--mask", str(case.folder / "mask.png")]
     if rng.random() < 0.2:
-        case.words += ["--pixel-size", str(rng.choice(["0.1mm", "nan", "inf", "-1", "1e300mm", "x"]))]
+        case.words += [
+            "--pixel-size",
+            str(rng.choice(["0.1mm", "nan", "inf", "-1", "1e300mm", "x"])),
+        ]
     if rng.random() < 0.2:
         case.words += [str(rng.choice(["--highpass", "--decimate"])), _value(rng)]
 
@@ -233,7 +255,9 @@ def _occupy(case: Case, rng: np.random.Generator) -> None:
         case.out.write_text("a file")
     else:
         case.out.mkdir()
-        (case.out / str(rng.choice(["thesis.tex", "summary.json", ".photostereo.json"]))).write_text("{}")
+        (
+            case.out / str(rng.choice(["thesis.tex", "summary.json", ".photostereo.json"]))
+        ).write_text("{}")
     case.words += ["--force"] if rng.random() < 0.7 else []
 
 

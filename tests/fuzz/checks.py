@@ -35,10 +35,14 @@ def snapshot(folder: Path) -> dict[str, str]:
     return found
 
 
-def complaints(case: Case, code: int | None, said: str, error: str, before: dict[str, str]) -> list[str]:
+def complaints(
+    case: Case, code: int | None, said: str, error: str, before: dict[str, str]
+) -> list[str]:
     """What is wrong with how a run ended; empty where nothing is."""
     wrong = []
-    if code not in (0, 2) and not (code == 1 and case.words[0] == "batch"):  # some of its captures failed
+    if code not in (0, 2) and not (
+        code == 1 and case.words[0] == "batch"
+    ):  # some of its captures failed
         wrong.append(f"exit code {code}")
     if "Traceback" in error or "Traceback" in said:
         wrong.append("traceback")
@@ -62,7 +66,12 @@ def complaints(case: Case, code: int | None, said: str, error: str, before: dict
         if growing and name.startswith(growing) and ".partial" not in name:
             continue
         allowed = name.split("/")[0] in _ALLOWED or (in_place and name.startswith("solved/"))
-        if not allowed or (code != 0 and name != "new.npz") or ".partial" in name or ".replaced" in name:
+        if (
+            not allowed
+            or (code != 0 and name != "new.npz")
+            or ".partial" in name
+            or ".replaced" in name
+        ):
             wrong.append(f"left {name}")
     if code == 0:
         written = (case.folder / name for name in sorted(after) if after[name] != before.get(name))
@@ -100,7 +109,9 @@ def _bad_answer(code: int | None, said: str) -> list[str]:
     except ValueError as problem:
         return [f"--json printed no JSON: {problem}"]
     is_error = isinstance(answer, dict) and "error" in answer
-    return [] if is_error == (code == 2) else [f"--json does not say how it ended (exit code {code})"]
+    return (
+        [] if is_error == (code == 2) else [f"--json does not say how it ended (exit code {code})"]
+    )
 
 
 def _refuse(constant: str) -> None:

@@ -29,7 +29,13 @@ _PLAN = {
         "[{nothing = 1}]",
         "[{gaussian = nan}]",
     ),
-    "captures": ("['capture.npz']", "['nowhere']", "[{path = 'capture.npz'}]", "[{path = 5}]", "[]"),
+    "captures": (
+        "['capture.npz']",
+        "['nowhere']",
+        "[{path = 'capture.npz'}]",
+        "[{path = 5}]",
+        "[]",
+    ),
     "name": ("'x'", "'../x'", "5", "''"),
 }
 
@@ -53,7 +59,13 @@ def _solve(folder: Path) -> list[str]:
 
 def _weights(folder: Path, rng: np.random.Generator) -> list[str]:
     words = [*_solve(folder), "--no-surface"]
-    return [*words, "--method", _pick(rng, ("net", "dlnet")), "--set", f"weights={folder / 'weights.npz'}"]
+    return [
+        *words,
+        "--method",
+        _pick(rng, ("net", "dlnet")),
+        "--set",
+        f"weights={folder / 'weights.npz'}",
+    ]
 
 
 def _state(folder: Path, rng: np.random.Generator) -> list[str]:
@@ -62,7 +74,14 @@ def _state(folder: Path, rng: np.random.Generator) -> list[str]:
 
 
 def _mesh(folder: Path, rng: np.random.Generator) -> list[str]:
-    words = ["mesh", str(folder / "solved"), "--out", str(folder / "out"), "--pixel-size", _pick(rng, _SIZES)]
+    words = [
+        "mesh",
+        str(folder / "solved"),
+        "--out",
+        str(folder / "out"),
+        "--pixel-size",
+        _pick(rng, _SIZES),
+    ]
     return [*words, "--format", _pick(rng, ("ply", "glb", "obj,stl"))]
 
 
@@ -73,7 +92,13 @@ def _export(folder: Path, rng: np.random.Generator) -> list[str]:
 
 
 def _compare(folder: Path, rng: np.random.Generator) -> list[str]:
-    words = ["compare", str(folder / "compared" / "ls"), str(folder / "solved"), "--out", str(folder / "out")]
+    words = [
+        "compare",
+        str(folder / "compared" / "ls"),
+        str(folder / "solved"),
+        "--out",
+        str(folder / "out"),
+    ]
     truth = _pick(rng, ("capture.npz", "compared/truth/normals.npy", "normals.png", "nowhere"))
     return [*words, "--truth", str(folder / truth)] if rng.random() < 0.4 else words
 
@@ -83,7 +108,9 @@ def _figure(folder: Path, rng: np.random.Generator) -> list[str]:
     words = ["figure", str(what), "--out", str(folder / "out" / "figure.png")]
     option = _pick(rng, ("--zoom", "--relit", "--limit", "--width", "--methods"))
     return (
-        words if rng.random() < 0.5 else [*words, f"{option}={_pick(rng, (*_NUMBERS, '1,1,4,4', '0,0,1'))}"]
+        words
+        if rng.random() < 0.5
+        else [*words, f"{option}={_pick(rng, (*_NUMBERS, '1,1,4,4', '0,0,1'))}"]
     )
 
 
@@ -96,7 +123,9 @@ def _plan(folder: Path, rng: np.random.Generator) -> list[str]:
     key = _pick(rng, tuple(_PLAN))
     lines = [f"{name} = {values[0]}" for name, values in _PLAN.items() if name != key]
     lines.append(f"{key} = {_pick(rng, _PLAN[key][1:])}")
-    text = "\n".join([*lines, "[[methods]]", f"name = {_pick(rng, tuple(repr(m) for m in ('ls', 'x', '')))}"])
+    text = "\n".join(
+        [*lines, "[[methods]]", f"name = {_pick(rng, tuple(repr(m) for m in ('ls', 'x', '')))}"]
+    )
     (folder / "plan.toml").write_text(text)
     return [
         "sweep",
@@ -127,7 +156,10 @@ def _batch(folder: Path, rng: np.random.Generator) -> list[str]:
 def _lights(folder: Path, rng: np.random.Generator) -> list[str]:
     name = _pick(rng, ("lights.csv", "lights.json", "lights.lp", "lights.txt"))
     words = ["lights", str(folder / "capture"), "--out", str(folder / "out" / name)]
-    words += ["--circle", _pick(rng, ("8,8,6", "8,8,1e9", "8,8,0", "nan,1,1", "-4,8,6", "8,8,0.1", "1,1"))]
+    words += [
+        "--circle",
+        _pick(rng, ("8,8,6", "8,8,1e9", "8,8,0", "nan,1,1", "-4,8,6", "8,8,0.1", "1,1")),
+    ]
     if rng.random() < 0.4:
         words += ["--focal", _pick(rng, _NUMBERS)]
     return [*words, "--json"] if rng.random() < 0.4 else words
@@ -159,7 +191,11 @@ def _train(folder: Path, rng: np.random.Generator) -> list[str]:
 
 
 def _page(folder: Path, rng: np.random.Generator) -> list[str]:
-    return ["view", str(folder / _pick(rng, ("nowhere", "capture.npz", "swept", "captures"))), "--no-serve"]
+    return [
+        "view",
+        str(folder / _pick(rng, ("nowhere", "capture.npz", "swept", "captures"))),
+        "--no-serve",
+    ]
 
 
 def _http(folder: Path, rng: np.random.Generator) -> list[str]:
@@ -190,12 +226,19 @@ def request(rng: np.random.Generator) -> str:
             *("/report.html?embed", f"/{'a' * 5000}", "/%ff", "/link", "/pipe"),
         ),
     )
-    host = _pick(rng, ("127.0.0.1", "127.0.0.1", "localhost", "evil.example", "[", "127.0.0.1.evil.example"))
+    host = _pick(
+        rng, ("127.0.0.1", "127.0.0.1", "localhost", "evil.example", "[", "127.0.0.1.evil.example")
+    )
     return f"{_pick(rng, ('GET', 'GET', 'GET', 'HEAD', 'POST'))} {path} {host}"
 
 
 def _mask(folder: Path, rng: np.random.Generator) -> list[str]:
-    words = ["mask", str(folder / "capture"), "--out", str(folder / "out" / _pick(rng, ("m.png", "m.x", "")))]
+    words = [
+        "mask",
+        str(folder / "capture"),
+        "--out",
+        str(folder / "out" / _pick(rng, ("m.png", "m.x", ""))),
+    ]
     return [*words, "--json"] if rng.random() < 0.4 else words
 
 
@@ -209,7 +252,15 @@ def _refused(folder: Path, rng: np.random.Generator) -> list[str]:
         ["app", str(folder / _pick(rng, ("nowhere", "file", "capture.npz"))), "--no-browser"],
         ["reproduce", "--list"],
         ["reproduce", _pick(rng, ("nothing", "", "[/x]", "table-diligent")), "--quick", *out],
-        ["reproduce", "table-diligent", "--quick", "--data", str(folder), "--out", str(folder / "out")],
+        [
+            "reproduce",
+            "table-diligent",
+            "--quick",
+            "--data",
+            str(folder),
+            "--out",
+            str(folder / "out"),
+        ],
         ["reproduce", "--only-figures", "table-diligent", "--out", str(folder / "swept")],
         ["--version"],
         [_pick(rng, ("solv", "", "[/x]", "--nothing"))],

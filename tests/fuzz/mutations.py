@@ -21,7 +21,22 @@ Mutation = Callable[[Path, np.random.Generator], None]
 
 ESCAPES = "\x1b]0;owned\x07\x1b[2J[red]\u202e"
 ODD_NUMBERS = (
-    *("nan", "inf", "-inf", "1e200", "1e308", "1e-300", "0", "-1", "1e999", "0x10", "1_0", "", "٣", "1,5"),
+    *(
+        "nan",
+        "inf",
+        "-inf",
+        "1e200",
+        "1e308",
+        "1e-300",
+        "0",
+        "-1",
+        "1e999",
+        "0x10",
+        "1_0",
+        "",
+        "٣",
+        "1,5",
+    ),
     *("9" * 5000, "1" + "0" * 400, "-0.0", "[", "\0", "true"),
 )
 
@@ -47,7 +62,9 @@ def flip_header(path: Path, rng: np.random.Generator) -> None:
     data = bytearray(path.read_bytes())
     for _ in range(int(rng.integers(1, 5))):
         if data:
-            data[int(rng.integers(min(len(data), 64)))] = int(rng.choice([0, 1, 0x7F, 0x80, 0xFF, 0x2E]))
+            data[int(rng.integers(min(len(data), 64)))] = int(
+                rng.choice([0, 1, 0x7F, 0x80, 0xFF, 0x2E])
+            )
     path.write_bytes(bytes(data))
 
 
@@ -224,15 +241,21 @@ def black(path: Path, rng: np.random.Generator) -> None:
 def tiff_of_floats(path: Path, rng: np.random.Generator) -> None:
     import tifffile
 
-    values = np.full((16, 16), float(rng.choice([np.nan, np.inf, 1e38, -1.0, 0.5, 1e-40])), np.float32)
+    values = np.full(
+        (16, 16), float(rng.choice([np.nan, np.inf, 1e38, -1.0, 0.5, 1e-40])), np.float32
+    )
     kind = (np.float32, np.float64, np.int16, np.complex64, np.uint32)[int(rng.integers(5))]
     with np.errstate(all="ignore"):
-        tifffile.imwrite(path, values.astype(kind), compression="zlib" if rng.random() < 0.5 else None)
+        tifffile.imwrite(
+            path, values.astype(kind), compression="zlib" if rng.random() < 0.5 else None
+        )
 
 
 def _header(kind: str, shape: tuple[int, ...]) -> bytes:
     file = io.BytesIO()
-    np.lib.format.write_array_header_1_0(file, {"descr": kind, "fortran_order": False, "shape": shape})
+    np.lib.format.write_array_header_1_0(
+        file, {"descr": kind, "fortran_order": False, "shape": shape}
+    )
     return file.getvalue()
 
 
@@ -317,7 +340,18 @@ def odd_exif(path: Path, rng: np.random.Generator) -> None:
     """Camera data in which tags, types, counts and places are anything, also beyond the end and in circles."""
     sign, mark = ("<", b"II") if rng.random() < 0.5 else (">", b"MM")
     count = int(rng.integers(0, 40))
-    tags = [0x8769, 0x829A, 0x8827, 0x9209, 0x0112, 0x920A, 0xA405, 0x010F, 0x8825, int(rng.integers(65536))]
+    tags = [
+        0x8769,
+        0x829A,
+        0x8827,
+        0x9209,
+        0x0112,
+        0x920A,
+        0xA405,
+        0x010F,
+        0x8825,
+        int(rng.integers(65536)),
+    ]
     entries = b"".join(
         struct.pack(
             sign + "HHII",
@@ -339,15 +373,31 @@ def odd_store(path: Path, rng: np.random.Generator) -> None:
     import sqlite3
 
     with sqlite3.connect(path) as store:
-        tables = [row[0] for row in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        tables = [
+            row[0] for row in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
         table = tables[int(rng.integers(len(tables)))]
         columns = [row[1] for row in store.execute(f"PRAGMA table_info({table})")]
         column = columns[int(rng.integers(len(columns)))]
-        values = ("{", "abc", "", None, -1, 1e308, float("inf"), b"\xff\xfe", "[" * 3000, "null", 2**62)
+        values = (
+            "{",
+            "abc",
+            "",
+            None,
+            -1,
+            1e308,
+            float("inf"),
+            b"\xff\xfe",
+            "[" * 3000,
+            "null",
+            2**62,
+        )
         if rng.random() < 0.2:
             store.execute(f'ALTER TABLE {table} RENAME COLUMN "{column}" TO odd')
         else:
-            store.execute(f'UPDATE {table} SET "{column}" = ?', (values[int(rng.integers(len(values)))],))
+            store.execute(
+                f'UPDATE {table} SET "{column}" = ?', (values[int(rng.integers(len(values)))],)
+            )
     store.close()
 
 

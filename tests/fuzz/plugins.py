@@ -69,7 +69,9 @@ def installed(group: str, field: str, number: str) -> Iterator[None]:
         loading.layouts,
     )
     before: Callable[..., Any] = plugins.entry_points
-    point = SimpleNamespace(name="x", value="theirs:ENTRY", load=lambda: _load(group, field, int(number)))
+    point = SimpleNamespace(
+        name="x", value="theirs:ENTRY", load=lambda: _load(group, field, int(number))
+    )
     plugins.entry_points = lambda group: [point] if group == given else []  # type: ignore[assignment]
     given = group
     try:

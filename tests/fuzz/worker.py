@@ -74,7 +74,9 @@ def run(words: list[str]) -> tuple[int | None, str, str]:
     """Exit code (None where something escaped), what was said, and what was said of errors."""
     from photostereo import cli
 
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    out, err = (
+        io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2)
+    )
     before = sys.argv, sys.stdout, sys.stderr
     sys.argv, sys.stdout, sys.stderr = ["photostereo", *words], out, err
     code: int | None = 0
@@ -104,7 +106,9 @@ def ask(words: list[str]) -> tuple[int | None, str, str]:
             for text in words[2:]:
                 method, path, host = text.split(" ")
                 with socket.create_connection(server.server_address[:2], timeout=120) as line:
-                    line.sendall(f"{method} {path} HTTP/1.0\r\nHost: {host}\r\n\r\n".encode("latin-1"))
+                    line.sendall(
+                        f"{method} {path} HTTP/1.0\r\nHost: {host}\r\n\r\n".encode("latin-1")
+                    )
                     answer = line.makefile("rb").read()
                 status = answer.split(b" ")[1:2]
                 if not answer.startswith(b"HTTP/1.0 ") or status in ([b"500"], [b"502"], [b"503"]):
@@ -145,7 +149,9 @@ def examine(case: Case, watch: Watch) -> dict[str, object]:
         "kind": case.kind,
         "code": code,
         "spoilt": case.spoilt,
-        "words": [os.fsencode(word).decode("utf-8", "backslashreplace")[:200] for word in case.words],
+        "words": [
+            os.fsencode(word).decode("utf-8", "backslashreplace")[:200] for word in case.words
+        ],
         "seconds": round(spent, 3),
         "wrong": wrong,
         "error": error[-4000:] if wrong else error[:300],

@@ -13,7 +13,10 @@ torch.set_num_threads(1)
 def _devices():
     yield "torch-cpu"
     yield pytest.param(
-        "cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no NVIDIA GPU here")
+        "cuda",
+        marks=pytest.mark.skipif(
+            not torch.cuda.is_available(), reason="there is no NVIDIA GPU here"
+        ),
     )
 
 

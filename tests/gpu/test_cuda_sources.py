@@ -26,6 +26,14 @@ KERNELS = [
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="NVIDIA's compiler nvcc is not installed")
 @pytest.mark.parametrize(("file", "definitions"), KERNELS)
 def test_compiles(file: str, definitions: list[str], tmp_path: Path) -> None:
-    command = ["nvcc", "-arch=sm_80", "-ptx", "-o", tmp_path / "kernel.ptx", *definitions, SOURCES / file]
+    command = [
+        "nvcc",
+        "-arch=sm_80",
+        "-ptx",
+        "-o",
+        tmp_path / "kernel.ptx",
+        *definitions,
+        SOURCES / file,
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

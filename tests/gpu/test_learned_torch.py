@@ -26,7 +26,9 @@ def test_torch_equals_compiled() -> None:
     colors, lights = capture.colors(), capture.lights.directions.astype(np.float32)
     here = kernels.predict(colors, lights, set_network())
     network, arrays = SetNetwork(), set_network().arrays
-    network.load_state_dict({f"stages.{name}": torch.tensor(values) for name, values in arrays.items()})
+    network.load_state_dict(
+        {f"stages.{name}": torch.tensor(values) for name, values in arrays.items()}
+    )
     with torch.no_grad():
         normals, log_errors = network(torch.from_numpy(colors), torch.from_numpy(lights))[-1]
     for there in (
@@ -50,7 +52,9 @@ def test_a_fused_stage_equals_the_readable_one(width) -> None:
     for vector in (stage.first.gain, stage.third.shift, stage.fourth.gain, stage.out.weight):
         vector.normal_()
     tokens = torch.randn(300, 17, FEATURES, device="cuda")
-    torch.testing.assert_close(run_stage(stage.state_dict(), tokens), stage(tokens), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(
+        run_stage(stage.state_dict(), tokens), stage(tokens), rtol=1e-4, atol=1e-4
+    )
 
 
 def test_materials_reflect_as_the_renderers() -> None:
@@ -88,7 +92,14 @@ def test_a_training_learns(tmp_path) -> None:
 
     loss = {}
     for rate in (0.003, 0.0):
-        tiny = {"width": 16, "tokens": 2000, "scenes": 2, "pixels": 16, "reuse": 40, "validation": 0.01}
+        tiny = {
+            "width": 16,
+            "tokens": 2000,
+            "scenes": 2,
+            "pixels": 16,
+            "reuse": 40,
+            "validation": 0.01,
+        }
         settings = ReflectanceSettings(minutes=60, average=0.9, rate=rate, **tiny)
         train(ReflectanceTask(settings, "cpu"), tmp_path / str(rate), steps=150)
         line = json.loads((tmp_path / str(rate) / "curve.jsonl").read_text().splitlines()[-1])
@@ -103,7 +114,13 @@ def trained(out, **given) -> None:
     from photostereo.cli.terminal import Terminal
     from photostereo_lab.commands.train import Model, train
 
-    usual = {"model": Model.REFLECTANCE, "minutes": 0.01, "seed": 0, "device": "cpu", "resume": False}
+    usual = {
+        "model": Model.REFLECTANCE,
+        "minutes": 0.01,
+        "seed": 0,
+        "device": "cpu",
+        "resume": False,
+    }
     usual |= {"begin": None, "evaluate": None, "force": False}
     train(Terminal(quiet=True), out=out, **usual | given)
 
@@ -127,12 +144,16 @@ def test_a_training_goes_on_from_weights_and_from_its_checkpoint(tmp_path) -> No
     weights = tmp_path / "first" / "weights.npz"
     train(task, tmp_path / "second", begin=weights, steps=2)
     train(task, tmp_path / "second", resume=True, steps=3)
-    lines = [json.loads(line) for line in (tmp_path / "second" / "curve.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(line) for line in (tmp_path / "second" / "curve.jsonl").read_text().splitlines()
+    ]
     assert [line["step"] for line in lines] == [0, 2, 2, 3]
     last = json.loads((tmp_path / "first" / "curve.jsonl").read_text())
     assert lines[0]["score"] == pytest.approx(last["score"], abs=0.01)  # float16
     found = kernels.predict(
-        np.ones((2, 5, 3), np.float32), scenes.dome_lights(5).astype(np.float32), set_network(weights)
+        np.ones((2, 5, 3), np.float32),
+        scenes.dome_lights(5).astype(np.float32),
+        set_network(weights),
     )
     assert np.isfinite(found[0]).all()
 
@@ -169,7 +190,10 @@ def test_a_training_goes_on_from_weights_and_from_its_checkpoint(tmp_path) -> No
         assert refused.value.code in ("bad-checkpoint", "unreadable-file")
     with pytest.raises(ParameterError) as caught:
         train(task, tmp_path / "fourth", steps=0)
-    assert caught.value.code == "no-training-step" and not (tmp_path / "fourth" / "weights.npz").exists()
+    assert (
+        caught.value.code == "no-training-step"
+        and not (tmp_path / "fourth" / "weights.npz").exists()
+    )
 
 
 @pytest.mark.parametrize(
@@ -196,7 +220,9 @@ def test_the_context_network_is_the_same_in_torch() -> None:
 
     weights = context_network()
     there = ContextNetwork()
-    there.load_state_dict({name: torch.from_numpy(values.copy()) for name, values in weights.arrays.items()})
+    there.load_state_dict(
+        {name: torch.from_numpy(values.copy()) for name, values in weights.arrays.items()}
+    )
     maps = np.random.default_rng(0).normal(size=(1, 32, 32, CHANNELS)).astype(np.float32)
     with torch.no_grad():
         found = there(torch.from_numpy(maps).permute(0, 3, 1, 2)).permute(0, 2, 3, 1).numpy()

@@ -50,7 +50,10 @@ CASES = [
 
 @pytest.mark.parametrize(("method", "options"), CASES)
 def test_equals_the_cpu(method, options, noisy, device) -> None:
-    expected, found = solve(noisy, method, **options), solve(noisy, method, device=device, **options)
+    expected, found = (
+        solve(noisy, method, **options),
+        solve(noisy, method, device=device, **options),
+    )
     error = difference(expected, found, noisy.mask)
     assert "torch" in found.versions and "torch" not in expected.versions
     assert error.mean() < 0.001
@@ -82,7 +85,10 @@ def test_photographs_become_the_same_pixels(color, part, device) -> None:
 
 def test_double_precision_agrees_to_rounding(noisy, device) -> None:
     options = {"max_iter": 5, "lam": 2.0, "mu": 0.08, "precision": "double"}
-    expected, found = solve(noisy, "pdlnv", **options), solve(noisy, "pdlnv", device=device, **options)
+    expected, found = (
+        solve(noisy, "pdlnv", **options),
+        solve(noisy, "pdlnv", device=device, **options),
+    )
     assert difference(expected, found, noisy.mask).max() < 1e-4
 
 
@@ -103,7 +109,10 @@ def test_figures_are_fetched_rarely_and_none_is_lost(noisy, device) -> None:
 
 def test_tolerance_stops_where_the_cpu_stops(noisy, device) -> None:
     options = {"max_iter": 40, "tol": 3e-3, "precision": "double"}
-    expected, found = solve(noisy, "dlnv", **options), solve(noisy, "dlnv", device=device, **options)
+    expected, found = (
+        solve(noisy, "dlnv", **options),
+        solve(noisy, "dlnv", device=device, **options),
+    )
     assert expected.status == found.status == "converged"
     assert expected.iterations == found.iterations < 40
 
@@ -114,7 +123,9 @@ def test_saved_on_one_device_resumed_on_the_other(noisy, device, tmp_path) -> No
     solve(noisy, "pdlnv", max_iter=3, device=device, checkpoint=tmp_path / "state.npz", **options)
     state = SolveState.load(tmp_path / "state.npz")
     back = solve(noisy, "pdlnv", max_iter=6, resume=state, **options)
-    again = solve(noisy, "pdlnv", max_iter=6, resume=tmp_path / "state.npz", device=device, **options)
+    again = solve(
+        noisy, "pdlnv", max_iter=6, resume=tmp_path / "state.npz", device=device, **options
+    )
     for result in (back, again):
         assert result.iterations == 6
         assert difference(whole, result, noisy.mask).max() < 1e-4
@@ -126,7 +137,9 @@ GRID = [{"lam": lam, "mu": mu} for lam in (0.5, 3.0) for mu in (0.05, 0.1, 0.3)]
 def test_a_grid_at_once_equals_one_by_one(noisy, device) -> None:
     options = {"max_iter": 4, "precision": "double"}
     results = solve_grid(noisy, "pdlnv", GRID, device=device, at_once=4, **options)
-    assert [(r.parameters["lam"], r.parameters["mu"]) for r in results] == [tuple(s.values()) for s in GRID]
+    assert [(r.parameters["lam"], r.parameters["mu"]) for r in results] == [
+        tuple(s.values()) for s in GRID
+    ]
     for setting, result in zip(GRID, results, strict=True):
         alone = solve(noisy, "pdlnv", **options, **setting)
         assert difference(alone, result, noisy.mask).max() < 1e-4
@@ -186,7 +199,16 @@ def test_the_command_solves_in_bands_on_a_device(noisy, device, monkeypatch, tmp
     path, out = tmp_path / "capture.npz", tmp_path / "out"
     np.savez(path, images=noisy.images, lights=noisy.lights.directions, mask=noisy.mask)
     monkeypatch.setattr("photostereo.solver.solve.SAMPLE_PIXELS", 100)
-    options = ["--method", "dlnv", "--set", "max_iter=3", "--device", device, "--no-surface", "--no-report"]
+    options = [
+        "--method",
+        "dlnv",
+        "--set",
+        "max_iter=3",
+        "--device",
+        device,
+        "--no-surface",
+        "--no-report",
+    ]
     done = CliRunner().invoke(app, ["solve", str(path), *options, "--out", str(out)])
     assert done.exit_code == 0, done.output
     assert "torch" in (out / "summary.json").read_text(encoding="utf-8")

@@ -40,11 +40,15 @@ def test_order_statistics_are_those_of_numpy(count, put) -> None:
     rng = np.random.default_rng(count)
     values = rng.normal(size=(count, 3))
     shares = [0.0, 0.37, 0.5, 0.99, 1.0]
-    np.testing.assert_allclose(quantiles(put(values), shares), np.quantile(values, shares), rtol=1e-12)
+    np.testing.assert_allclose(
+        quantiles(put(values), shares), np.quantile(values, shares), rtol=1e-12
+    )
     assert median(put(values)) == pytest.approx(np.median(values), rel=1e-12)
     rows = np.ascontiguousarray(values.T)
     np.testing.assert_allclose(
-        to_numpy(row_quantiles(put(rows), 0.9)), np.quantile(rows, 0.9, axis=1, keepdims=True), rtol=1e-12
+        to_numpy(row_quantiles(put(rows), 0.9)),
+        np.quantile(rows, 0.9, axis=1, keepdims=True),
+        rtol=1e-12,
     )
     holes = np.where(rng.random(values.shape) < 0.4, np.nan, values)
     holes[0] = values[0]
@@ -77,7 +81,9 @@ def test_noise_steps_and_blocks_are_the_same(scene, put) -> None:
     assert step_of_levels(there) == step_of_levels(pixels) == 0
     rng = np.random.default_rng(0)
     whole = np.ones((64, 64), bool)
-    coarse = np.kron(rng.normal(0, 0.01, (8, 8, 16)), np.ones((8, 8, 1))) + rng.normal(0, 0.01, (64, 64, 16))
+    coarse = np.kron(rng.normal(0, 0.01, (8, 8, 16)), np.ones((8, 8, 1))) + rng.normal(
+        0, 0.01, (64, 64, 16)
+    )
     assert has_blocks(put(coarse.reshape(-1, 16)), lights, whole)
     assert not has_blocks(there, lights, mask)
 
@@ -101,7 +107,8 @@ def test_misfits_strengths_and_averages_are_the_same(scene, put) -> None:
     noise = Noise(pixels, lights, mask).by_brightness().at(pixels).fine
     assert noise.any()
     found, expected = (
-        estimate_strengths(*parts).factors for parts in ((there, lights, put(noise)), (pixels, lights, noise))
+        estimate_strengths(*parts).factors
+        for parts in ((there, lights, put(noise)), (pixels, lights, noise))
     )
     assert np.flatnonzero(expected != 1.0).tolist() == [3]
     np.testing.assert_allclose(found, expected, rtol=1e-3)
@@ -125,7 +132,12 @@ def test_steps_of_uneven_levels_are_the_same(put) -> None:
     rng = np.random.default_rng(0)
     levels = (np.arange(40) / 40.0) ** 2.2
     few, many = levels[rng.integers(0, 40, (2000, 5))], rng.random((2000, 5))
-    for sample in (few, np.hstack([few, many[:, :3]]), np.hstack([few[:, :2], many[:, :3]]), few[:, :1] * 0):
+    for sample in (
+        few,
+        np.hstack([few, many[:, :3]]),
+        np.hstack([few[:, :2], many[:, :3]]),
+        few[:, :1] * 0,
+    ):
         assert step_of_levels(put(sample)) == pytest.approx(step_of_levels(sample), rel=1e-12)
 
 
@@ -145,7 +157,9 @@ def test_a_solve_is_exact_whatever_precision_is_set_around_it(device) -> None:
     assert np.array_equal(found, expected)
 
 
-@pytest.mark.skipif(not hasattr(torch.backends.cuda.matmul, "fp32_precision"), reason="torch is older")
+@pytest.mark.skipif(
+    not hasattr(torch.backends.cuda.matmul, "fp32_precision"), reason="torch is older"
+)
 @pytest.mark.parametrize("chosen", ["none", "ieee", "tf32"])
 def test_a_precision_that_was_set_for_one_library_is_kept(chosen) -> None:
     library = torch.backends.cuda.matmul
@@ -171,10 +185,15 @@ def test_no_rounding_turns_the_outline_around(count, device) -> None:
 @pytest.mark.parametrize("color", [False, True])
 @pytest.mark.parametrize("method", ["net", "dlnet"])
 def test_whole_solves_are_the_same(method, color, device) -> None:
-    capture = render_scene("sphere", size=48, lights=dome_lights(12), reflectance="ggx", color=color)
+    capture = render_scene(
+        "sphere", size=48, lights=dome_lights(12), reflectance="ggx", color=color
+    )
     capture = add_gaussian(capture, 0.01, rng=0)
     options = {"max_iter": 4} if method == "dlnet" else {}
-    expected, found = solve(capture, method, **options), solve(capture, method, device=device, **options)
+    expected, found = (
+        solve(capture, method, **options),
+        solve(capture, method, device=device, **options),
+    )
     apart = np.linalg.norm((expected.normals - found.normals)[capture.mask], axis=1)
     assert np.degrees(apart.mean()) < 0.01
     np.testing.assert_allclose(found.albedo, expected.albedo, atol=2e-3)

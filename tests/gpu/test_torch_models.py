@@ -20,7 +20,9 @@ def photographs():
     lights /= np.linalg.norm(lights, axis=0)
     normals = rng.normal(size=(400, 3)) + np.array([0, 0, 2.0])
     shading = np.maximum(normals @ lights, 0)
-    pixels = (0.3 * shading + 0.1 * shading**3 + 0.01 * rng.random(shading.shape)).astype(np.float32)
+    pixels = (0.3 * shading + 0.1 * shading**3 + 0.01 * rng.random(shading.shape)).astype(
+        np.float32
+    )
     pixels[:5] = 0
     pixels[5:9] = 0.25
     return pixels, lights
@@ -66,7 +68,9 @@ def test_a_step_under_a_prior(pair, lam) -> None:
     theirs = (torch.tensor(count, device=tensors.device), torch.tensor(pull, device=tensors.device))
     expected = on_numpy.update_normals(unknowns, lam * count, lam * pull)
     found = on_torch.update_normals(their_unknowns, *(lam * each for each in theirs))
-    assert_same(found, expected, 1e-4 if lam == 0 else 1e-5)  # without a prior a bad curve amplifies rounding
+    assert_same(
+        found, expected, 1e-4 if lam == 0 else 1e-5
+    )  # without a prior a bad curve amplifies rounding
     unknowns, their_unknowns = (
         model.update_unknowns(n, u)
         for model, n, u in ((on_numpy, expected, unknowns), (on_torch, found, their_unknowns))

@@ -77,7 +77,9 @@ def test_unused_atoms_become_the_first_unit_vector(torch_device) -> None:
     P, D, B = problem(100, 48, 48)
     tensors = [torch.tensor(array, device=torch_device) for array in (P, D, B)]
     dictionary_pass(*tensors, mu=1e6, q=1e6)
-    assert torch.equal(tensors[1], torch.eye(1, 48, dtype=torch.float64, device=torch_device).expand(48, 48))
+    assert torch.equal(
+        tensors[1], torch.eye(1, 48, dtype=torch.float64, device=torch_device).expand(48, 48)
+    )
     assert not tensors[2].any()
 
 
@@ -88,12 +90,17 @@ class TestFusedKernel:
     def run(self, plan, problems, patches, dtype, length=192, atoms=192):
         P, D, B = problem(patches, length, atoms)
         arrays = [torch.tensor(array, device="cuda").repeat(problems, 1, 1) for array in (P, D, B)]
-        mu, q = (torch.full((problems,), value, device="cuda", dtype=torch.float64) for value in (0.4, 1e3))
+        mu, q = (
+            torch.full((problems,), value, device="cuda", dtype=torch.float64)
+            for value in (0.4, 1e3)
+        )
         found = [array.to(dtype, copy=True) for array in arrays]
         for _ in range(3):
             fused_pass(*found, mu.to(dtype), q.to(dtype), True, plan)
             plain_pass(*arrays, mu, q, True)
-        return max(float((a - b).norm() / b.norm()) for a, b in zip(found, arrays, strict=True)), found
+        return max(
+            float((a - b).norm() / b.norm()) for a, b in zip(found, arrays, strict=True)
+        ), found
 
     @pytest.mark.parametrize("shared_limit", [232448, 60000, 40000])
     @pytest.mark.parametrize("problems", [1, 3])
@@ -112,7 +119,9 @@ class TestFusedKernel:
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.float64])
 @pytest.mark.parametrize(("patches", "length", "atoms"), [*SIZES, (1001, 192, 192), (50, 600, 9)])
-def test_following_given_atoms_equals_the_readable_pass(patches, length, atoms, kind, torch_device) -> None:
+def test_following_given_atoms_equals_the_readable_pass(
+    patches, length, atoms, kind, torch_device
+) -> None:
     P, D, B = problem(patches, length, atoms)
     D_2, B_2 = update_dictionary(P, D, B, mu=0.4, q=1.5)
     new = D_2 + 0.01

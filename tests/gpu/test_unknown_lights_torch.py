@@ -52,7 +52,9 @@ def test_numpy_equals_torch(shot, some_known: bool) -> None:
     for scene in range(3):
         images = np.ascontiguousarray(shot.images[scene].permute(0, 2, 3, 1).numpy())
         directions = np.where(known[scene, :, 3:] > 0, known[scene, :, :3], np.nan)
-        network = LightNetwork(shipped_weights(), Thumbnails(images, shot.mask[scene].numpy()), directions)
+        network = LightNetwork(
+            shipped_weights(), Thumbnails(images, shot.mask[scene].numpy()), directions
+        )
         first = network.first_look(SYMMETRIES[0])
         # Both second looks begin with the same lights: a pixel on the edge of a shadow may be in it for one of two
         # lights that differ in the last digit, and out of it for the other.
@@ -69,14 +71,20 @@ def test_a_mirrored_scene_is_a_scene(shot) -> None:
     """Turning photographs and truth alike leaves the shading as it is: n·l is the same at every pixel."""
 
     def cosines(s) -> np.ndarray:
-        return np.sort(torch.einsum("skhw,sdk->sdhw", s.normals, s.lights).flatten(2).numpy(), axis=2)
+        return np.sort(
+            torch.einsum("skhw,sdk->sdhw", s.normals, s.lights).flatten(2).numpy(), axis=2
+        )
 
     for turns, flip in ((1, False), (3, True)):
         other = shot.turned(turns, flip)
         np.testing.assert_allclose(cosines(other), cosines(shot), atol=1e-5)
         back = SYMMETRIES[[(s.turns, s.mirrored) for s in SYMMETRIES].index((turns, flip))]
-        np.testing.assert_allclose(other.lights.numpy(), back.of_vectors(shot.lights.numpy()), atol=1e-6)
-        np.testing.assert_allclose(other.images[0, 0].numpy(), back.of_pictures(shot.images[0, 0].numpy()))
+        np.testing.assert_allclose(
+            other.lights.numpy(), back.of_vectors(shot.lights.numpy()), atol=1e-6
+        )
+        np.testing.assert_allclose(
+            other.images[0, 0].numpy(), back.of_pictures(shot.images[0, 0].numpy())
+        )
 
 
 def test_an_ellipsoid_has_the_normals_of_an_ellipsoid() -> None:
@@ -95,7 +103,8 @@ def test_an_ellipsoid_has_the_normals_of_an_ellipsoid() -> None:
         axis = torch.linspace(-1, 1, 48)
         points = torch.stack([axis[columns], -axis[rows], height[inside]], -1)
         center = torch.linalg.lstsq(
-            torch.cat([2 * points, torch.ones(len(points), 1)], 1), points.square().sum(1, keepdim=True)
+            torch.cat([2 * points, torch.ones(len(points), 1)], 1),
+            points.square().sum(1, keepdim=True),
         ).solution[:3, 0]
         closed = torch.nn.functional.normalize(points - center, dim=-1)
         inner = closed[:, 2] > 0.15
@@ -119,7 +128,10 @@ def test_a_wall_hides_low_lights() -> None:
         assert float(seen[0, 0, 32, 16]) == pytest.approx(expected, abs=0.05)
     from_the_other_side = torch.tensor([[[-0.99, 0.0, 0.14]]])
     seen = visibility(
-        horizons, from_the_other_side, torch.full((1, 1, 1, 1), 0.14), torch.full((1, 1, 1, 1), 0.005)
+        horizons,
+        from_the_other_side,
+        torch.full((1, 1, 1, 1), 0.14),
+        torch.full((1, 1, 1, 1), 0.005),
     )
     assert float(seen[0, 0, 32, 16]) > 0.95
 
@@ -135,7 +147,9 @@ def test_bounces_fill_a_bowl_as_an_integrating_sphere() -> None:
     bowl = torch.stack([x, y, depth], -1)
     mask = torch.stack([torch.ones(SIDE, SIDE, dtype=torch.bool), depth > 0.05])
     heights = torch.stack([torch.zeros_like(x), -depth])
-    normals = torch.stack([torch.tensor([0.0, 0.0, 1.0]).expand(SIDE, SIDE, 3), bowl * mask[1][..., None]])
+    normals = torch.stack(
+        [torch.tensor([0.0, 0.0, 1.0]).expand(SIDE, SIDE, 3), bowl * mask[1][..., None]]
+    )
     patches = exchange(heights, normals, mask, places_of(heights, mask))
     albedo = 0.5 * mask[:, None].expand(-1, 3, -1, -1).float()
     found = radiosity(patches, mask[:, None].float(), albedo)[:, 0, 0]
@@ -167,17 +181,23 @@ def test_spoiled_captures_have_lights_and_photographs_that_moved() -> None:
     torch.manual_seed(0)
     lights = draw_directions(200, 12, "cpu")
     off = [
-        torch.rad2deg(torch.acos((lights * miscalibrated(lights, 1.5, 0.05, share)[0]).sum(-1).clamp(-1, 1)))
+        torch.rad2deg(
+            torch.acos((lights * miscalibrated(lights, 1.5, 0.05, share)[0]).sum(-1).clamp(-1, 1))
+        )
         for share in (0.0, 1.0)
     ]
     assert float(off[0].max()) < 8 < float(off[1].amax(1).median())
     # A slope is as steep in every photograph that moved, and as high as its movement says.
     ramp = torch.linspace(0, 1, 64).expand(40, 6, 3, 64, 64)
-    moved = sensor._shaken(ramp, lambda low=0.0, high=1.0: low + (high - low) * torch.rand(40, 1, 1, 1, 1))
+    moved = sensor._shaken(
+        ramp, lambda low=0.0, high=1.0: low + (high - low) * torch.rand(40, 1, 1, 1, 1)
+    )
     still = (moved == ramp).flatten(1).all(1)
     assert 0 < int((~still).sum()) < 20
     inner = moved[~still][..., 12:-12, 12:-12]
-    torch.testing.assert_close(inner.diff(dim=-1), torch.full_like(inner[..., 1:], 1 / 63), atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        inner.diff(dim=-1), torch.full_like(inner[..., 1:], 1 / 63), atol=1e-5, rtol=0
+    )
 
 
 def test_a_tiny_training_writes_weights(tmp_path) -> None:

@@ -123,7 +123,10 @@ def test_a_failed_move_keeps_the_old_result(tmp_path, monkeypatch):
 
     monkeypatch.setattr(atomic, "exchange", lambda first, second: False)
     monkeypatch.setattr(os, "rename", stubborn)
-    with refused("cannot-write", reason="Permission denied"), replacing_directory(out, force=True) as folder:
+    with (
+        refused("cannot-write", reason="Permission denied"),
+        replacing_directory(out, force=True) as folder,
+    ):
         (folder / "b.txt").write_text("new")
     assert content(tmp_path) == {"out/a": "old"}
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
@@ -182,7 +185,9 @@ def test_an_interruption_at_any_line_loses_nothing(tmp_path, moving):
         left = content(out)
         assert left in (old, new), f"line {step}: {sorted(left)}"
         seen.add(left["mesh"])
-        assert set(content(out.parent)) <= {f"out/{name}" for name in old} or not out.parent.exists()
+        assert (
+            set(content(out.parent)) <= {f"out/{name}" for name in old} or not out.parent.exists()
+        )
         if not reached:
             break
         step += 1
@@ -291,7 +296,11 @@ def test_a_folder_of_somebody_else_is_never_replaced(tmp_path):
 
 def test_a_mark_must_be_ours_in_content(tmp_path):
     """A summary.json, or anything with the name of our mark, does not make a folder ours."""
-    for name, text in (("summary.json", "{}"), (MARK, "{}"), (MARK, '{"format": "photostereo folder"}')):
+    for name, text in (
+        ("summary.json", "{}"),
+        (MARK, "{}"),
+        (MARK, '{"format": "photostereo folder"}'),
+    ):
         out = tmp_path / "mine"
         out.mkdir()
         (out / name).write_text(text)
@@ -329,7 +338,9 @@ def change_file_of_the_same_size(out):
     return "a", "has changed since photostereo wrote it"
 
 
-@pytest.mark.parametrize("spoil", [add_file, add_folder, add_link, change_file, change_file_of_the_same_size])
+@pytest.mark.parametrize(
+    "spoil", [add_file, add_folder, add_link, change_file, change_file_of_the_same_size]
+)
 def test_what_we_did_not_write_is_never_deleted(tmp_path, spoil):
     out = tmp_path / "out"
     write_results(out, a="old")
@@ -455,7 +466,10 @@ def test_the_leftover_of_a_single_file_is_removed_too(tmp_path):
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script), str(out)], check=False)
     assert not out.exists() and len(list(tmp_path.iterdir())) == 1
-    with replacing_file(out) as partial, replacing_file(tmp_path / "lights.csv", force=True) as second:
+    with (
+        replacing_file(out) as partial,
+        replacing_file(tmp_path / "lights.csv", force=True) as second,
+    ):
         assert partial.parent.is_dir()  # that of a run that lives stays
         second.write_text("two")
         partial.write_text("one")
@@ -491,7 +505,9 @@ def test_the_longest_names_work(tmp_path):
 
 
 def test_json_is_strict_and_takes_undecodable_names(tmp_path):
-    write_json(tmp_path / "a.json", {"error": float("nan"), "top": [float("inf")], "name": "caf\udce9 ö"})
+    write_json(
+        tmp_path / "a.json", {"error": float("nan"), "top": [float("inf")], "name": "caf\udce9 ö"}
+    )
     text = (tmp_path / "a.json").read_text(encoding="utf-8")
     assert "NaN" not in text and "Infinity" not in text and "ö" in text
     assert json.loads(text) == {"error": None, "top": [None], "name": "caf\udce9 ö"}
@@ -523,7 +539,9 @@ def test_files_in_the_way(tmp_path):
     for out in (tmp_path / "out", tmp_path / "out" / "inside"):
         with pytest.raises(OutputError) as caught, replacing_directory(out, force=True):
             pytest.fail("the work must not begin")
-        assert caught.value.code in ("output-is-a-file", "cannot-write") and caught.value.file == out
+        assert (
+            caught.value.code in ("output-is-a-file", "cannot-write") and caught.value.file == out
+        )
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
     (tmp_path / "ring").symlink_to("ring")
     for out in ("dangling", "ring"):
@@ -550,7 +568,10 @@ def test_full_disk_is_explained(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with refused("cannot-write", reason="No space left on device"), replacing_directory(tmp_path / "out"):
+    with (
+        refused("cannot-write", reason="No space left on device"),
+        replacing_directory(tmp_path / "out"),
+    ):
         full()
     with refused("cannot-write") as caught, replacing_directory(tmp_path / "out") as folder:
         monkeypatch.setattr(os, "replace", full)
@@ -559,7 +580,9 @@ def test_full_disk_is_explained(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="rights do not bind the superuser")
+@pytest.mark.skipif(
+    os.name != "posix" or os.geteuid() == 0, reason="rights do not bind the superuser"
+)
 def test_folder_without_rights(tmp_path):
     (tmp_path / "locked").mkdir(mode=0o500)
     with (
@@ -569,7 +592,9 @@ def test_folder_without_rights(tmp_path):
         pytest.fail("the work must not begin")
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder in which nobody can write")
+@pytest.mark.skipif(
+    not os.path.isdir("/proc/self"), reason="needs a folder in which nobody can write"
+)
 def test_unwritable_place():
     with (
         refused("cannot-write"),

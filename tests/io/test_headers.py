@@ -55,7 +55,11 @@ def test_tiff_entries_are_those_that_were_written(tmp_path, big, order):
     tifffile.imwrite(tmp_path / "a.tif", IMAGE, bigtiff=big, byteorder=order, software="x" * 50)
     data = (tmp_path / "a.tif").read_bytes()
     entries = tiff_entries(data)
-    assert (entries[256].number(data), entries[257].number(data), entries[258].number(data)) == (40, 30, 16)
+    assert (entries[256].number(data), entries[257].number(data), entries[258].number(data)) == (
+        40,
+        30,
+        16,
+    )
     assert entries[305].body(data)[:50] == b"x" * 50
 
 
@@ -77,7 +81,11 @@ def test_thousands_of_values_in_one_place_take_no_memory(tmp_path):
     tags = [(256, 64), (257, 64), *((1000 + k, None) for k in range(4080))]
     body = struct.pack("<H", len(tags))
     for tag, value in tags:
-        body += struct.pack("<HHII", tag, 3, 1, value) if value else struct.pack("<HHII", tag, 7, 1 << 20, 8)
+        body += (
+            struct.pack("<HHII", tag, 3, 1, value)
+            if value
+            else struct.pack("<HHII", tag, 7, 1 << 20, 8)
+        )
     path = tmp_path / "a.tif"
     path.write_bytes(b"II*\0" + struct.pack("<I", 8) + body + b"\0" * (1 << 20))
     tracemalloc.start()
@@ -95,7 +103,9 @@ def test_a_directory_beyond_the_end():
 
 
 def test_small_headers():
-    assert [part.kind.hex() for part in jpeg_segments(b"\xff\xd8\xff\xe0\0\x04ab\xff\xd9")] == ["e0"]
+    assert [part.kind.hex() for part in jpeg_segments(b"\xff\xd8\xff\xe0\0\x04ab\xff\xd9")] == [
+        "e0"
+    ]
     with pytest.raises(HeaderError, match="it ends in the middle of its chunk IHDR"):
         list(png_chunks(PNG_SIGNATURE + b"\0\0\0\x0dIHDR"))
     assert declared_size(b"P5 640 480 255 ...") == Declared(width=640, height=480, depth=2)
@@ -111,7 +121,9 @@ def test_a_strip_that_holds_more_than_its_picture_is_refused(tmp_path):
         tags = {tag.name: tag for tag in file.pages[0].tags.values()}
     values = {"Compression": 8, "StripOffsets": len(content), "StripByteCounts": len(packed)}
     for name, value in values.items():
-        struct.pack_into({3: "<H", 4: "<I"}[int(tags[name].dtype)], content, tags[name].valueoffset, value)
+        struct.pack_into(
+            {3: "<H", 4: "<I"}[int(tags[name].dtype)], content, tags[name].valueoffset, value
+        )
     path.write_bytes(bytes(content) + packed)
     with pytest.raises(CaptureError, match="more than the whole picture") as error:
         decode_image(path)

@@ -16,7 +16,16 @@ FILES = {
 }
 
 #: Calls that write or read a file by themselves.
-WRITERS = {"write_text", "write_bytes", "save", "savez", "savez_compressed", "savetxt", "dump", "imwrite"}
+WRITERS = {
+    "write_text",
+    "write_bytes",
+    "save",
+    "savez",
+    "savez_compressed",
+    "savetxt",
+    "dump",
+    "imwrite",
+}
 READERS = {"read_text", "read_bytes", "load", "loads", "loadtxt", "loadmat", "imread", "fromfile"}
 OWNERS = {"np", "numpy", "json", "cv2", "pickle", "tifffile"}
 
@@ -61,5 +70,9 @@ def test_no_private_way_to_files(name: str) -> None:
         called, owner = node.func.attr, node.func.value
         of_library = isinstance(owner, ast.Name) and owner.id in OWNERS
         of_path = called in {"write_text", "write_bytes", "read_text", "read_bytes"}
-        assert not (called in WRITERS and (of_library or of_path)), f"{name}:{node.lineno} writes by itself"
-        assert not (called in READERS and (of_library or of_path)), f"{name}:{node.lineno} reads by itself"
+        assert not (called in WRITERS and (of_library or of_path)), (
+            f"{name}:{node.lineno} writes by itself"
+        )
+        assert not (called in READERS and (of_library or of_path)), (
+            f"{name}:{node.lineno} reads by itself"
+        )

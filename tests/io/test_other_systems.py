@@ -66,7 +66,9 @@ def test_folders_are_exchanged_on_macos(monkeypatch, tmp_path):
         os.rename(first + b"-", second)
         return 0
 
-    monkeypatch.setattr(ctypes, "CDLL", lambda name, **options: SimpleNamespace(renamex_np=renamex_np))
+    monkeypatch.setattr(
+        ctypes, "CDLL", lambda name, **options: SimpleNamespace(renamex_np=renamex_np)
+    )
     out = tmp_path / "out"
     write(out, "old")
     write(out, "new", force=True)

@@ -24,7 +24,9 @@ from photostereo.io.png import encode_png
 
 def header(kind, shape):
     file = io.BytesIO()
-    np.lib.format.write_array_header_1_0(file, {"descr": kind, "fortran_order": False, "shape": shape})
+    np.lib.format.write_array_header_1_0(
+        file, {"descr": kind, "fortran_order": False, "shape": shape}
+    )
     return file.getvalue()
 
 
@@ -72,9 +74,15 @@ def test_arrays_come_back(tmp_path):
         (lambda p: p.write_bytes(array_bytes(np.ones(3))), "not a zip file"),  # an .npy, renamed
         (lambda p: p.write_bytes(p.read_bytes()[:-30]), "not a zip file"),
         (lambda p: write_zip(p, a=b"no array"), "magic string"),
-        (lambda p: write_zip(p, a=header("<f8", (10**6, 10**6)) + bytes(80)), "declares 8000000000000 bytes"),
+        (
+            lambda p: write_zip(p, a=header("<f8", (10**6, 10**6)) + bytes(80)),
+            "declares 8000000000000 bytes",
+        ),
         (lambda p: write_zip(p, a=header("<f8", (-1, -80)) + bytes(640)), "declares"),
-        (lambda p: write_zip(p, a=header("|O", (1,)) + pickle.dumps([print])), "not Python objects"),
+        (
+            lambda p: write_zip(p, a=header("|O", (1,)) + pickle.dumps([print])),
+            "not Python objects",
+        ),
         (lambda p: write_zip(p, a=array_bytes(np.ones(2, np.complex64))), "type complex64"),
         (lambda p: patch(p, 8, "<H", 1), "encrypted"),
         (lambda p: patch(p, 24, "<I", 2**31 - 1), "can hold"),
@@ -88,7 +96,9 @@ def test_damaged_archives_are_told(tmp_path, spoil, words):
     with pytest.raises(CaptureError) as caught:
         safe.read_npz(path, "saved state", remedy="Save it again.")
     assert (caught.value.code, caught.value.file) == ("unreadable-file", path)
-    assert re.search(words, caught.value.values["problem"]) and "Save it again." in str(caught.value)
+    assert re.search(words, caught.value.values["problem"]) and "Save it again." in str(
+        caught.value
+    )
 
 
 def test_an_archive_that_unpacks_to_more_than_there_is(tmp_path, monkeypatch):
@@ -162,7 +172,11 @@ def test_pictures_carry_their_size_and_a_comment():
 
 
 def test_matlab_files_with_anything_but_numbers(tmp_path):
-    other = {"cell": np.array([1.0, {"a": 1}], dtype=object), "struct": {"field": 1.0}, "text": "text"}
+    other = {
+        "cell": np.array([1.0, {"a": 1}], dtype=object),
+        "struct": {"field": 1.0},
+        "text": "text",
+    }
     savemat(tmp_path / "a.mat", {**other, "T": np.ones(3)})
     assert list(safe.read_mat(tmp_path / "a.mat", "truth", remedy="")) == ["T"]
     (tmp_path / "a.mat").write_bytes(b"not a matlab file")
@@ -172,9 +186,15 @@ def test_matlab_files_with_anything_but_numbers(tmp_path):
 
 
 def test_matlab_numbers(tmp_path):
-    for values in (np.arange(12.0).reshape(3, 4), np.ones((2, 2), bool), np.arange(3, dtype=np.uint8)[None]):
+    for values in (
+        np.arange(12.0).reshape(3, 4),
+        np.ones((2, 2), bool),
+        np.arange(3, dtype=np.uint8)[None],
+    ):
         savemat(tmp_path / "a.mat", {"T": values}, do_compression=True)
-        np.testing.assert_array_equal(safe.read_mat(tmp_path / "a.mat", "truth", remedy="")["T"], values)
+        np.testing.assert_array_equal(
+            safe.read_mat(tmp_path / "a.mat", "truth", remedy="")["T"], values
+        )
 
 
 def test_names_cannot_command_the_terminal():

@@ -17,16 +17,26 @@ SPECS = {
 
 
 def good():
-    return {"mask": np.ones((4, 5), bool), "normals": np.zeros((4, 5, 3)), "albedo": np.ones((4, 5), "u1")}
+    return {
+        "mask": np.ones((4, 5), bool),
+        "normals": np.zeros((4, 5, 3)),
+        "albedo": np.ones((4, 5), "u1"),
+    }
 
 
 def test_what_fits_passes_and_gives_its_sizes():
     assert check_arrays(good(), SPECS, ValueError) == {"H": 4, "W": 5}
-    assert check_arrays({**good(), "albedo": np.ones((4, 5, 3))}, SPECS, ValueError) == {"H": 4, "W": 5}
+    assert check_arrays({**good(), "albedo": np.ones((4, 5, 3))}, SPECS, ValueError) == {
+        "H": 4,
+        "W": 5,
+    }
     assert check_arrays({**good(), "other": np.ones(3)}, SPECS, ValueError)
     assert check_arrays({"n": np.array(3.0)}, {"n": ArraySpec("")}, ValueError) == {}
     assert (
-        check_arrays({"m": np.ones((4, 5, 7, 2))}, {"m": ArraySpec("H W *")}, ValueError, {"H": 4})["W"] == 5
+        check_arrays({"m": np.ones((4, 5, 7, 2))}, {"m": ArraySpec("H W *")}, ValueError, {"H": 4})[
+            "W"
+        ]
+        == 5
     )
 
 

@@ -10,7 +10,12 @@ import pytest
 from photostereo.capture import Capture
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.core.findings import by_code
-from photostereo_lab.corruptions import add_gaussian, add_poisson, add_salt_and_pepper, signal_to_noise
+from photostereo_lab.corruptions import (
+    add_gaussian,
+    add_poisson,
+    add_salt_and_pepper,
+    signal_to_noise,
+)
 
 ALL = [
     lambda c, rng: add_poisson(c, 10, rng),
@@ -25,7 +30,9 @@ def clean() -> Capture:
     mask = np.zeros((90, 80), dtype=bool)
     mask[10:-10, 10:-10] = True
     lights = rng.normal(size=(8, 3)) * 0.4 + np.array([0, 0, 1])
-    return Capture(images=rng.uniform(0, 1, size=(8, 90, 80)) ** 2, lights=lights, mask=mask, name="flat")
+    return Capture(
+        images=rng.uniform(0, 1, size=(8, 90, 80)) ** 2, lights=lights, mask=mask, name="flat"
+    )
 
 
 @pytest.mark.parametrize("snr", [-3.0, 5.0, 20.0, 40.0])
@@ -53,14 +60,18 @@ def test_poisson_is_poisson(clean):
 def test_poisson_is_neither_clipped_nor_rescaled(clean):
     noisy = add_poisson(clean, 5, rng=0)
     assert noisy.images.max() > 1.5
-    assert noisy.images[:, clean.mask].mean() == pytest.approx(clean.images[:, clean.mask].mean(), rel=0.02)
+    assert noisy.images[:, clean.mask].mean() == pytest.approx(
+        clean.images[:, clean.mask].mean(), rel=0.02
+    )
 
 
 def test_background_does_not_count(clean):
     bright = clean.images.copy()
     bright[:, ~clean.mask] = 100
     loud = replace(clean, images=bright)
-    np.testing.assert_array_equal(add_poisson(loud, 10, rng=0).images, add_poisson(clean, 10, rng=0).images)
+    np.testing.assert_array_equal(
+        add_poisson(loud, 10, rng=0).images, add_poisson(clean, 10, rng=0).images
+    )
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.1, 0.5, 1.0])
@@ -82,7 +93,9 @@ def test_salt_and_pepper_hits_entries_not_channels(clean):
 
 
 def test_gaussian_statistics(clean):
-    error = (add_gaussian(clean, 0.2, rng=0).images - clean.images)[:, clean.mask].astype(np.float64)
+    error = (add_gaussian(clean, 0.2, rng=0).images - clean.images)[:, clean.mask].astype(
+        np.float64
+    )
     assert error.std() == pytest.approx(0.2, rel=0.02)
     assert abs(error.mean()) < 4 * 0.2 / np.sqrt(error.size)
     assert (add_gaussian(clean, 0.2, rng=0).images < 0).any()
@@ -114,7 +127,9 @@ def test_photographs_get_independent_noise_of_the_same_kind(clean, add):
     off = correlation[~np.eye(8, dtype=bool)]
     assert np.abs(off).max() < 5 / np.sqrt(error.shape[1])
     # Neighboring pixels too.
-    assert abs(np.corrcoef(error[:, 1:].ravel(), error[:, :-1].ravel())[0, 1]) < 5 / np.sqrt(error.size)
+    assert abs(np.corrcoef(error[:, 1:].ravel(), error[:, :-1].ravel())[0, 1]) < 5 / np.sqrt(
+        error.size
+    )
     # The order of the photographs has no influence on how strong the noise is.
     assert error.std(axis=1).max() / error.std(axis=1).min() < 1.15
 

@@ -31,7 +31,9 @@ def matte(circle: Circle, lights: np.ndarray) -> np.ndarray:
 
 def test_normals_and_mirrored_directions() -> None:
     ball = Circle(10, 10, 5)
-    np.testing.assert_allclose(ball_normals(ball, np.array([13.0]), np.array([10.0])), [[0.6, 0, 0.8]])
+    np.testing.assert_allclose(
+        ball_normals(ball, np.array([13.0]), np.array([10.0])), [[0.6, 0, 0.8]]
+    )
     seen = mirrored_directions(ball, np.array([10.0, 13.0]), np.array([10.0, 10.0]))
     np.testing.assert_allclose(seen, [[0, 0, 1], [0.96, 0, 0.28]], atol=1e-12)
 

@@ -9,7 +9,13 @@ from photostereo.core.errors import CaptureError
 from photostereo.core.findings import by_code
 from photostereo.lights.ball.calibration import Calibration, calibrate_lights
 from photostereo.lights.ball.circle_search import find_circles
-from photostereo.lights.ball.geometry import Camera, Circle, ball_normals, mirrored_directions, outline_cone
+from photostereo.lights.ball.geometry import (
+    Camera,
+    Circle,
+    ball_normals,
+    mirrored_directions,
+    outline_cone,
+)
 from photostereo.lights.ball.highlight import find_highlights
 from photostereo.lights.ball.outline_fit import settle_outline
 from photostereo.lights.ball.search import find_balls
@@ -95,14 +101,19 @@ def test_no_ball_is_found_where_there_is_none() -> None:
 
 
 def test_a_ball_that_fills_the_frame() -> None:
-    shoot = shoot_table([Ball("mirror", 100, 100, 190)], size=(200, 200), scene=None, lights=dome_lights(10))
+    shoot = shoot_table(
+        [Ball("mirror", 100, 100, 190)], size=(200, 200), scene=None, lights=dome_lights(10)
+    )
     with pytest.raises(CaptureError, check=lambda e: e.code == "no-ball"):
         calibrate_lights(shoot.images)
 
 
 def test_a_round_thing_that_is_no_ball() -> None:
     rows, cols = np.mgrid[:120, :160]
-    plate = np.where(np.hypot(cols - 80, rows - 60) < 35, 0.8, 0.1) * np.linspace(0.5, 1, 8)[:, None, None]
+    plate = (
+        np.where(np.hypot(cols - 80, rows - 60) < 35, 0.8, 0.1)
+        * np.linspace(0.5, 1, 8)[:, None, None]
+    )
     with pytest.raises(CaptureError, check=lambda e: e.code == "no-ball"):
         calibrate_lights(plate)
 
@@ -130,7 +141,9 @@ def test_a_missing_highlight_comes_from_the_shading(mirror: Shoot) -> None:
     assert found.lights.source[3] == "shading of the object"
     assert by_code(found.warnings)["light-from-shading"].values["names"] == "shot3.png"
     assert angles(found.lights.directions, mirror.lights)[3] < 5
-    alone = shoot_table([Ball("mirror", 60, 60, 40)], size=(120, 120), scene=None, studio=Studio(table=0.05))
+    alone = shoot_table(
+        [Ball("mirror", 60, 60, 40)], size=(120, 120), scene=None, studio=Studio(table=0.05)
+    )
     images = alone.images.copy()
     images[3] = np.minimum(images[3], 0.05)
     with pytest.raises(CaptureError, check=lambda e: e.code == "no-highlight"):
@@ -185,7 +198,9 @@ def test_mirror_law_is_what_reflection_says() -> None:
     x, y = np.array([45.0, 62.0, 50.0]), np.array([30.0, 44.0, 55.0])
     normals, lights = ball_normals(circle, x, y), mirrored_directions(circle, x, y)
     half = lights + np.array([0, 0, 1])
-    np.testing.assert_allclose(half / np.linalg.norm(half, axis=1, keepdims=True), normals, atol=1e-12)
+    np.testing.assert_allclose(
+        half / np.linalg.norm(half, axis=1, keepdims=True), normals, atol=1e-12
+    )
 
 
 def test_the_rim_of_a_black_ball_is_inside_its_outline() -> None:
@@ -213,7 +228,9 @@ def test_saturated_highlights_with_rays_and_a_window() -> None:
     images = []
     for x, y in places:
         disc = np.hypot(cols - x, rows - y) < 9
-        ray = (np.abs(cols - x) < 3) & (rows < y + 60) & (rows > y - 30)  # glare, longer to one side
+        ray = (
+            (np.abs(cols - x) < 3) & (rows < y + 60) & (rows > y - 30)
+        )  # glare, longer to one side
         window = (np.abs(cols - 60) < 8) & (np.abs(rows - 60) < 10)
         images.append(np.where(disc | ray, 1.0, np.where(window, 1.0, 0.02)))
     found = find_highlights(np.stack(images), Circle(100, 100, 90))
@@ -222,7 +239,11 @@ def test_saturated_highlights_with_rays_and_a_window() -> None:
 
 def test_positions_of_near_lamps() -> None:
     positions = dome_lights(8, max_angle=45) * 900
-    balls = [Ball("mirror", 60.2, 60.4, 45), Ball("black", 440.1, 70.3, 45), Ball("mirror", 250.4, 330.2, 45)]
+    balls = [
+        Ball("mirror", 60.2, 60.4, 45),
+        Ball("black", 440.1, 70.3, 45),
+        Ball("mirror", 250.4, 330.2, 45),
+    ]
     shoot = shoot_table(
         balls,
         size=(400, 500),

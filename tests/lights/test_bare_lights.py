@@ -24,7 +24,10 @@ FILES = {
 }
 PRODUCTS = {"dot", "einsum", "lstsq", "matmul", "pinv", "tensordot"}
 #: What gives the same numbers in another form.
-SAME, SAME_METHODS = {"asarray", "ascontiguousarray", "array", "cast", "like"}, {"astype", "copy", "swapaxes"}
+SAME, SAME_METHODS = (
+    {"asarray", "ascontiguousarray", "array", "cast", "like"},
+    {"astype", "copy", "swapaxes"},
+)
 NAMES = {"directions", "lamps", "lights"}
 
 

@@ -50,7 +50,10 @@ def test_nothing_is_said_where_all_is_well(shape, reflectance):
 
 
 def test_a_weave_finer_than_the_thumbnail_says_nothing():
-    assert kinds(render_scene("fabric", size=96, lights=dome_lights(30), reflectance="oren-nayar")) == []
+    assert (
+        kinds(render_scene("fabric", size=96, lights=dome_lights(30), reflectance="oren-nayar"))
+        == []
+    )
 
 
 def test_the_edge_of_a_step_alone_says_nothing():
@@ -78,7 +81,9 @@ def test_without_an_outline_bumps_and_hollows_cannot_be_told_apart(relief):
     assert kinds(relief, lights=relief.lights.directions * [-1, -1, 1]) == []
     (mistake,) = _find(relief, lights=relief.lights.directions * [-1, 1, 1])
     # x or y: the photographs cannot tell which, and the remedy says so.
-    assert (mistake.code, mistake.remedy) == ("light-axes", "lights-axes") and mistake.values["note"]
+    assert (mistake.code, mistake.remedy) == ("light-axes", "lights-axes") and mistake.values[
+        "note"
+    ]
 
 
 @pytest.mark.parametrize("order", ["shifted", "reversed", "shuffled"])
@@ -109,9 +114,9 @@ def test_the_srgb_curve_is_named_and_only_that(figure):
 def test_a_factor_and_noise_change_nothing(figure):
     noisy = figure.images * 37 + np.random.default_rng(0).normal(0, 0.3, figure.images.shape)
     assert kinds(figure, images=noisy.astype(np.float32)) == []
-    assert kinds(figure, images=noisy.astype(np.float32), lights=figure.lights.directions * [1, -1, 1]) == [
-        "light-axes"
-    ]
+    assert kinds(
+        figure, images=noisy.astype(np.float32), lights=figure.lights.directions * [1, -1, 1]
+    ) == ["light-axes"]
 
 
 def test_black_tiny_and_color_captures_are_no_trouble(figure):
@@ -120,7 +125,9 @@ def test_black_tiny_and_color_captures_are_no_trouble(figure):
     speck[48, 48] = True
     assert kinds(figure, mask=speck) == []
     color = np.repeat(figure.images[..., None], 3, axis=-1)
-    assert kinds(figure, images=color, lights=figure.lights.directions * [1, -1, 1]) == ["light-axes"]
+    assert kinds(figure, images=color, lights=figure.lights.directions * [1, -1, 1]) == [
+        "light-axes"
+    ]
     three = np.eye(3)
     assert find_mistakes(figure.images[:3], three, figure.mask) == ()
 
@@ -158,7 +165,9 @@ def test_large_photographs_take_no_time(figure):
     assert time.process_time() - began < 3
 
 
-def test_solve_says_it_in_one_line_before_it_solves_and_the_option_mends_it(tmp_path, figure, capsys):
+def test_solve_says_it_in_one_line_before_it_solves_and_the_option_mends_it(
+    tmp_path, figure, capsys
+):
     from photostereo.capture import write_archive
     from photostereo.cli.info import report_state
     from photostereo.cli.terminal import Terminal
@@ -223,7 +232,9 @@ def test_nobody_is_told_to_undo_a_curve_that_was_undone() -> None:
 def test_estimated_lights_name_the_axes_of_a_solid(axes: str) -> None:
     scene = render_scene("vase", size=64, lights=dome_lights(10), reflectance="ggx")
     given = scene.lights.directions
-    right, mirrored = (judge_axes(scene.images, given @ axes_matrix(a), scene.mask) for a in ("x,y,z", axes))
+    right, mirrored = (
+        judge_axes(scene.images, given @ axes_matrix(a), scene.mask) for a in ("x,y,z", axes)
+    )
     assert right is not None and right.axes == "x,y,z" and right.degrees < 15
     assert mirrored is not None and mirrored.axes == axes and mirrored.given_degrees > 25
     relief = render_scene("relief", size=64, lights=dome_lights(10))

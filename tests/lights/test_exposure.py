@@ -20,11 +20,16 @@ from photostereo_lab import scenes
 )
 def test_photographs_of_another_strength_are_detected_and_no_others(reflectance, wrong) -> None:
     capture = scenes.render_scene(
-        "figure", size=64, lights=scenes.random_lights(20, rng=3, max_angle=45), reflectance=reflectance
+        "figure",
+        size=64,
+        lights=scenes.random_lights(20, rng=3, max_angle=45),
+        reflectance=reflectance,
     )
     pixels = np.stack([image[capture.mask] for image in capture.images], 1)
     pixels[:, :wrong] *= 1.25
-    found = estimate_strengths(pixels, capture.lights.matrix, np.zeros(len(pixels), np.float32)).factors
+    found = estimate_strengths(
+        pixels, capture.lights.matrix, np.zeros(len(pixels), np.float32)
+    ).factors
     np.testing.assert_allclose(found[:wrong], 1.25, atol=0.08)
     assert (found[wrong:] == 1.0).all()
 
@@ -34,15 +39,22 @@ def test_photographs_of_another_strength_are_detected_and_no_others(reflectance,
 def test_an_exposure_that_varies_throughout_is_corrected(reflectance, kind) -> None:
     """Falling by 45 % over the series, or different in every photograph: none stands out."""
     capture = scenes.render_scene(
-        "figure", size=64, lights=scenes.random_lights(20, rng=3, max_angle=45), reflectance=reflectance
+        "figure",
+        size=64,
+        lights=scenes.random_lights(20, rng=3, max_angle=45),
+        reflectance=reflectance,
     )
     gains = (
         np.linspace(1.0, 0.55, 20)
         if kind == "falling"
         else np.exp(np.random.default_rng(1).normal(0, 0.3, 20))
     )
-    pixels = np.stack([image[capture.mask] for image in capture.images], 1) * gains.astype(np.float32)
-    found = estimate_strengths(pixels, capture.lights.matrix, np.full(len(pixels), 1e-6, np.float32)).factors
+    pixels = np.stack([image[capture.mask] for image in capture.images], 1) * gains.astype(
+        np.float32
+    )
+    found = estimate_strengths(
+        pixels, capture.lights.matrix, np.full(len(pixels), 1e-6, np.float32)
+    ).factors
     wrong = np.log(found / gains)
     assert np.std(wrong) < 0.25 * np.std(np.log(gains))
 
@@ -52,7 +64,9 @@ def test_an_exposure_that_varies_throughout_is_corrected(reflectance, kind) -> N
 )
 def test_a_relief_that_is_not_matte_is_not_tilted(reflectance, within) -> None:
     """Strengths that fall to one side look like a tilt of the whole."""
-    capture = scenes.render_scene("relief", size=80, reflectance=reflectance, texture="marble", rng=3)
+    capture = scenes.render_scene(
+        "relief", size=80, reflectance=reflectance, texture="marble", rng=3
+    )
     gains = np.linspace(1.0, 0.3, len(capture))
     pixels, noise = capture.pixels(), np.zeros(capture.pixel_count, np.float32)
     found = estimate_strengths(pixels * gains.astype(np.float32), capture.lights.matrix, noise)
@@ -65,7 +79,9 @@ def test_a_relief_that_is_not_matte_is_not_tilted(reflectance, within) -> None:
     ("name", "reflectance", "count", "rng"),
     [("coin", "ggx", 16, 3), ("fabric", "blinn-phong", 20, 4), ("figure", "oren-nayar", 12, 4)],
 )
-def test_gloss_and_flat_slopes_are_not_taken_for_the_exposure(name, reflectance, count, rng) -> None:
+def test_gloss_and_flat_slopes_are_not_taken_for_the_exposure(
+    name, reflectance, count, rng
+) -> None:
     """A flat coin mirrors a light almost everywhere; other normals of a fabric explain other strengths."""
     lights = scenes.random_lights(count, rng=rng, max_angle=50)
     capture = scenes.render_scene(name, size=100, lights=lights, reflectance=reflectance, rng=rng)
@@ -80,23 +96,31 @@ def test_gloss_and_flat_slopes_are_not_taken_for_the_exposure(name, reflectance,
 @pytest.mark.parametrize("fault", ["clipped", "lost"])
 def test_other_faults_are_not_taken_for_the_exposure(fault) -> None:
     """Most values clipped, or a quarter of them lost."""
-    capture = scenes.render_scene("relief", size=80, lights=scenes.dome_lights(14), reflectance="oren-nayar")
+    capture = scenes.render_scene(
+        "relief", size=80, lights=scenes.dome_lights(14), reflectance="oren-nayar"
+    )
     pixels, rng = capture.pixels(), np.random.default_rng(0)
     pixels = (
         np.minimum(pixels, np.quantile(pixels, 0.3))
         if fault == "clipped"
         else np.where(rng.random(pixels.shape) < 0.25, 0, pixels)
     )
-    assert not estimate_strengths(pixels, capture.lights.matrix, np.zeros(len(pixels), np.float32)).corrects
+    assert not estimate_strengths(
+        pixels, capture.lights.matrix, np.zeros(len(pixels), np.float32)
+    ).corrects
 
 
 def test_the_uncertainty_is_that_of_the_estimates() -> None:
     """A matte scene with noise: relative strengths are 1 within a few of their standard errors."""
-    capture = scenes.render_scene("figure", size=64, lights=scenes.random_lights(20, rng=3, max_angle=45))
+    capture = scenes.render_scene(
+        "figure", size=64, lights=scenes.random_lights(20, rng=3, max_angle=45)
+    )
     rng = np.random.default_rng(0)
     pixels = np.stack([image[capture.mask] for image in capture.images], 1)
     pixels = pixels + rng.normal(0, 0.02, pixels.shape).astype(np.float32)
-    found = estimate_strengths(pixels, capture.lights.matrix, np.full(len(pixels), 0.02**2, np.float32))
+    found = estimate_strengths(
+        pixels, capture.lights.matrix, np.full(len(pixels), 0.02**2, np.float32)
+    )
     assert not found.corrects
     assert (np.abs(np.log(found.relative)) < 6 * found.uncertainty + 0.01).all()
     few = estimate_strengths(pixels[:100], capture.lights.matrix, np.zeros(100, np.float32))
@@ -146,7 +170,9 @@ def test_the_correction_is_recorded(drifting, tmp_path) -> None:
     ps.save(result, tmp_path / "out", wrong, surface=None, report=False)
     facts = json.loads((tmp_path / "out" / "summary.json").read_text())["strengths"]
     assert facts["corrected"] and facts["choice"] == "auto" and len(facts["factors"]) == len(wrong)
-    np.testing.assert_allclose(Reconstruction.load(tmp_path / "out").strengths, result.strengths, atol=1e-5)
+    np.testing.assert_allclose(
+        Reconstruction.load(tmp_path / "out").strengths, result.strengths, atol=1e-5
+    )
     plain = ps.solve(wrong, "ls", strengths="given").summary()["strengths"]
     assert plain == {"choice": "given", "corrected": False, "factors": {}}
 

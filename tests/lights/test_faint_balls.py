@@ -46,7 +46,10 @@ def test_circle_and_light_of_the_room_are_settled_together() -> None:
     images = 0.7 * (np.maximum(np.einsum("hwc,dc->dhw", normals, lights), 0) + room)
     images += 0.002 * np.random.default_rng(1).standard_normal(images.shape)
     found = settle_circle(images, Circle(40.3, 39.6, 27.5))
-    assert np.hypot(found.x - true.x, found.y - true.y) < 0.05 and abs(found.radius - true.radius) < 0.15
+    assert (
+        np.hypot(found.x - true.x, found.y - true.y) < 0.05
+        and abs(found.radius - true.radius) < 0.15
+    )
     assert angles_between(fit_shading(images, found).directions, lights).max() < 0.3
 
 
@@ -65,7 +68,9 @@ def test_a_highlight_is_told_from_noise_and_its_error_grows_with_it() -> None:
 
 def test_a_mirror_whose_lights_are_dull_is_not_taken_for_its_horizon() -> None:
     ball = Ball("mirror", 160.3, 60.4, 36)
-    studio = Studio(lamp_width=1, radiance=70, window=0, second=0.1, haze=3, table=0.25, texture=0.5)
+    studio = Studio(
+        lamp_width=1, radiance=70, window=0, second=0.1, haze=3, table=0.25, texture=0.5
+    )
     shoot = shoot_table(
         [ball], size=(120, 220), lights=random_lights(14, max_angle=50, rng=3), studio=studio, rng=1
     )
@@ -77,7 +82,11 @@ def test_a_mirror_whose_lights_are_dull_is_not_taken_for_its_horizon() -> None:
 def test_a_ball_without_an_outline_is_refused_and_the_message_knows_black_ground() -> None:
     studio = Studio(window=0, second=0, table=0.0, texture=0)
     shoot = shoot_table(
-        [Ball("mirror", 60.3, 50.4, 30)], size=(100, 120), scene=None, lights=dome_lights(10), studio=studio
+        [Ball("mirror", 60.3, 50.4, 30)],
+        size=(100, 120),
+        scene=None,
+        lights=dome_lights(10),
+        studio=studio,
     )
     with pytest.raises(CaptureError, check=lambda e: e.code == "no-ball"):
         calibrate_lights(shoot.images)
@@ -85,7 +94,10 @@ def test_a_ball_without_an_outline_is_refused_and_the_message_knows_black_ground
 
 def test_strengths_that_no_lights_have_are_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     shoot = shoot_table(
-        [Ball("matte", 60.3, 50.4, 30)], size=(100, 120), scene=None, lights=dome_lights(8, max_angle=50)
+        [Ball("matte", 60.3, 50.4, 30)],
+        size=(100, 120),
+        scene=None,
+        lights=dome_lights(8, max_angle=50),
     )
     wild = np.geomspace(0.1, 10, 8)
     for words, kept in (("shading of the object", False), ("matte ball", True)):

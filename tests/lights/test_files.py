@@ -12,7 +12,9 @@ from photostereo.lights.ball.geometry import Circle
 from photostereo.lights.files.reading import base_name, decimal, read_intensities, read_lights
 from photostereo.lights.files.table import ball_line, balls_in
 
-LIGHTS = np.array([[0.25, -0.5, 0.75], [0.0, 1.0, 2.0], [-0.125, 0.5, 1.0], [1.0, 0.0, 0.5], [0.5, 0.5, 0.5]])
+LIGHTS = np.array(
+    [[0.25, -0.5, 0.75], [0.0, 1.0, 2.0], [-0.125, 0.5, 1.0], [1.0, 0.0, 0.5], [0.5, 0.5, 0.5]]
+)
 
 
 def write(tmp_path, text, name="lights.txt"):
@@ -23,7 +25,9 @@ def write(tmp_path, text, name="lights.txt"):
 
 def lines(rows, between=" ", decimal="."):
     return (
-        "\n".join(between.join(str(float(value)).replace(".", decimal) for value in row) for row in rows)
+        "\n".join(
+            between.join(str(float(value)).replace(".", decimal) for value in row) for row in rows
+        )
         + "\n"
     )
 
@@ -44,7 +48,9 @@ def test_decimal_commas(tmp_path, between, transposed):
 
 def test_whole_numbers_with_commas_are_not_decimals(tmp_path):
     path = write(tmp_path, "1,0,1\n0,1,1\n-1,0,1\n0,0,1\n")
-    np.testing.assert_array_equal(read_lights(path).vectors, [[1, 0, 1], [0, 1, 1], [-1, 0, 1], [0, 0, 1]])
+    np.testing.assert_array_equal(
+        read_lights(path).vectors, [[1, 0, 1], [0, 1, 1], [-1, 0, 1], [0, 0, 1]]
+    )
 
 
 def test_three_by_three_is_one_light_per_line(tmp_path):
@@ -96,7 +102,9 @@ def test_header_without_names_and_with_colors(tmp_path):
 
 
 def test_latin_names(tmp_path):
-    table = read_lights(write(tmp_path, "file,x,y,z\nGröße.png,0,0,1\n".encode("latin-1"), "lights.csv"))
+    table = read_lights(
+        write(tmp_path, "file,x,y,z\nGröße.png,0,0,1\n".encode("latin-1"), "lights.csv")
+    )
     assert table.files == ("Größe.png",)
 
 
@@ -125,7 +133,11 @@ def test_json_with_everything(tmp_path):
     assert table.files == tuple(f"{n}.png" for n in range(5))
     np.testing.assert_array_equal(table.intensities, np.arange(1.0, 6)[:, None].repeat(3, axis=1))
     plain = read_lights(
-        write(tmp_path, json.dumps({"lights": LIGHTS.tolist(), "intensities": [1, 2, 3, 4, 5]}), "l.json")
+        write(
+            tmp_path,
+            json.dumps({"lights": LIGHTS.tolist(), "intensities": [1, 2, 3, 4, 5]}),
+            "l.json",
+        )
     )
     np.testing.assert_array_equal(plain.intensities, [1, 2, 3, 4, 5])
 
@@ -178,7 +190,9 @@ def test_intensity_files(tmp_path, shape):
 
 
 def test_one_strength_with_a_decimal_comma(tmp_path):
-    np.testing.assert_array_equal(read_intensities(write(tmp_path, "1,5\n2\n0,25\n"), 3), [1.5, 2, 0.25])
+    np.testing.assert_array_equal(
+        read_intensities(write(tmp_path, "1,5\n2\n0,25\n"), 3), [1.5, 2, 0.25]
+    )
 
 
 def test_bad_intensity_files(tmp_path):
@@ -199,7 +213,10 @@ def test_a_note_about_lengths(tmp_path):
 
 
 def test_names_numbers_and_balls():
-    assert base_name(r"C:\RTI\my coin\coin 01.jpg") == "coin 01.jpg" and base_name("shots/a.png") == "a.png"
+    assert (
+        base_name(r"C:\RTI\my coin\coin 01.jpg") == "coin 01.jpg"
+        and base_name("shots/a.png") == "a.png"
+    )
     assert (decimal("0,25"), decimal("-1.5e-3")) == (0.25, -0.0015)
     line = ball_line(Circle(30.5, 20, 9.25))
     assert line == "# ball in the frame (column row radius): 30.50 20.00 9.25"

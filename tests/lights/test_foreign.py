@@ -18,7 +18,8 @@ LIGHTS = np.array([[0.6, 0.0, 0.8], [0.0, 0.6, 0.8], [-0.6, 0.0, 0.8], [0.0, -0.
 def test_header_and_count(tmp_path: Path) -> None:
     file = tmp_path / "lights.txt"
     file.write_text(
-        "Header: ../images/chrome/chrome.txt\n4\n" + "\n".join(" ".join(map(str, row)) for row in LIGHTS)
+        "Header: ../images/chrome/chrome.txt\n4\n"
+        + "\n".join(" ".join(map(str, row)) for row in LIGHTS)
     )
     np.testing.assert_array_equal(read_lights(file, count=4).vectors, LIGHTS)
 

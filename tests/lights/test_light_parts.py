@@ -61,14 +61,18 @@ def test_one_bright_photograph_is_corrected() -> None:
     assert np.flatnonzero(found.factors != 1.0).tolist() == [3]
     assert found.factors[3] == pytest.approx(1.25, abs=0.05)
     said = describe_correction(np.array([1.0, 1.45, 1.0, 0.9]))
-    assert said == "The exposure varies by 38 %: corrected in 2 of 4 photographs. Use manual exposure."
+    assert (
+        said == "The exposure varies by 38 %: corrected in 2 of 4 photographs. Use manual exposure."
+    )
     assert describe_correction(np.ones(4)) is None and describe_correction(None) is None
 
 
 def test_samples_and_quantiles() -> None:
     steps = [strength_sample(*sizes).step for sizes in ((9000, 12), (9000, 96), (100, 12))]
     assert steps == [3, 9, 1]
-    assert _closest_half(np.array([0.0, 0.1, 5.0, -0.1, 9.0])) == pytest.approx((0, 0.148), abs=1e-3)
+    assert _closest_half(np.array([0.0, 0.1, 5.0, -0.1, 9.0])) == pytest.approx(
+        (0, 0.148), abs=1e-3
+    )
     shares = np.array([0.001, 0.5, 0.999])
     for freedom in (1, 2, 3, 9, 45, 93, 400):
         found = [chi_square_quantile(freedom, share) for share in shares]
@@ -80,7 +84,9 @@ def test_light_of_the_room() -> None:
     scene = render_scene("sphere", size=64)
     room = 0.2 * scene.truth_albedo * scene.truth[..., 2]
     for images, certain in ((scene.images + room, True), (scene.images, False)):
-        assert estimate_room_light(images, scene.lights.directions, scene.mask).is_certain is certain
+        assert (
+            estimate_room_light(images, scene.lights.directions, scene.mask).is_certain is certain
+        )
 
 
 def test_thumbnails() -> None:
@@ -102,11 +108,15 @@ def test_a_turn_of_all_normals() -> None:
     sphere, relief = (render_scene(name, size=64) for name in ("sphere", "relief"))
     tilted = sphere.truth @ np.array([[1, 0, 0], [0, 0.995, -0.0998], [0, 0.0998, 0.995]]).T
     np.testing.assert_allclose(np.abs(turn_of_lights(tilted, sphere.mask)), [6, 0, 0], atol=0.5)
-    assert coarse_curl(sphere.truth, sphere.mask) < 0.02 < 0.1 < coarse_curl(relief.truth, relief.mask)
+    assert (
+        coarse_curl(sphere.truth, sphere.mask) < 0.02 < 0.1 < coarse_curl(relief.truth, relief.mask)
+    )
 
 
 def test_symmetries_and_spread() -> None:
-    turn = Symmetry(1, False)  # what pointed right points up; the upper right corner becomes the upper left
+    turn = Symmetry(
+        1, False
+    )  # what pointed right points up; the upper right corner becomes the upper left
     assert turn.of_vectors(np.array([[1, 0, 0]], np.float32)).tolist() == [[0.0, 1.0, 0.0]]
     assert turn.of_pictures(np.array([[[0, 1], [0, 0]]]))[0].tolist() == [[1, 0], [0, 0]]
     two = np.array([[0.6, 0, 0.8], [-0.6, 0, 0.8]])

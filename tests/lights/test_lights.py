@@ -51,7 +51,10 @@ def test_distances_at_which_the_strengths_hold():
 
 def test_a_subset_keeps_what_is_known_of_each_light():
     lights = Lights(
-        dome_lights(4), strengths=[1, 2, 3, 4], expected_error=[0.1, np.nan, 0.3, 0.4], source=list("abcd")
+        dome_lights(4),
+        strengths=[1, 2, 3, 4],
+        expected_error=[0.1, np.nan, 0.3, 0.4],
+        source=list("abcd"),
     ).take([3, 1])
     np.testing.assert_array_equal(lights.directions, dome_lights(4)[[3, 1]])
     assert lights.strengths.tolist() == [4, 2] and lights.source == ("d", "b")
@@ -85,4 +88,7 @@ def test_a_capture_without_lights():
     with pytest.raises(CaptureError) as caught:
         _ = capture.lights.directions
     assert caught.value.code == "no-lights"
-    assert np.asarray(Capture(images=np.ones((4, 4, 5)), lights=dome_lights(4)).lights).shape == (4, 3)
+    assert np.asarray(Capture(images=np.ones((4, 4, 5)), lights=dome_lights(4)).lights).shape == (
+        4,
+        3,
+    )

@@ -27,7 +27,9 @@ FRAME = (31, 45)
 def test_every_pixel_has_its_own_lights(focal: float | None) -> None:
     rng = np.random.default_rng(0)
     positions, depth = 80.0 * dome_lights(5), rng.normal(0, 4, FRAME)
-    lights = Lights(positions=positions, depth=depth, camera=None if focal is None else [2.0, 1.0, focal])
+    lights = Lights(
+        positions=positions, depth=depth, camera=None if focal is None else [2.0, 1.0, focal]
+    )
     rows, columns = np.divmod(rng.permutation(31 * 45)[:40], 45)
     seen = lights.over(rows, columns, FRAME)
     for i, (row, column) in enumerate(zip(rows, columns, strict=True)):
@@ -39,7 +41,9 @@ def test_every_pixel_has_its_own_lights(focal: float | None) -> None:
             camera = np.array([2.0, 1.0, focal])
             point = at_zero + (camera - at_zero) * height / focal
             view = (camera - point) / np.linalg.norm(camera - point)
-            np.testing.assert_allclose(seen.in_view(view[None].repeat(40, 0))[i], [0, 0, 1], atol=1e-6)
+            np.testing.assert_allclose(
+                seen.in_view(view[None].repeat(40, 0))[i], [0, 0, 1], atol=1e-6
+            )
         for j, position in enumerate(positions):
             distance = np.linalg.norm(position - point)
             toward = (position - point) / distance
@@ -62,7 +66,9 @@ def test_every_nth_pixel_sees_the_same_lights() -> None:
 
 @pytest.mark.parametrize("method", ["ls", "sbl"])
 @pytest.mark.parametrize(("focal", "base"), [(None, 0.0), (150.0, 0.2)])
-def test_normals_as_good_as_under_distant_lights(method: str, focal: float | None, base: float) -> None:
+def test_normals_as_good_as_under_distant_lights(
+    method: str, focal: float | None, base: float
+) -> None:
     """Lights at 1.5 object sizes, perhaps with a perspective camera and an object above the origin of the positions."""
     positions = 1.5 * dome_lights(12, max_angle=45)
     near = render_near(positions, size=64, noise=0.01, focal=focal, base=base)
@@ -73,14 +79,19 @@ def test_normals_as_good_as_under_distant_lights(method: str, focal: float | Non
     assert ignored.angular_error.mean > 20 * found.angular_error.mean
     error = (depth_of(found.normals, near) - near.truth_depth)[near.mask]
     assert np.abs(error - error.mean()).max() < 0.01 * 0.9 * 64
-    assert found.near.values["rounds"] > 1 and found.summary()["near_lights"] == found.near and not best.near
+    assert (
+        found.near.values["rounds"] > 1
+        and found.summary()["near_lights"] == found.near
+        and not best.near
+    )
 
 
 def test_low_rank_knows_that_the_fall_off_made_the_noise_uneven() -> None:
     """Without that knowledge its errors are 1.26 times those under distant lights."""
     positions = 1.5 * dome_lights(20, max_angle=45)
     near, distant = (
-        ps.solve(render_near(positions, size=48, noise=0.01, distant=far), "rpca") for far in (False, True)
+        ps.solve(render_near(positions, size=48, noise=0.01, distant=far), "rpca")
+        for far in (False, True)
     )
     assert near.angular_error.mean < 1.2 * distant.angular_error.mean
 
@@ -89,7 +100,8 @@ def test_the_piecewise_model_knows_it_too() -> None:
     """On gloss, without that knowledge its errors are 1.25 times those under distant lights, with it 1.20 times."""
     positions, gloss = 2.0 * dome_lights(20, max_angle=45), {"reflectance": "ggx", "noise": 0.01}
     near, distant = (
-        ps.solve(render_near(positions, size=48, distant=far, **gloss), "pls") for far in (False, True)
+        ps.solve(render_near(positions, size=48, distant=far, **gloss), "pls")
+        for far in (False, True)
     )
     assert near.angular_error.mean < 1.21 * distant.angular_error.mean
 
@@ -97,7 +109,9 @@ def test_the_piecewise_model_knows_it_too() -> None:
 @pytest.mark.parametrize(("reflectance", "matte"), [("lambertian", True), ("ggx", False)])
 def test_uneven_noise_does_not_hide_that_a_surface_is_matte(reflectance: str, matte: bool) -> None:
     """Removing the fall-off leaves more noise in some pixels; that is no sign of gloss."""
-    near = render_near(1.5 * dome_lights(12, max_angle=45), size=48, noise=0.01, reflectance=reflectance)
+    near = render_near(
+        1.5 * dome_lights(12, max_angle=45), size=48, noise=0.01, reflectance=reflectance
+    )
     inside = np.flatnonzero(near.mask)
     lights = replace(near, lights=near.lights.changed(depth=near.truth_depth)).lights_at(inside)
     pixels = lights.even(near.images.reshape(len(near), -1).T[inside].astype(np.float32))
@@ -105,7 +119,9 @@ def test_uneven_noise_does_not_hide_that_a_surface_is_matte(reflectance: str, ma
     assert not is_matte(Noise(pixels, lights.matrix, near.mask))  # as if the noise were even
 
 
-def test_a_large_object_finds_its_depth_on_a_part_of_its_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_object_finds_its_depth_on_a_part_of_its_pixels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     near = render_near(2.0 * dome_lights(8, max_angle=45), size=64)
     whole = ps.solve(near, "ls")
     monkeypatch.setattr("photostereo.solver.near.PIXELS", 400)

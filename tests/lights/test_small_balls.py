@@ -23,7 +23,9 @@ LIGHTS = random_lights(12, max_angle=50, rng=4)
 
 def test_highlights_are_found_to_a_tenth_of_a_pixel() -> None:
     for kind in ("mirror", "black"):
-        shoot = shoot_table([Ball(kind, 48.3, 44.6, 27.0)], size=(90, 96), scene=None, lights=LIGHTS)
+        shoot = shoot_table(
+            [Ball(kind, 48.3, 44.6, 27.0)], size=(90, 96), scene=None, lights=LIGHTS
+        )
         found = find_highlights(shoot.images, Circle(48.3, 44.6, 27.0))
         half = shoot.lights + np.array([0, 0, 1])
         half /= np.linalg.norm(half, axis=1, keepdims=True)
@@ -46,7 +48,11 @@ def test_shading_knows_the_circle_better_than_the_outline() -> None:
 @pytest.mark.parametrize(("kind", "limit"), [("mirror", 0.5), ("matte", 0.3)])
 def test_balls_of_sixty_pixels(kind: str, limit: float) -> None:
     shoot = shoot_table(
-        [Ball(kind, 58.3, 53.6, 30.0)], size=(110, 116), scene=None, lights=LIGHTS, studio=Studio(texture=0.2)
+        [Ball(kind, 58.3, 53.6, 30.0)],
+        size=(110, 116),
+        scene=None,
+        lights=LIGHTS,
+        studio=Studio(texture=0.2),
     )
     [ball] = find_balls(shoot.images)
     assert np.nanmean(angles_between(ball.directions, shoot.lights)) < limit
@@ -56,7 +62,11 @@ def test_balls_of_sixty_pixels(kind: str, limit: float) -> None:
 def test_perspective_of_every_kind(kind: str) -> None:
     """Far from the axis the outline is an ellipse; without the focal length the lights are off by ten degrees."""
     shoot = shoot_table(
-        [Ball(kind, 290.0, 60.0, 45)], scene=None, focal=500.0, lights=LIGHTS, studio=Studio(texture=0.2)
+        [Ball(kind, 290.0, 60.0, 45)],
+        scene=None,
+        focal=500.0,
+        lights=LIGHTS,
+        studio=Studio(texture=0.2),
     )
     found = calibrate_lights(shoot.images, focal=500.0)
     assert (
@@ -88,7 +98,11 @@ def test_strengths_beside_a_flat_object() -> None:
 def test_a_camera_that_faces_the_ball_sees_a_circle() -> None:
     camera = Camera(400.0, 150.0, 100.0)
     shoot = shoot_table(
-        [Ball("matte", 260.0, 50.0, 30)], size=(201, 301), scene=None, focal=400.0, lights=LIGHTS[:3]
+        [Ball("matte", 260.0, 50.0, 30)],
+        size=(201, 301),
+        scene=None,
+        focal=400.0,
+        lights=LIGHTS[:3],
     )
     angle = np.linspace(0, 2 * np.pi, 60, endpoint=False)
     # Points of the outline from the cone of rays that touch the sphere.
@@ -99,13 +113,19 @@ def test_a_camera_that_faces_the_ball_sees_a_circle() -> None:
     rays = np.cos(half) * axis + np.sin(half) * (
         np.cos(angle)[:, None] * side[0] + np.sin(angle)[:, None] * side[1]
     )
-    points = np.stack([150 - 400 * rays[:, 0] / rays[:, 2], 100 + 400 * rays[:, 1] / rays[:, 2]], axis=1)
+    points = np.stack(
+        [150 - 400 * rays[:, 0] / rays[:, 2], 100 + 400 * rays[:, 1] / rays[:, 2]], axis=1
+    )
     assert np.ptp(np.hypot(*(points - points.mean(axis=0)).T)) > 0.5
-    _, outline, in_photographs = facing_view(shoot.images, Circle(260.0, 50.0, 30.0, points=points), camera)
+    _, outline, in_photographs = facing_view(
+        shoot.images, Circle(260.0, 50.0, 30.0, points=points), camera
+    )
     distance = np.hypot(*(outline.points - [outline.x, outline.y]).T)
     assert np.ptp(distance) < 1e-6
     # Mapped back, it is the same cone of rays.
-    np.testing.assert_allclose(camera.rays(*in_photographs(outline).points.T) @ axis, np.cos(half), atol=1e-9)
+    np.testing.assert_allclose(
+        camera.rays(*in_photographs(outline).points.T) @ axis, np.cos(half), atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -157,5 +177,7 @@ def test_what_is_said_of_the_error_is_of_its_size() -> None:
             rng=seed,
         )
         ball = find_balls(shoot.images)[0]
-        ratios.append(np.median(ball.residual) / angles_between(ball.directions, shoot.lights).mean())
+        ratios.append(
+            np.median(ball.residual) / angles_between(ball.directions, shoot.lights).mean()
+        )
     assert 0.4 < np.median(ratios) < 6

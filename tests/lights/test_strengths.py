@@ -32,11 +32,15 @@ def test_falsified_strengths_of_a_scene(scene: str) -> None:
     assert np.abs(found / factors - 1).max() < 0.015
     assert np.exp(np.mean(np.log(found))) == pytest.approx(1)
     assert not equal_strengths_suffice(pixels, capture.lights.directions)
-    assert equal_strengths_suffice(sample_pixels(capture.images, capture.mask), capture.lights.directions)
+    assert equal_strengths_suffice(
+        sample_pixels(capture.images, capture.mask), capture.lights.directions
+    )
 
 
 @pytest.mark.data
-@pytest.mark.parametrize(("name", "limit"), [("ballPNG", 0.03), ("catPNG", 0.03), ("pot2PNG", 0.05)])
+@pytest.mark.parametrize(
+    ("name", "limit"), [("ballPNG", 0.03), ("catPNG", 0.03), ("pot2PNG", 0.05)]
+)
 def test_falsified_strengths_of_a_photographed_object(data_dir, name: str, limit: float) -> None:
     capture = ps.load(data_dir / "diligent" / "pmsData" / name).take(20, rng=1)
     images, factors = falsified(capture, 1)

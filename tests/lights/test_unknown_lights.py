@@ -21,7 +21,9 @@ from photostereo_lab import scenes
 
 
 def read_weights(path: Path) -> Weights:
-    shapes = {name: values.shape for name, values in weights_module.shipped_weights().arrays.items()}
+    shapes = {
+        name: values.shape for name, values in weights_module.shipped_weights().arrays.items()
+    }
     return read_any_weights(path, lambda arrays: shapes)
 
 
@@ -95,7 +97,9 @@ def test_known_directions_are_kept() -> None:
     known[:5] = 2 * LIGHTS[:5]
     found = estimate_lights(matte_ball(), known=known)
     np.testing.assert_allclose(found.directions[:5], LIGHTS[:5], atol=1e-6)
-    assert (found.expected_error_degrees[:5] == 0).all() and (found.expected_error_degrees[5:] > 0).all()
+    assert (found.expected_error_degrees[:5] == 0).all() and (
+        found.expected_error_degrees[5:] > 0
+    ).all()
     assert angles(found.directions[5:], LIGHTS[5:]).max() < 5
     with pytest.raises(CaptureError) as caught:
         estimate_lights(matte_ball(), known=LIGHTS[:5])
@@ -138,7 +142,9 @@ def test_a_single_light_is_unusable() -> None:
 def test_photographs_that_do_not_belong_together_are_unusable() -> None:
     """Half of a ball's, half of something else's: bright where the ball is dark, and in patches."""
     ball = matte_ball()
-    patches = np.random.default_rng(0).uniform(0, 1, (4, 8, 8)).repeat(12, axis=1).repeat(12, axis=2) ** 3
+    patches = (
+        np.random.default_rng(0).uniform(0, 1, (4, 8, 8)).repeat(12, axis=1).repeat(12, axis=2) ** 3
+    )
     images = ball.images.copy()
     images[::2] = patches[..., None] * ball.mask[..., None]
     verdict = estimate_lights(Thumbnails(images, ball.mask)).verdict
@@ -216,7 +222,11 @@ def test_damaged_weights_are_refused(tmp_path, damage: str) -> None:
 
 def test_weights_that_are_no_archive_are_refused(tmp_path) -> None:
     whole = archive().getvalue()
-    for name, content in {"cut": whole[: len(whole) // 2], "empty": b"", "text": b"PK\x03\x04 no"}.items():
+    for name, content in {
+        "cut": whole[: len(whole) // 2],
+        "empty": b"",
+        "text": b"PK\x03\x04 no",
+    }.items():
         (tmp_path / name).write_bytes(content)
         with pytest.raises(ParameterError):
             read_weights(tmp_path / name)

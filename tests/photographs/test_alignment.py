@@ -46,10 +46,12 @@ class Scene:
         slopes = np.einsum("k,ka,kij->aij", self.heights, self.waves, np.cos(waves))
         normals = np.stack([-slopes[0], slopes[1], np.ones_like(x)], axis=2)
         normals /= np.linalg.norm(normals, axis=2, keepdims=True)
-        tint = np.einsum("ka,aij->kij", self.texture, np.stack([x, y])) + self.offsets[:, None, None]
-        albedo = 0.6 + 0.3 * np.tanh(np.einsum("k,kij->ij", self.strengths, np.sin(tint)) / 2) * bool(
-            self.texture.any()
+        tint = (
+            np.einsum("ka,aij->kij", self.texture, np.stack([x, y])) + self.offsets[:, None, None]
         )
+        albedo = 0.6 + 0.3 * np.tanh(
+            np.einsum("k,kij->ij", self.strengths, np.sin(tint)) / 2
+        ) * bool(self.texture.any())
         edge = RADIUS - np.hypot(x - SIZE / 2, y - SIZE / 2)
         inside = 1 / (1 + np.exp(-np.clip(edge, -30, 30)))
         return (inside * albedo * np.maximum(normals @ light, 0)).astype(np.float32)
@@ -89,7 +91,9 @@ def test_movement_is_found(kind: str, textured: bool, within: float) -> None:
     moves = moves_of(kind)
     found = find_alignment(np.asarray(photographs(moves, textured), np.float32), 1.0).moves
     off = found - (moves - np.median(moves, axis=0))
-    if kind == "drift":  # no photograph agrees with another: the ends of the drift are seen least well
+    if (
+        kind == "drift"
+    ):  # no photograph agrees with another: the ends of the drift are seen least well
         within = 0.35
     assert (np.abs(off[:, :2]).max(axis=1) + RADIUS * np.abs(off[:, 2])).max() < within
 
@@ -114,7 +118,12 @@ def test_movement_is_undone_in_frames_bands_and_parts(tmp_path: Path) -> None:
     source = open_files(written(photographs(moves, noise=0.0), tmp_path))
     alignment = find_alignment(survey(source)[0], 1.0)
     assert (alignment.corrected.any(axis=1) == moves.any(axis=1)).all()
-    assert by_code(alignment.notes([file.name for file in source.files]))["camera-moved"].values["count"] == 4
+    assert (
+        by_code(alignment.notes([file.name for file in source.files]))["camera-moved"].values[
+            "count"
+        ]
+        == 4
+    )
     aligned = replace(source, moves=alignment.corrected)
     whole = aligned.all()
     still = photographs(np.zeros_like(moves), noise=0.0)
@@ -127,7 +136,9 @@ def test_movement_is_undone_in_frames_bands_and_parts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["still", "some"])
-def test_info_reports_every_photograph(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_info_reports_every_photograph(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     moves = moves_of(kind)
     written(photographs(moves), tmp_path)
     rows = [",".join(map(str, light)) for light in dome_lights(12, max_angle=55)]

@@ -24,7 +24,10 @@ def test_framing() -> None:
 
 def test_development() -> None:
     assert upright(np.array([[1, 2], [3, 4], [5, 6]]), 6).tolist() == [[5, 3, 1], [6, 4, 2]]
-    assert (full_scale(np.zeros(1, np.uint16)), full_scale(np.zeros(1, np.float32))) == (65535.0, 1.0)
+    assert (full_scale(np.zeros(1, np.uint16)), full_scale(np.zeros(1, np.float32))) == (
+        65535.0,
+        1.0,
+    )
     exposed = [0.5, 1.0, 2.0]
     assert include_exposure(np.array([[1.1], [2.0], [3.9]]), exposed)
     assert not include_exposure(np.ones((3, 1)), exposed)
@@ -40,7 +43,9 @@ def test_brackets() -> None:
 
 
 def test_faults() -> None:
-    assert Fault("b.jpg", "duplicate", "a.jpg").finding == "b.jpg is left out: it is a copy of a.jpg"
+    assert (
+        Fault("b.jpg", "duplicate", "a.jpg").finding == "b.jpg is left out: it is a copy of a.jpg"
+    )
     files = [Path("a copy.jpg"), Path("a.jpg"), Path("b.jpg")]
     assert find_duplicates(files, dict(zip(files, ["1", "1", "2"], strict=True))) == {0: 1}
 

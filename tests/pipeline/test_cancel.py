@@ -68,7 +68,9 @@ def test_cancelling_at_any_step_leaves_nothing(folder, tmp_path, method) -> None
         control = CancelsAt(step)
         with suppress(Cancelled):
             ps.Pipeline(folder, method=method, control=control, **settings).write(tmp_path / "out")
-            assert 20 < control.reports <= step  # some are made by the clock: now and then there are fewer
+            assert (
+                20 < control.reports <= step
+            )  # some are made by the clock: now and then there are fewer
             shutil.rmtree(tmp_path / "out")
         assert sorted(path.name for path in tmp_path.iterdir()) == before, step
 
@@ -124,14 +126,19 @@ class CancelsDuring(ps.Control):
 @pytest.mark.slow
 def test_every_stage_of_a_large_solve_ends_soon_after_it_is_cancelled(large, tmp_path) -> None:
     """One pipeline, canceled in each of its stages in turn; it goes on from the stages that were complete."""
-    ps.Pipeline(large, method="fast", scale=0.1).write(tmp_path / "warm")  # compiled kernels are loaded
+    ps.Pipeline(large, method="fast", scale=0.1).write(
+        tmp_path / "warm"
+    )  # compiled kernels are loaded
     pipeline = ps.Pipeline(large, method="fast")
 
     def is_late(stage: str) -> bool:
         pipeline.control = control = CancelsDuring(stage)
         with pytest.raises(Cancelled):
             pipeline.write(tmp_path / "out")
-        waited, worked = time.perf_counter() - control.marks[0], time.process_time() - control.marks[1]
+        waited, worked = (
+            time.perf_counter() - control.marks[0],
+            time.process_time() - control.marks[1],
+        )
         assert [path.name for path in tmp_path.iterdir()] == ["warm"], stage
         return waited > LATENCY and worked > PROCESSOR_LATENCY
 

@@ -41,8 +41,20 @@ def decoded(monkeypatch):
 
 def test_everything_is_computed_once(folder, decoded):
     pipeline = ps.Pipeline(folder, method="ls")
-    stages = [pipeline.capture, pipeline.loaded, pipeline.diagnosis, pipeline.solution, pipeline.surface]
-    again = [pipeline.capture, pipeline.loaded, pipeline.diagnosis, pipeline.solution, pipeline.surface]
+    stages = [
+        pipeline.capture,
+        pipeline.loaded,
+        pipeline.diagnosis,
+        pipeline.solution,
+        pipeline.surface,
+    ]
+    again = [
+        pipeline.capture,
+        pipeline.loaded,
+        pipeline.diagnosis,
+        pipeline.solution,
+        pipeline.surface,
+    ]
     assert all(one is other for one, other in zip(stages, again, strict=True))
     assert sorted(decoded) == sorted(set(decoded))
     assert len(decoded) == 20
@@ -54,8 +66,12 @@ def test_a_solve_reads_headers_and_photographs_once_and_renders_one_page(
 ):
     headers, pages = [], []
     honest_head, honest_page = camera.read_shot, page.render_page
-    monkeypatch.setattr(camera, "read_shot", lambda path: headers.append(path.name) or honest_head(path))
-    monkeypatch.setattr(page, "render_page", lambda *a, **k: pages.append(a) or honest_page(*a, **k))
+    monkeypatch.setattr(
+        camera, "read_shot", lambda path: headers.append(path.name) or honest_head(path)
+    )
+    monkeypatch.setattr(
+        page, "render_page", lambda *a, **k: pages.append(a) or honest_page(*a, **k)
+    )
     if lights == "estimated":  # photographs alone: looked at for a ball, the mask and the lights
         for file in [
             *folder.glob("*.txt"),
@@ -82,7 +98,9 @@ def test_another_mask_does_not_read_the_photographs_again(folder, decoded):
     assert pipeline.solution.albedo.shape == first.albedo.shape == (48, 48, 3)
     assert not decoded
     np.testing.assert_allclose(pipeline.solution.normals[mask], first.normals[mask], atol=1e-5)
-    assert np.array_equal(pipeline.solution.normals, ps.solve(ps.load(folder, mask=mask), "ls").normals)
+    assert np.array_equal(
+        pipeline.solution.normals, ps.solve(ps.load(folder, mask=mask), "ls").normals
+    )
 
 
 def test_another_method_keeps_the_photographs_and_the_diagnosis(folder, decoded):
@@ -134,7 +152,9 @@ def test_results_are_those_of_the_functions(folder, tmp_path):
 
 def test_files_are_hashed_while_they_are_read(folder, tmp_path, monkeypatch):
     """The digests of the summary are those of the files, and no photograph is opened for them."""
-    monkeypatch.setattr(results_folder, "file_digest", lambda path: pytest.fail(f"{path} is read again"))
+    monkeypatch.setattr(
+        results_folder, "file_digest", lambda path: pytest.fail(f"{path} is read again")
+    )
     written = ps.Pipeline(folder, method="ls", surface=False, report=False).write(tmp_path / "out")
     photographs = written.summary["provenance"]["photographs"]
     assert len(photographs) == 20

@@ -32,7 +32,9 @@ def table(scene: Capture) -> PhoneCapture:
     return photograph_table(scene, frame=FRAME, rng=2)
 
 
-def write(table: PhoneCapture, folder: Path, moves: Mapping[int, tuple[float, float]] | None = None) -> Path:
+def write(
+    table: PhoneCapture, folder: Path, moves: Mapping[int, tuple[float, float]] | None = None
+) -> Path:
     for number, data in enumerate(table.files):
         if moves and number in moves:
             x, y = moves[number]
@@ -50,7 +52,9 @@ def degrees(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.degrees(np.arccos(np.clip((a * b).sum(axis=-1), -1, 1)))
 
 
-def test_a_moved_camera_does_not_turn_the_lights_of_the_ball(table: PhoneCapture, tmp_path: Path) -> None:
+def test_a_moved_camera_does_not_turn_the_lights_of_the_ball(
+    table: PhoneCapture, tmp_path: Path
+) -> None:
     capture = load(write(table, tmp_path, MOVES))
     assert capture.origin is not None and capture.origin.alignment is not None
     assert np.flatnonzero(capture.origin.alignment.corrected.any(axis=1)).tolist() == sorted(MOVES)
@@ -80,12 +84,16 @@ def test_a_result_of_a_moved_camera_is_not_called_good(table: PhoneCapture, tmp_
 
 
 @pytest.mark.parametrize("name", ["lights.csv", "thing.lp"])
-def test_a_falling_exposure_is_corrected_and_said(scene: Capture, name: str, tmp_path: Path) -> None:
+def test_a_falling_exposure_is_corrected_and_said(
+    scene: Capture, name: str, tmp_path: Path
+) -> None:
     gains = np.linspace(1, 0.55, COUNT)
     table = photograph_table(scene, frame=FRAME, gains=gains, rng=2)
     folder, between = write(table, tmp_path), "," if name.endswith("csv") else " "
     head = "file,x,y,z" if name.endswith("csv") else str(COUNT)
-    lines = [between.join([f"IMG_{k:02d}.jpg", *map(str, light)]) for k, light in enumerate(table.lights)]
+    lines = [
+        between.join([f"IMG_{k:02d}.jpg", *map(str, light)]) for k, light in enumerate(table.lights)
+    ]
     (folder / name).write_text("\n".join([head, *lines]))
     pipeline = Pipeline(folder, method="ls", mask="auto", scale=0.5)
     factors = pipeline.solution.strengths
@@ -115,7 +123,9 @@ def test_a_changing_exposure_is_said_if_a_ball_gives_the_lights(
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_a_photograph_with_the_lights_off_is_subtracted(scene: Capture, named: bool, tmp_path: Path) -> None:
+def test_a_photograph_with_the_lights_off_is_subtracted(
+    scene: Capture, named: bool, tmp_path: Path
+) -> None:
     folder = write(photograph_table(scene, frame=FRAME, ambient=0.25, rng=2), tmp_path)
     off = photograph_table(scene, frame=FRAME, ambient=0.25, room_only=True, rng=2).files[0]
     (folder / ("ambient.jpg" if named else "IMG_99.jpg")).write_bytes(off)
@@ -142,7 +152,9 @@ def test_light_of_the_room_is_estimated_from_the_shadows(
     assert abs(left) < 0.1  # of a quarter
 
 
-def test_copies_blurred_and_dark_photographs_are_left_out(table: PhoneCapture, tmp_path: Path) -> None:
+def test_copies_blurred_and_dark_photographs_are_left_out(
+    table: PhoneCapture, tmp_path: Path
+) -> None:
     folder = write(table, tmp_path)
     (folder / "IMG_03 (1).jpg").write_bytes(table.files[3])
     blurred = cv2.GaussianBlur(
@@ -153,7 +165,10 @@ def test_copies_blurred_and_dark_photographs_are_left_out(table: PhoneCapture, t
     capture = load(folder)
     assert capture.origin is not None
     faults = {fault.file: fault.reason for fault in capture.origin.faults}
-    assert faults.pop("IMG_05.jpg") == "blurred" and faults.pop("IMG_09.jpg") in ("dark", "light-off")
+    assert faults.pop("IMG_05.jpg") == "blurred" and faults.pop("IMG_09.jpg") in (
+        "dark",
+        "light-off",
+    )
     assert faults == {"IMG_03 (1).jpg": "duplicate"}  # the copy, though its name comes first
 
 

@@ -98,5 +98,7 @@ def pieces_matrix(
             0.0  # the curve starts at the origin: the first piece reaches from 0 to the first inner knot
         )
     width = np.diff(knots)
-    clipped: NDArray[np.float64] = np.clip(intensities[:, None] - knots[None, :-1], 0.0, width[None, :])
+    clipped: NDArray[np.float64] = np.clip(
+        intensities[:, None] - knots[None, :-1], 0.0, width[None, :]
+    )
     return clipped

@@ -44,12 +44,16 @@ def stages_of(weights: Weights) -> list[SimpleNamespace]:
     for stage in (0, 1):
 
         def affine(name: str, stage: int = stage) -> tuple[Floats, Floats]:
-            return weights.arrays[f"{stage}.{name}.weight"].T, weights.arrays[f"{stage}.{name}.bias"]
+            return weights.arrays[f"{stage}.{name}.weight"].T, weights.arrays[
+                f"{stage}.{name}.bias"
+            ]
 
         layers = {"context": affine("context"), "out": affine("out")}
         for name in ("first", "second", "third", "fourth", "head"):
             weight, bias = affine(f"{name}.linear")
-            gain, shift = (weights.arrays[f"{stage}.{name}.{vector}"] for vector in ("gain", "shift"))
+            gain, shift = (
+                weights.arrays[f"{stage}.{name}.{vector}"] for vector in ("gain", "shift")
+            )
             layers[name] = SimpleNamespace(weight=weight, bias=bias, gain=gain, shift=shift)
         found.append(SimpleNamespace(**layers))
     return found
@@ -82,7 +86,9 @@ def turn(lights: Floats, normal: Floats) -> tuple[Floats, Floats, Floats]:
     return np.stack([x, y, np.broadcast_to(lights[:, 2], x.shape)], -1), cosine, sine
 
 
-def tokens_of(gray: Floats, colors: Floats, lights: Floats, tilt: Floats, log_error: Floats) -> Floats:
+def tokens_of(
+    gray: Floats, colors: Floats, lights: Floats, tilt: Floats, log_error: Floats
+) -> Floats:
     """The tokens (N, d, 19) of one stage; lights in the turned frame, tilt = n_z.
 
     See :mod:`photostereo.reflectance.learned.constants`.
@@ -118,13 +124,17 @@ def tokens_of(gray: Floats, colors: Floats, lights: Floats, tilt: Floats, log_er
         misfit / (np.abs(misfit) + 0.1),
     ]
     roots = np.minimum(np.sqrt(np.maximum(colors, 0.0) + 1e-6), 3.0)
-    tokens = [np.broadcast_to(column, nl.shape) for column in columns] + [roots[..., c] for c in range(3)]
+    tokens = [np.broadcast_to(column, nl.shape) for column in columns] + [
+        roots[..., c] for c in range(3)
+    ]
     return np.stack(tokens, -1).astype(np.float32)
 
 
 def run_stage(stage: SimpleNamespace, tokens: Floats) -> Floats:
     """Tokens (N, d, 19) to the correction of the normal and the logarithm of its error, (N, 4)."""
-    x = activate(stage.second, activate(stage.first, tokens @ stage.first.weight) @ stage.second.weight)
+    x = activate(
+        stage.second, activate(stage.first, tokens @ stage.first.weight) @ stage.second.weight
+    )
     matrix, bias = stage.context
     context = pooled(x) @ matrix + bias
     x = activate(stage.third, x @ stage.third.weight + context[:, None])
@@ -136,7 +146,10 @@ def run_stage(stage: SimpleNamespace, tokens: Floats) -> Floats:
 def activate(layer: SimpleNamespace, product: Floats) -> Floats:
     """hardswish(gain · y / rms(y) + shift), y = product + bias."""
     y = product + layer.bias
-    y = y / np.sqrt(np.square(y).mean(-1, keepdims=True) + np.float32(1e-5)) * layer.gain + layer.shift
+    y = (
+        y / np.sqrt(np.square(y).mean(-1, keepdims=True) + np.float32(1e-5)) * layer.gain
+        + layer.shift
+    )
     return np.asarray(y * np.clip(y * np.float32(1 / 6) + np.float32(0.5), 0.0, 1.0))
 
 
@@ -149,7 +162,12 @@ def refine(normal: Floats, cosine: Floats, sine: Floats, step: Floats) -> tuple[
     """The corrected normal, turned back, and the logarithm of its expected error."""
     inside = unit(
         np.stack(
-            [np.hypot(normal[:, 0], normal[:, 1]) + step[:, 0], step[:, 1], normal[:, 2] + step[:, 2]], -1
+            [
+                np.hypot(normal[:, 0], normal[:, 1]) + step[:, 0],
+                step[:, 1],
+                normal[:, 2] + step[:, 2],
+            ],
+            -1,
         )
     )
     x = cosine * inside[:, 0] - sine * inside[:, 1]

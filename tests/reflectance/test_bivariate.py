@@ -180,7 +180,9 @@ def test_shadowed_entries_have_no_influence() -> None:
     dark = pixels < 0.2 * pixels.max(axis=1, keepdims=True)
     assert dark.any()
     other = np.where(dark, 0.01 * pixels, pixels)
-    first, second = (Bivariate(p, lights, shadow=0.2).alone(SILENT).normals for p in (pixels, other))
+    first, second = (
+        Bivariate(p, lights, shadow=0.2).alone(SILENT).normals for p in (pixels, other)
+    )
     assert np.array_equal(first, second)
 
 

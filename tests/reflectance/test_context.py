@@ -21,7 +21,9 @@ def test_a_turned_object_has_turned_corrections() -> None:
     maps = np.random.default_rng(0).normal(size=(SIDE, SIDE, CHANNELS)).astype(np.float32)
     weights = context_network().arrays
     turned = network.predict(weights, network._turned(maps, VECTORS, 1))
-    np.testing.assert_allclose(turned, network._turned(network.predict(weights, maps), (0,), 1), atol=1e-3)
+    np.testing.assert_allclose(
+        turned, network._turned(network.predict(weights, maps), (0,), 1), atol=1e-3
+    )
     back = network._turned(network._turned(maps, VECTORS, 3), VECTORS, 1)
     np.testing.assert_array_equal(back, maps)
 
@@ -71,7 +73,12 @@ def test_parts_of_an_object_agree_with_the_whole() -> None:
     upper = np.arange(np.count_nonzero(mask[:45]))
     around = field.at(*(part[upper] for part in np.nonzero(mask)))
     part = Learned(
-        pixels[upper], lights, colors=colors[upper], mask=mask[:45], outline=False, surroundings=around
+        pixels[upper],
+        lights,
+        colors=colors[upper],
+        mask=mask[:45],
+        outline=False,
+        surroundings=around,
     )
     found, wanted, plain = (model.alone(SILENT).normals[upper] for model in (part, whole, alone))
     assert np.linalg.norm(wanted - plain, axis=1).mean() > 1e-3  # the context does something here

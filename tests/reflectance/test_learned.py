@@ -13,7 +13,13 @@ from photostereo.diagnosis.metrics import angular_error
 from photostereo.diagnosis.noise import Noise
 from photostereo.io.network_weights import digest_of
 from photostereo.reflectance.learned import kernels
-from photostereo.reflectance.learned.matte import Witness, combine, fit_both, matte_witness, misfits_around
+from photostereo.reflectance.learned.matte import (
+    Witness,
+    combine,
+    fit_both,
+    matte_witness,
+    misfits_around,
+)
 from photostereo.reflectance.learned.model import Learned
 from photostereo.reflectance.learned.neighbors import average_neighbors
 from photostereo.reflectance.learned.outline import rim_of, with_rim
@@ -27,7 +33,9 @@ from . import readable_network
 
 def angles(a, b) -> np.ndarray:
     a, b = (np.asarray(v, float) / np.linalg.norm(v, axis=-1, keepdims=True) for v in (a, b))
-    return np.degrees(2 * np.arctan2(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1)))
+    return np.degrees(
+        2 * np.arctan2(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1))
+    )
 
 
 def witness(pixels, lights, noise) -> Witness:
@@ -38,7 +46,11 @@ def witness(pixels, lights, noise) -> Witness:
 def shiny():
     """A shiny ball in color under 20 lights: colors (N, d, 3), lights (d, 3), true normals (N, 3)."""
     capture = scenes.render_scene("sphere", size=40, reflectance="ggx", color=True)
-    return capture.colors(), capture.lights.directions.astype(np.float32), capture.truth[capture.mask]
+    return (
+        capture.colors(),
+        capture.lights.directions.astype(np.float32),
+        capture.truth[capture.mask],
+    )
 
 
 def test_compiled_equals_readable(shiny) -> None:
@@ -63,7 +75,9 @@ def test_the_order_of_the_photographs_does_not_matter(shiny) -> None:
     colors, lights, _ = shiny
     order = np.random.default_rng(0).permutation(len(lights))
     first = kernels.predict(colors, lights, set_network())[0]
-    second = kernels.predict(np.ascontiguousarray(colors[:, order]), lights[order], set_network())[0]
+    second = kernels.predict(np.ascontiguousarray(colors[:, order]), lights[order], set_network())[
+        0
+    ]
     assert angles(first, second).max() < 0.01
 
 
@@ -87,7 +101,9 @@ def test_the_scale_of_the_intensities_does_not_matter(shiny) -> None:
 def test_black_pixels_and_negative_values_have_an_answer() -> None:
     lights = scenes.dome_lights(6).astype(np.float32)
     for value in (0.0, -1.0):
-        normals, spread = kernels.predict(np.full((3, 6, 3), value, np.float32), lights, set_network())
+        normals, spread = kernels.predict(
+            np.full((3, 6, 3), value, np.float32), lights, set_network()
+        )
         assert np.isfinite(normals).all() and np.isfinite(spread).all()
 
 
@@ -205,9 +221,13 @@ def test_the_outline_corrects_a_rim_that_shows_the_ground() -> None:
     kept = with_rim(Witness(truth.astype(np.float32), variance), capture.mask).normals
     assert angles(kept, truth)[rim].mean() < 1.0
     wrong = truth.copy()
-    wrong[rim] = (truth[rim] + [0, 0, 1]) / np.linalg.norm(truth[rim] + [0, 0, 1], axis=1, keepdims=True)
+    wrong[rim] = (truth[rim] + [0, 0, 1]) / np.linalg.norm(
+        truth[rim] + [0, 0, 1], axis=1, keepdims=True
+    )
     before = angles(wrong, truth)[rim].mean()
-    after = angles(with_rim(Witness(wrong.astype(np.float32), variance), capture.mask).normals, truth)
+    after = angles(
+        with_rim(Witness(wrong.astype(np.float32), variance), capture.mask).normals, truth
+    )
     assert before > 35.0
     assert after[rim].mean() < 12.0
     assert np.delete(after, rim).max() < 0.1
@@ -237,7 +257,8 @@ def test_an_outline_that_is_no_contour_says_nothing() -> None:
     down, right = np.mgrid[-40:41, -40:41]
     bevel = np.hypot(down, right) < 35  # steep, but it does not turn away
     outwards = (
-        np.stack([right, -down, 0 * right], -1)[bevel] / np.maximum(np.hypot(down, right), 1)[bevel, None]
+        np.stack([right, -down, 0 * right], -1)[bevel]
+        / np.maximum(np.hypot(down, right), 1)[bevel, None]
     )
     cone = Witness((0.9 * outwards + [0, 0, 0.436]).astype(np.float32), np.full(bevel.sum(), 0.1))
     assert with_rim(cone, bevel) is cone
@@ -296,10 +317,15 @@ def test_noise_that_blocks_share_hides_no_gloss_around() -> None:
     """In blocks of 8 × 8 pixels with one error each, 49 pixels are no more than about two."""
     rng, lights, mask = np.random.default_rng(0), scenes.dome_lights(12).T, np.ones((64, 64), bool)
     shared = np.kron(rng.normal(0, 0.05, (8, 8, 12)), np.ones((8, 8, 1))).reshape(-1, 12)
-    matte, noise = (0.5 * lights[2] + shared).astype(np.float32), np.full(64 * 64, 0.05**2, np.float32)
+    matte, noise = (
+        (0.5 * lights[2] + shared).astype(np.float32),
+        np.full(64 * 64, 0.05**2, np.float32),
+    )
     glossy = matte + np.float32(0.2) * (np.arange(12) < 2)
     found = {
-        (name, blocks): (misfits_around(fit_both(pixels, lights, noise), noise, mask, blocks)[0] > 0).mean()
+        (name, blocks): (
+            misfits_around(fit_both(pixels, lights, noise), noise, mask, blocks)[0] > 0
+        ).mean()
         for name, pixels in (("matte", matte), ("glossy", glossy))
         for blocks in (False, True)
     }
@@ -312,11 +338,18 @@ def test_what_jpeg_leaves_is_no_misfit_of_a_matte_surface() -> None:
     rng = np.random.default_rng(0)
     lights, side = np.ascontiguousarray(scenes.dome_lights(20, max_angle=35.0).T), 64
     slopes = rng.normal(0, 0.15, (side * side, 2))
-    truth = np.column_stack([slopes, np.ones(side * side)]) / np.sqrt(1 + (slopes**2).sum(1))[:, None]
-    blocks = np.kron(rng.normal(0, 0.02, (side // 8, side // 8, 20)), np.ones((8, 8, 1))).reshape(-1, 20)
+    truth = (
+        np.column_stack([slopes, np.ones(side * side)]) / np.sqrt(1 + (slopes**2).sum(1))[:, None]
+    )
+    blocks = np.kron(rng.normal(0, 0.02, (side // 8, side // 8, 20)), np.ones((8, 8, 1))).reshape(
+        -1, 20
+    )
     pixels = (0.8 * truth @ lights + blocks + rng.normal(0, 0.003, blocks.shape)).astype(np.float32)
     found = Learned(pixels, lights, mask=np.ones((side, side), bool)).alone(SILENT).normals
-    assert angles(found, truth).mean() < 1.1 * angles(fit_all(pixels, lights).scaled, truth).mean() + 0.1
+    assert (
+        angles(found, truth).mean()
+        < 1.1 * angles(fit_all(pixels, lights).scaled, truth).mean() + 0.1
+    )
 
 
 def test_the_model_is_its_own_minimizer_and_the_update_is_exact(shiny) -> None:
@@ -339,7 +372,9 @@ def test_the_model_is_its_own_minimizer_and_the_update_is_exact(shiny) -> None:
 def test_noise_is_told_by_brightness_and_highlights_are_no_noise() -> None:
     """Shot noise on a plain ball: σ² = k I; and a shiny ball without noise has next to none."""
     rng = np.random.default_rng(0)
-    ball = scenes.render_scene("sphere", size=96, texture="uniform", cast_shadows=False, max_tilt=60.0)
+    ball = scenes.render_scene(
+        "sphere", size=96, texture="uniform", cast_shadows=False, max_tilt=60.0
+    )
     pixels, lights = ball.pixels(), ball.lights.matrix
     noisy = (rng.poisson(pixels * 400) / 400).astype(np.float32)
     found = Noise(noisy, lights, ball.mask).by_brightness().at(noisy).fine
@@ -353,9 +388,13 @@ def test_noise_is_told_by_brightness_and_highlights_are_no_noise() -> None:
 def test_noise_grows_where_near_lights_are_evened() -> None:
     """Beside a light that is dim there, equal noise of the camera is larger once the fall-off is taken away."""
     rng = np.random.default_rng(0)
-    ball = scenes.render_scene("sphere", size=96, texture="uniform", cast_shadows=False, max_tilt=60.0)
+    ball = scenes.render_scene(
+        "sphere", size=96, texture="uniform", cast_shadows=False, max_tilt=60.0
+    )
     pixels, lights = ball.pixels(), ball.lights.matrix
-    fall_off = np.linspace(0.5, 1.5, len(pixels), dtype=np.float32)[:, None].repeat(lights.shape[1], 1)
+    fall_off = np.linspace(0.5, 1.5, len(pixels), dtype=np.float32)[:, None].repeat(
+        lights.shape[1], 1
+    )
     near = PixelLights(lights, fall_off)
     evened = near.even((pixels * fall_off + rng.normal(0, 0.01, pixels.shape)).astype(np.float32))
     measured = Noise(evened, lights, ball.mask, near.amplified)
@@ -366,7 +405,9 @@ def test_noise_grows_where_near_lights_are_evened() -> None:
 def test_a_prior_removes_noise_and_nothing_else() -> None:
     """Without noise the prior has nothing to do; with noise it knows how much the normals scatter."""
     rng = np.random.default_rng(0)
-    ball = scenes.render_scene("sphere", size=64, texture="uniform", cast_shadows=False, max_tilt=60.0)
+    ball = scenes.render_scene(
+        "sphere", size=64, texture="uniform", cast_shadows=False, max_tilt=60.0
+    )
     pixels, lights = ball.pixels(), ball.lights.matrix
     noisy = (pixels + rng.normal(0, 0.02, pixels.shape)).astype(np.float32)
     clean = Learned(pixels, lights, mask=ball.mask, neighbors=False)
@@ -420,7 +461,9 @@ def half_glossy():
     return capture.pixels(capture.intensity_scale()), capture.lights.matrix, capture.mask
 
 
-def test_the_network_runs_only_on_pixels_that_the_matte_fit_does_not_settle(half_glossy, monkeypatch) -> None:
+def test_the_network_runs_only_on_pixels_that_the_matte_fit_does_not_settle(
+    half_glossy, monkeypatch
+) -> None:
     pixels, lights, mask = half_glossy
     asked = []
 

@@ -22,7 +22,9 @@ def low_rank_and_sparse(rows=300, columns=40, rank=3, share=0.05, seed=0):
 
 @pytest.mark.parametrize("weight", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize(("columns", "at_once"), [(40, 1 << 18), (39, 400), (5, 7)])
-def test_equals_the_plain_decomposition(weight: float, columns: int, at_once: int, monkeypatch) -> None:
+def test_equals_the_plain_decomposition(
+    weight: float, columns: int, at_once: int, monkeypatch
+) -> None:
     monkeypatch.setattr(lowrank, "AT_ONCE", at_once)
     dirty, *_ = low_rank_and_sparse(columns=columns)
     A, E = robust_pca_readable(dirty, weight / np.sqrt(300))
@@ -118,7 +120,8 @@ def test_shadows_are_left_out() -> None:
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
     pixels = np.maximum(normals @ lights, 0).astype(np.float32)
     errors = [
-        np.abs(LowRank(pixels, lights, shadow=s).alone(SILENT).normals - normals).mean() for s in (0.0, 0.02)
+        np.abs(LowRank(pixels, lights, shadow=s).alone(SILENT).normals - normals).mean()
+        for s in (0.0, 0.02)
     ]
     assert errors[1] < 0.8 * errors[0]
 

@@ -26,7 +26,10 @@ def problem(p: int, seed: int = 0, count: int = 30, photographs: int = 14):
 def stacked(C, lights, gamma, p, lam=0.0, count=0.0, pull=None):
     """Least squares over (a, n) of ‖C a − Lᵀn‖² + γ(1ᵀa − p)² + ridge ‖a‖² + λ(c |n|² − 2 n·r)."""
     ridge = np.sqrt(RIDGE * np.trace(C.T @ C))
-    rows = [np.hstack([C, -lights.T]), np.hstack([np.sqrt(gamma) * np.ones((1, p)), np.zeros((1, 3))])]
+    rows = [
+        np.hstack([C, -lights.T]),
+        np.hstack([np.sqrt(gamma) * np.ones((1, p)), np.zeros((1, 3))]),
+    ]
     rows.append(np.hstack([ridge * np.eye(p), np.zeros((p, 3))]))
     right = [np.zeros(len(C)), [np.sqrt(gamma) * p], np.zeros(p)]
     if lam:
@@ -74,7 +77,10 @@ def test_near_lights_weigh_by_their_fall_off(p: int) -> None:
     for i, weight in enumerate(fall_off):
         C = weight[:, None] * pieces_matrix(pixels[i], p)
         assert (
-            np.abs(normals[i] - stacked(C, lights * weight, GAMMA, p, 0.3, count[i], pull[i])[1]).max() < 1e-8
+            np.abs(
+                normals[i] - stacked(C, lights * weight, GAMMA, p, 0.3, count[i], pull[i])[1]
+            ).max()
+            < 1e-8
         )
         assert np.abs(alone[i] - stacked(C, lights * weight, 1e9, p)[1]).max() < 1e-5
 
@@ -88,7 +94,9 @@ def test_cost_is_the_one_written_out(p: int) -> None:
     expected = 0.0
     for i in range(len(pixels)):
         C = pieces_matrix(pixels[i], p)
-        expected += ((C @ slopes[i] - lights.T @ normals[i]) ** 2).sum() + GAMMA * (slopes[i].sum() - p) ** 2
+        expected += ((C @ slopes[i] - lights.T @ normals[i]) ** 2).sum() + GAMMA * (
+            slopes[i].sum() - p
+        ) ** 2
     assert model.cost(normals, {"slopes": slopes}) == pytest.approx(expected, rel=1e-6)
 
 
@@ -110,7 +118,10 @@ def test_alone_meets_the_constraint_and_is_optimal(p: int) -> None:
         for _ in range(20):
             step = rng.normal(size=p)
             step -= step.mean()
-            assert cost(slopes[i] + 1e-3 * step, fit.normals[i] + 1e-3 * rng.normal(size=3)) >= best - 1e-9
+            assert (
+                cost(slopes[i] + 1e-3 * step, fit.normals[i] + 1e-3 * rng.normal(size=3))
+                >= best - 1e-9
+            )
 
 
 def test_one_piece_is_least_squares() -> None:

@@ -48,8 +48,12 @@ def test_l1_equals_the_linear_program_on_real_pixels(data_dir) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "paper", "published"), [("ball", 3.20, 2.06), ("bear", 7.89, 6.50)])
-def test_rpca_is_the_papers_and_with_shadows_the_published_one(data_dir, name, paper, published) -> None:
+@pytest.mark.parametrize(
+    ("name", "paper", "published"), [("ball", 3.20, 2.06), ("bear", 7.89, 6.50)]
+)
+def test_rpca_is_the_papers_and_with_shadows_the_published_one(
+    data_dir, name, paper, published
+) -> None:
     capture, pixels, lights, truth = captured(data_dir, name)
     assert mean_error(LowRank(pixels, lights, tol=1e-6), truth) < paper + 0.5
     shadowed = LowRank(pixels, lights, shadow=0.1, tol=1e-6)
@@ -74,7 +78,9 @@ def test_cbr_is_optimal_on_real_pixels(data_dir, orders, slope, total) -> None:
         some = np.random.default_rng(0).choice(len(pixels), 40, replace=False)
         batch = np.ascontiguousarray(pixels[some])
         fit = Bivariate(batch, lights, orders=orders, slope=slope, total=total).alone(SILENT)
-        for y, n, a in zip(batch.astype(np.float64), fit.normals, fit.unknowns["coefficients"], strict=True):
+        for y, n, a in zip(
+            batch.astype(np.float64), fit.normals, fit.unknowns["coefficients"], strict=True
+        ):
             check_optimal(y, lights, n, a, orders, slope, total)
 
 
@@ -82,7 +88,9 @@ def test_cbr_is_optimal_on_real_pixels(data_dir, orders, slope, total) -> None:
 def test_dlsr_withstands_salt_and_pepper_and_does_no_harm_without(data_dir) -> None:
     drawn = captured(data_dir, "cat")[0].take(20, rng=0)
     dirty = add_salt_and_pepper(drawn, 0.2, rng=1)
-    errors = {method: ps.solve(dirty, method).angular_error.mean for method in ("sbl", "pdlnv", "dlsr")}
+    errors = {
+        method: ps.solve(dirty, method).angular_error.mean for method in ("sbl", "pdlnv", "dlsr")
+    }
     assert errors["dlsr"] < min(errors["sbl"], errors["pdlnv"])
     clean = {method: ps.solve(drawn, method).angular_error.mean for method in ("sbl", "dlsr")}
     assert clean["dlsr"] < clean["sbl"] + 0.2

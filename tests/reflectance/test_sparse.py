@@ -41,7 +41,9 @@ def least_absolute_program(y, lights):
     rows = np.block([[lights.T, -identity], [-lights.T, -identity]])
     cost = np.concatenate([np.zeros(3), np.ones(d)])
     bounds = [(None, None)] * 3 + [(0, None)] * d
-    return linprog(cost, A_ub=rows, b_ub=np.concatenate([y, -y]), bounds=bounds, method="highs").x[:3]
+    return linprog(cost, A_ub=rows, b_ub=np.concatenate([y, -y]), bounds=bounds, method="highs").x[
+        :3
+    ]
 
 
 def check_against_program(pixels, lights, atol):
@@ -91,7 +93,9 @@ def test_l1_starts_like_the_readable_reweighting() -> None:
 
 def test_l1_number_of_reweighting_steps_does_not_matter() -> None:
     pixels, lights, *_ = corrupted(count=50)
-    few, many = (LeastAbsolute(pixels, lights, max_iter=steps).alone(SILENT).normals for steps in (1, 60))
+    few, many = (
+        LeastAbsolute(pixels, lights, max_iter=steps).alone(SILENT).normals for steps in (1, 60)
+    )
     assert np.abs(few - many).max() < 1e-9
 
 
@@ -138,7 +142,9 @@ def test_black_pixels_and_constant_pixels() -> None:
         assert not normals[0].any()
         assert np.isfinite(normals).all()
         n, u = model.start(SILENT)
-        assert np.isfinite(model.update_normals(u, 0.1 * np.full(4, 4.0), 0.1 * np.zeros((4, 3)))).all()
+        assert np.isfinite(
+            model.update_normals(u, 0.1 * np.full(4, 4.0), 0.1 * np.zeros((4, 3)))
+        ).all()
         assert np.isfinite(model.cost(n, u))
 
 
@@ -148,7 +154,9 @@ def test_noise_is_measured_through_the_outliers() -> None:
         lights = dome(20)
         pixels = (rng.normal(size=(4000, 3)) * 0.2 + [0, 0, 1]) @ lights
         pixels += rng.normal(0, sigma, pixels.shape)
-        clean = noise_of_residuals(pixels, lights, LeastAbsolute(pixels, lights).alone(SILENT).normals)
+        clean = noise_of_residuals(
+            pixels, lights, LeastAbsolute(pixels, lights).alone(SILENT).normals
+        )
         assert clean == pytest.approx(sigma, rel=0.15)
         pixels[rng.random(pixels.shape) < 0.1] = 1.5
         normals = LeastAbsolute(pixels, lights).alone(SILENT).normals
@@ -168,7 +176,9 @@ def test_noise_is_seen_where_most_entries_are_zero() -> None:
 def robust_cost(r, tau, redescending):
     square = r * r
     outer = (
-        tau * (1 + np.log(np.maximum(square, tau) / tau)) if redescending else 2 * np.sqrt(tau * square) - tau
+        tau * (1 + np.log(np.maximum(square, tau) / tau))
+        if redescending
+        else 2 * np.sqrt(tau * square) - tau
     )
     return np.where(square <= tau, square, outer).sum()
 
@@ -227,7 +237,8 @@ def test_the_normals_update_is_the_minimizer(build, redescending) -> None:
     def objective(x):
         n = x.reshape(-1, 3)
         return (
-            model.cost(n, unknowns) + lam * (count * (n * n).sum(axis=1) - 2 * (n * pull).sum(axis=1)).sum()
+            model.cost(n, unknowns)
+            + lam * (count * (n * n).sum(axis=1) - 2 * (n * pull).sum(axis=1)).sum()
         )
 
     best = minimize(objective, found.ravel() + 0.01, method="BFGS", options={"gtol": 1e-9})
@@ -293,7 +304,9 @@ def test_threads_and_batches_do_not_change_the_result() -> None:
     try:
         for threads in {1, before}:
             numba.set_num_threads(threads)
-            results.append([m(pixels, lights).alone(SILENT).normals for m in (LeastAbsolute, SparseBayes)])
+            results.append(
+                [m(pixels, lights).alone(SILENT).normals for m in (LeastAbsolute, SparseBayes)]
+            )
     finally:
         numba.set_num_threads(before)
     alone = [m(pixels[7:8], lights).alone(SILENT).normals[0] for m in (LeastAbsolute, SparseBayes)]

@@ -62,7 +62,10 @@ def run(function, *arguments) -> None:
     plain = {float: ctypes.c_double, int: ctypes.c_int}
     function.restype = None
     function(
-        *(plain[type(a)](a) if type(a) in plain else a.ctypes.data_as(ctypes.c_void_p) for a in arguments)
+        *(
+            plain[type(a)](a) if type(a) in plain else a.ctypes.data_as(ctypes.c_void_p)
+            for a in arguments
+        )
     )
 
 
@@ -85,7 +88,18 @@ def test_sparse_bayesian_learning(cuda, scene) -> None:
     for pixel in range(COUNT):
         cuda.become(pixel)
         sizes = (COUNT, PHOTOGRAPHS, 1, apart(lights))
-        run(cuda.sbl_em, pixels, lights, scale, *numbers, found, steps[1], weights[1], scratch, *sizes)
+        run(
+            cuda.sbl_em,
+            pixels,
+            lights,
+            scale,
+            *numbers,
+            found,
+            steps[1],
+            weights[1],
+            scratch,
+            *sizes,
+        )
     assert np.abs(found - expected).max() < 1e-6 and not found[7].any()
     assert (
         np.abs(weights[1] - weights[0])[scale > 0].max() < 2e-3
@@ -116,5 +130,7 @@ def test_least_absolute_residuals(cuda, scene) -> None:
     kernels.l1_regression(pixels, lights, start, 1e-6, 1e-8, 200, expected, steps[0])
     cuda.become(0)
     sizes = (COUNT, PHOTOGRAPHS, apart(lights))
-    run(cuda.l1_regression, pixels, lights, start, 1e-6, 1e-8, 200, found, steps[1], scratch, *sizes)
+    run(
+        cuda.l1_regression, pixels, lights, start, 1e-6, 1e-8, 200, found, steps[1], scratch, *sizes
+    )
     assert np.abs(found - expected).max() < 1e-6 and not found[7].any()

@@ -32,15 +32,23 @@ def test_outputs_are_those_of_the_layers():
     rng = np.random.default_rng(0)
     sizes = [(20, WIDTH), (WIDTH, WIDTH), (WIDTH, 4)]
     layers = tuple(
-        (rng.standard_normal(size).astype(np.float32), rng.standard_normal(size[1]).astype(np.float32))
+        (
+            rng.standard_normal(size).astype(np.float32),
+            rng.standard_normal(size[1]).astype(np.float32),
+        )
         for size in sizes
     )
-    miss, shown = rng.standard_normal(WIDTH + 1).astype(np.float32), rng.random((333, 20)).astype(np.float32)
+    miss, shown = (
+        rng.standard_normal(WIDTH + 1).astype(np.float32),
+        rng.random((333, 20)).astype(np.float32),
+    )
     found, _ = Student(np.zeros(20), np.ones(20), [layers, layers], [miss, miss], 0.0).tell(shown)
     hidden = shown.astype(float)
     for matrix, offset in layers[:2]:
         hidden = np.maximum(hidden @ matrix + offset, 0)
-    expected = np.column_stack([hidden @ layers[2][0] + layers[2][1], hidden @ miss[:-1] + miss[-1]])
+    expected = np.column_stack(
+        [hidden @ layers[2][0] + layers[2][1], hidden @ miss[:-1] + miss[-1]]
+    )
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
 
 
@@ -66,7 +74,10 @@ def test_it_learns_and_knows_what_it_did_not():
 
 def test_small_captures_have_none():
     pixels, matte = some_pixels(3000)
-    assert learn(pixels, None, matte, answers_of(pixels), np.zeros(3000), module.LEAST_PIXELS - 1) is None
+    assert (
+        learn(pixels, None, matte, answers_of(pixels), np.zeros(3000), module.LEAST_PIXELS - 1)
+        is None
+    )
 
 
 def test_what_is_seen_does_not_depend_on_brightness():

@@ -54,7 +54,12 @@ def test_the_step_is_the_minimizer_over_the_ball(build, options) -> None:
     for i in (0, 7, 20):
         ball = {"type": "ineq", "fun": lambda x, i=i: radius[i] ** 2 - ((x - center[i]) ** 2).sum()}
         best = minimize(
-            objective, center[i], args=(i,), constraints=[ball], method="SLSQP", options={"ftol": 1e-14}
+            objective,
+            center[i],
+            args=(i,),
+            constraints=[ball],
+            method="SLSQP",
+            options={"ftol": 1e-14},
         )
         assert objective(found[i], i) <= best.fun + 1e-6 * abs(best.fun)
 
@@ -90,7 +95,9 @@ def test_the_radius_is_the_noise_of_a_normal() -> None:
     rng = np.random.default_rng(0)
     azimuth = np.linspace(0, 2 * np.pi, 12, endpoint=False)
     # At this height the lights hold all directions alike: L Lᵀ is a multiple of the identity.
-    lights = np.stack([np.cos(azimuth), np.sin(azimuth), np.full(12, np.sqrt(0.5))]) * np.sqrt(2 / 3)
+    lights = np.stack([np.cos(azimuth), np.sin(azimuth), np.full(12, np.sqrt(0.5))]) * np.sqrt(
+        2 / 3
+    )
     truth = np.tile([0.1, 0.2, 0.7], (40_000, 1))
     model = Lambertian(truth @ lights + rng.normal(0, NOISE, (40_000, 12)), lights)
     normals, unknowns = model.start(SILENT)
@@ -115,7 +122,9 @@ def test_no_half_step_raises_the_cost(build, options) -> None:
     unknowns = inside.update_unknowns(normals, unknowns)
 
     def total():
-        return float(inside.cost(normals, unknowns)) + float(sum(prior.cost(state, normals).values()))
+        return float(inside.cost(normals, unknowns)) + float(
+            sum(prior.cost(state, normals).values())
+        )
 
     costs = [total()]
     for number in range(8):

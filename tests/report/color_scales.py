@@ -37,7 +37,9 @@ LAB_FROM_ROOTS = np.array(
 
 def made_table(scale: str) -> np.ndarray:
     """256 sRGB colors of a scale."""
-    anchors = np.array([[int(code[i : i + 2], 16) for i in (1, 3, 5)] for code in SCALES[scale]]) / 255.0
+    anchors = (
+        np.array([[int(code[i : i + 2], 16) for i in (1, 3, 5)] for code in SCALES[scale]]) / 255.0
+    )
     roots = np.cbrt(linear_from_srgb(anchors) @ LMS_FROM_RGB.T)
     lab = roots @ LAB_FROM_ROOTS.T
     # Space the anchors by their distance in OKLab so that the scale is uniform.

@@ -66,13 +66,17 @@ class Visit:
         self.page.wait_for_selector("#relight-view canvas:not([data-sharp=no])", state="attached")
         # A canvas is looked at without what stands over it.
         over = (
-            "[...document.querySelectorAll('.stage > :not(canvas, img)')]" if "canvas" in selector else "[]"
+            "[...document.querySelectorAll('.stage > :not(canvas, img)')]"
+            if "canvas" in selector
+            else "[]"
         )
         hide = f"(v) => {over}.forEach((e) => {{ e.style.visibility = v; }})"
         self.page.evaluate(hide, "hidden")
         shot = self.page.locator(selector).first.screenshot()
         self.page.evaluate(hide, "")
-        return cv2.imdecode(np.frombuffer(shot, np.uint8), cv2.IMREAD_COLOR)[..., ::-1].astype(float)
+        return cv2.imdecode(np.frombuffer(shot, np.uint8), cv2.IMREAD_COLOR)[..., ::-1].astype(
+            float
+        )
 
     def look(self, text: str) -> np.ndarray:
         """The relighting view as an address says."""
@@ -94,7 +98,8 @@ class Visit:
 
     def set_range(self, selector: str, value: float) -> None:
         self.page.locator(selector).evaluate(
-            "(e, v) => { e.value = v; e.dispatchEvent(new Event('input', {bubbles: true})); }", str(value)
+            "(e, v) => { e.value = v; e.dispatchEvent(new Event('input', {bubbles: true})); }",
+            str(value),
         )
 
 
@@ -136,7 +141,10 @@ def open_pages(browser: Any) -> Iterator[Callable[..., Visit]]:
         page.set_default_timeout(60_000)
         seen = Visit(page)
         visits.append(seen)
-        page.on("console", lambda m: seen.messages.append(m.text) if m.type in ("error", "warning") else None)
+        page.on(
+            "console",
+            lambda m: seen.messages.append(m.text) if m.type in ("error", "warning") else None,
+        )
         page.on("pageerror", lambda problem: seen.messages.append(str(problem)))
         page.on("request", lambda request: seen.requests.append(request.url))
 

@@ -155,9 +155,14 @@ def test_difference_is_the_angle_between_the_two(seen, sphere, make_result):
     """Thirty degrees against eight, both tilted about one axis: the angle follows from the arrays."""
     from photostereo.report.pictures import color_table, frame_around
 
-    top = seen.page.evaluate("JSON.parse(document.getElementById('data').textContent).relight.difference_top")
+    top = seen.page.evaluate(
+        "JSON.parse(document.getElementById('data').textContent).relight.difference_top"
+    )
     frame = frame_around(sphere.mask)
-    left, right = make_result(tilt=30.0).normals.astype(float), make_result(tilt=8.0).normals.astype(float)
+    left, right = (
+        make_result(tilt=30.0).normals.astype(float),
+        make_result(tilt=8.0).normals.astype(float),
+    )
     for col, row in ((48, 48), (60, 30), (30, 70)):
         x, y = col - frame.cols.start + 0.5, row - frame.rows.start + 0.5
         picture = seen.look(f"light=30,40&mode=difference&sides=r0,r1&zoom=24&at={x},{y}")
@@ -194,7 +199,9 @@ def test_both_sides_share_light_and_zoom(seen):
     assert np.abs(one - other).max() <= 2
 
 
-def test_heights_of_both_sides_are_measured_on_one_level(visit, make_result, capture, sphere, tmp_path):
+def test_heights_of_both_sides_are_measured_on_one_level(
+    visit, make_result, capture, sphere, tmp_path
+):
     """A surface and the same one flattened and lifted: profiles, pointer and colors follow the arrays."""
     import io
 
@@ -224,7 +231,9 @@ def test_heights_of_both_sides_are_measured_on_one_level(visit, make_result, cap
     for height, column in zip(heights, found.T[3:], strict=True):
         assert np.abs(column - height[48, 30:67]).max() < 2e-3
     # The figures name the sides; another side is measured along the same line.
-    spread = seen.page.locator(".measure dl div:has-text('Between lowest') dd span").all_inner_texts()
+    spread = seen.page.locator(
+        ".measure dl div:has-text('Between lowest') dd span"
+    ).all_inner_texts()
     assert [float(words.split()[-2]) for words in spread] == pytest.approx(
         [np.ptp(height[48, 30:67]) for height in heights], rel=2e-3
     )

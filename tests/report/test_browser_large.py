@@ -28,7 +28,9 @@ def test_a_page_of_nine_megapixels(visit, tmp_path, make_result):
     albedo = (0.5 + 0.3 * np.sin(cols / 40) + 0.05 * rng.normal(size=rows.shape)).astype(np.float32)
     mask = np.hypot(cols - WIDTH / 2, 1.4 * (rows - HEIGHT / 2)) < 1750
     normals[~mask], albedo[~mask], depth[~mask] = 0, 0, np.nan
-    result = replace(make_result(), normals=normals, albedo=albedo, mask=mask, maps={}, history=(), arrays={})
+    result = replace(
+        make_result(), normals=normals, albedo=albedo, mask=mask, maps={}, history=(), arrays={}
+    )
     path = tmp_path / "report.html"
     write_report(path, result, depth=depth)
     assert path.stat().st_size < 10_000_000

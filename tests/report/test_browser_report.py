@@ -91,7 +91,11 @@ def test_shading_equals_the_formula(visit, report_page, sphere, make_result):
     seen.set_range('#relight-view [data-light="elevation"]', 40)
     picture = seen.picture(RELIGHT)
     azimuth, elevation = np.radians(30), np.radians(40)
-    light = [np.cos(azimuth) * np.cos(elevation), np.sin(azimuth) * np.cos(elevation), np.sin(elevation)]
+    light = [
+        np.cos(azimuth) * np.cos(elevation),
+        np.sin(azimuth) * np.cos(elevation),
+        np.sin(elevation),
+    ]
     normals = make_result().normals
     rows, cols = np.flatnonzero(sphere.mask.any(axis=1)), np.flatnonzero(sphere.mask.any(axis=0))
     edge = int(np.ceil(0.03 * max(np.ptp(rows) + 1, np.ptp(cols) + 1)))
@@ -143,7 +147,11 @@ def test_magnifier_and_held_light(visit, report_page):
     assert frame["x"] + frame["width"] <= stage["x"] + stage["width"]
     move_light(seen, 0.4, 0.45)
     after = seen.picture(RELIGHT)
-    x, y, side = (round(frame["x"] - stage["x"]), round(frame["y"] - stage["y"]), round(frame["width"]))
+    x, y, side = (
+        round(frame["x"] - stage["x"]),
+        round(frame["y"] - stage["y"]),
+        round(frame["width"]),
+    )
     inset = after[y + 4 : y + side - 4, x + 4 : x + side - 4]
     outside = np.abs(after - before)
     outside[y - 30 : y + side + 40, x - 40 : x + side + 40] = 0
@@ -204,8 +212,28 @@ def test_every_control_is_reached_by_the_tab_key(visit, report_page):
                 "|| e.dataset.tool || e.dataset.view || e.dataset.make || e.tagName; })()"
             )
         )
-    wanted = {"CANVAS", "mode", "azimuth", "elevation", "diffuse", "specular", "loupe", "pin", "sweep"}
-    wanted |= {"nearer", "whole", "measure", "note", "snapshot", "link", "opengl", "contours", "crispen"}
+    wanted = {
+        "CANVAS",
+        "mode",
+        "azimuth",
+        "elevation",
+        "diffuse",
+        "specular",
+        "loupe",
+        "pin",
+        "sweep",
+    }
+    wanted |= {
+        "nearer",
+        "whole",
+        "measure",
+        "note",
+        "snapshot",
+        "link",
+        "opengl",
+        "contours",
+        "crispen",
+    }
     wanted |= {"paint", "wire", "relief", "left", "reset", "mesh.ply", "#main", "relight-here"}
     assert wanted <= reached, wanted - reached
 
@@ -343,12 +371,16 @@ def test_policy_stops_what_should_not_be_there(visit, report_page, tmp_path):
     """The defence behind the escaping: even an injected script does not run, and nothing can be fetched."""
     text = report_page.read_text(encoding="utf-8")
     path = tmp_path / "report.html"
-    path.write_text(text.replace("<h1>", "<h1><script>window.broken = 1</script>"), encoding="utf-8")
+    path.write_text(
+        text.replace("<h1>", "<h1><script>window.broken = 1</script>"), encoding="utf-8"
+    )
     seen = visit(path)
     assert seen.page.evaluate("window.broken") is None
     outcome = seen.page.evaluate("fetch('http://127.0.0.1:9/').then(() => 'sent', () => 'stopped')")
     assert outcome == "stopped"
-    complaints = [text for text in seen.messages if "Content Security Policy" in text or "violates" in text]
+    complaints = [
+        text for text in seen.messages if "Content Security Policy" in text or "violates" in text
+    ]
     assert len(complaints) >= 2
     seen.messages.clear()
     seen.requests.clear()
@@ -465,7 +497,9 @@ def graded_page(tmp_path_factory, result, capture, sphere):
     spread = np.where(sphere.mask, 12.4, 0).astype(np.float32)
     bright = replace(capture, images=np.minimum(3 * capture.images, 1))
     unsure = replace(result, maps={**result.maps, "spread": spread})
-    write_report(path, unsure, bright, depth=sphere.depth, expected=ExpectedError(12.4, is_flawed=True))
+    write_report(
+        path, unsure, bright, depth=sphere.depth, expected=ExpectedError(12.4, is_flawed=True)
+    )
     return path
 
 
@@ -480,7 +514,9 @@ def test_the_first_screen_shows_the_object_its_name_and_how_sure_it_is(
     for selector in ("h1", ".verdict.do-not-trust .badge", ".first-problem", RELIGHT):
         box = seen.page.locator(selector).bounding_box()
         assert box["y"] >= 0 and box["y"] + box["height"] <= height, selector
-    assert "Do not trust Expected error about 12°" in seen.page.inner_text(".verdict").replace("\n", " ")
+    assert "Do not trust Expected error about 12°" in seen.page.inner_text(".verdict").replace(
+        "\n", " "
+    )
     assert "saturated" in seen.page.inner_text(".first-problem")
     if width < 500:  # tools stand below the object, not on it
         canvas, tools = (seen.page.locator(name).bounding_box() for name in (RELIGHT, ".toolbar"))
@@ -516,7 +552,9 @@ def test_the_look_is_marked_and_its_row_stays(wide):
     before = seen.page.locator(".looks").bounding_box()
     for name in ("raking", "lights", "polished", "gain"):
         seen.page.click(f"[data-preset={name}]")
-        assert seen.page.eval_on_selector_all(pressed, "(all) => all.map((e) => e.dataset.preset)") == [name]
+        assert seen.page.eval_on_selector_all(
+            pressed, "(all) => all.map((e) => e.dataset.preset)"
+        ) == [name]
         assert seen.page.locator(".looks").bounding_box() == before
     seen.page.click(".adjust summary")
     seen.set_range("[data-look=specular]", 0.6)
@@ -540,7 +578,10 @@ def test_keys_work_wherever_the_focus_is_except_in_fields(wide):
 def test_full_screen_by_key_and_button(visit, report_page):
     seen = visit(report_page)
     full = "document.fullscreenElement && document.fullscreenElement.id"
-    for press in (lambda: seen.page.keyboard.press("f"), lambda: seen.page.click("[data-action=fullscreen]")):
+    for press in (
+        lambda: seen.page.keyboard.press("f"),
+        lambda: seen.page.click("[data-action=fullscreen]"),
+    ):
         press()
         seen.page.wait_for_function(f"{full} === 'relight-view'")
         press()
@@ -561,7 +602,9 @@ def test_measuring_off_the_object_says_so(visit, report_page):
     measure(48, 48, 2, 2)
     seen.until(lambda: "off the object" in words())
     figures = seen.page.inner_text(".measure dl")
-    assert "Straight" not in figures and "Along the surface" not in figures and "Rise" not in figures
+    assert (
+        "Straight" not in figures and "Along the surface" not in figures and "Rise" not in figures
+    )
     measure(40, 48, 56, 48)
     seen.until(lambda: words() == "" and "Along the surface" in seen.page.inner_text(".measure dl"))
     assert "Straight, in space" in seen.page.inner_text(".measure dl")
@@ -579,7 +622,9 @@ def test_a_known_length_sets_the_scale(visit, report_page):
     assert seen.page.inner_text(".pointer-words").endswith("mm")
     assert "8.000 mm" in seen.page.inner_text(".measure dl")
     assert seen.page.inner_text(".scale-bar").endswith("mm")
-    assert seen.page.locator(".map [data-pixels]").first.text_content().endswith("mm")  # the card, too
+    assert (
+        seen.page.locator(".map [data-pixels]").first.text_content().endswith("mm")
+    )  # the card, too
     ticks = seen.page.locator(".map:has([data-pixels]) .tick").all_text_contents()
     assert ticks[:3] == ["0 mm", "5 mm", "10 mm"]  # round in the new unit
     seen.page.check("[name=relight-mode][value=depth]")
@@ -593,8 +638,12 @@ def test_measuring_begins_with_its_tab(visit, report_page):
         assert seen.page.locator("#relight-view.tooling").count() == measures
     seen.page.click("[data-drawer=measure]")
     draw_a_line(seen)
-    assert all(word in seen.page.inner_text(".ends") for word in ("From column", "To column", "row"))
-    drawer, known = (seen.page.locator(name).bounding_box() for name in (".measure", ".known-length"))
+    assert all(
+        word in seen.page.inner_text(".ends") for word in ("From column", "To column", "row")
+    )
+    drawer, known = (
+        seen.page.locator(name).bounding_box() for name in (".measure", ".known-length")
+    )
     assert known["y"] + known["height"] <= min(drawer["y"] + drawer["height"], 800)
 
 
@@ -630,7 +679,9 @@ def test_a_line_is_printed_where_it_was_drawn(visit, report_page):
         "document.querySelector('[data-action=clear-line]').click()"
     )  # without moving the light
     columns = np.flatnonzero(np.abs(printed() - drawn).max(axis=(0, 2)) > 30) / drawn.shape[1]
-    assert columns.min() == pytest.approx(0.4, abs=0.02) and columns.max() == pytest.approx(0.6, abs=0.02)
+    assert columns.min() == pytest.approx(0.4, abs=0.02) and columns.max() == pytest.approx(
+        0.6, abs=0.02
+    )
     seen.page.emulate_media(media="print")
     assert not seen.page.locator("#relight-view .overlay").is_visible()
 
@@ -668,7 +719,10 @@ def test_the_whole_object_in_full_resolution(visit, report_page, capture):
     picture = cv2.imread(str(waiting.value.path())).mean(axis=-1)
     rows, cols = np.nonzero(capture.mask)
     shown = np.argwhere(picture > 70)
-    assert abs(np.ptp(shown[:, 0]) - np.ptp(rows)) <= 6 and abs(np.ptp(shown[:, 1]) - np.ptp(cols)) <= 6
+    assert (
+        abs(np.ptp(shown[:, 0]) - np.ptp(rows)) <= 6
+        and abs(np.ptp(shown[:, 1]) - np.ptp(cols)) <= 6
+    )
 
 
 def test_a_video_of_the_light(visit, report_page, capture):
@@ -692,7 +746,8 @@ def test_a_photograph_beside_the_relit_view(visit, report_page, capture):
     def fits(zoom):
         """The middle of the object is in the middle of both, at this multiple of the zoom that fits."""
         pane, canvas, photo = (
-            seen.page.locator(name).bounding_box() for name in (".photo-pane", RELIGHT, ".photo-pane img")
+            seen.page.locator(name).bounding_box()
+            for name in (".photo-pane", RELIGHT, ".photo-pane img")
         )
         fitting = 0.94 * min(canvas["width"], canvas["height"])
         return (
@@ -701,7 +756,9 @@ def test_a_photograph_beside_the_relit_view(visit, report_page, capture):
             and max(photo["width"], photo["height"]) == pytest.approx(zoom * fitting, rel=0.03)
         )
 
-    seen.until(lambda: fits(1))  # a key that comes before the views stand side by side zooms another view
+    seen.until(
+        lambda: fits(1)
+    )  # a key that comes before the views stand side by side zooms another view
     seen.page.locator(RELIGHT).focus()
     seen.page.keyboard.press("+")
     seen.until(lambda: fits(1.25))
@@ -714,5 +771,7 @@ def test_inside_another_page_only_the_view_is_shown(visit, report_page):
     seen = visit(report_page, width=800, height=600, at="?embed")
     box = seen.page.locator(RELIGHT).bounding_box()
     assert box["width"] == 800 and box["height"] > 540
-    assert not seen.page.locator("h1").is_visible() and not seen.page.locator("#evidence").is_visible()
+    assert (
+        not seen.page.locator("h1").is_visible() and not seen.page.locator("#evidence").is_visible()
+    )
     assert seen.page.locator(".embed-foot a").is_visible()

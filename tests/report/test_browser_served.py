@@ -27,7 +27,14 @@ def wide(make_result):
     mask = np.ones((HEIGHT, WIDTH), bool)
     albedo = rng.random((HEIGHT, WIDTH)).astype(np.float32)
     return replace(
-        make_result(), normals=normals, albedo=albedo, mask=mask, maps={}, history=(), arrays={}, method="ls"
+        make_result(),
+        normals=normals,
+        albedo=albedo,
+        mask=mask,
+        maps={},
+        history=(),
+        arrays={},
+        method="ls",
     )
 
 
@@ -36,7 +43,10 @@ def folder(tmp_path_factory, wide):
     """An OUT folder whose page had room for the coarse level only."""
     out = tmp_path_factory.mktemp("served")
     wide.save(out)
-    np.save(out / "depth.npy", np.linspace(0, 40, HEIGHT * WIDTH, dtype=np.float32).reshape(HEIGHT, WIDTH))
+    np.save(
+        out / "depth.npy",
+        np.linspace(0, 40, HEIGHT * WIDTH, dtype=np.float32).reshape(HEIGHT, WIDTH),
+    )
     patch = pytest.MonkeyPatch()
     patch.setattr(pyramid, "LEAST_ROOM", 0)
     patch.setattr("photostereo.report.page.PAGE_BYTES", 0)
@@ -73,7 +83,10 @@ def test_tiles_are_the_arrays(server, wide):
     codes = cv2.imdecode(np.frombuffer(body, np.uint8), cv2.IMREAD_COLOR)[..., ::-1].astype(int)
     heights = (codes[..., 0] * 256 + codes[..., 1] - 1) / 65534 * 40
     assert (
-        np.abs(heights - np.linspace(0, 40, HEIGHT * WIDTH).reshape(HEIGHT, WIDTH)[512:, :512]).max() < 1e-3
+        np.abs(
+            heights - np.linspace(0, 40, HEIGHT * WIDTH).reshape(HEIGHT, WIDTH)[512:, :512]
+        ).max()
+        < 1e-3
     )
 
 
@@ -126,7 +139,10 @@ def test_the_served_page_shows_single_pixels(visit, server, folder, wide):
     near = wide.normals[row - reach : row + reach + 1, col - reach : col + reach + 1]
     expected = 255 * srgb_from_linear((near * 0.5 + 0.5) ** 2.2)
     seen = visit(
-        f"http://127.0.0.1:{server.server_address[1]}/report.html", width=700, height=500, at=address
+        f"http://127.0.0.1:{server.server_address[1]}/report.html",
+        width=700,
+        height=500,
+        at=address,
     )
     assert np.abs(pixels(seen) - expected).max() <= 1.5
     assert any("/tiles/normals/" in url for url in seen.requests)

@@ -32,9 +32,13 @@ class Study:
         normals = np.stack([-right, down, np.ones_like(right)], axis=-1)
         self.mask = np.ones((HEIGHT, WIDTH), bool)
         self.mask[:20] = self.mask[100:110, 200:210] = False
-        self.normals = (normals / np.linalg.norm(normals, axis=-1, keepdims=True)).astype(np.float32)
+        self.normals = (normals / np.linalg.norm(normals, axis=-1, keepdims=True)).astype(
+            np.float32
+        )
         self.normals[~self.mask] = 0
-        self.albedo = np.where(self.mask, 0.3 + 0.5 * ((rows // 7 + cols // 5) % 2), 0).astype(np.float32)
+        self.albedo = np.where(self.mask, 0.3 + 0.5 * ((rows // 7 + cols // 5) % 2), 0).astype(
+            np.float32
+        )
         self.depth = np.where(self.mask, self.depth, np.nan)
         self.result = replace(
             make_result(),
@@ -100,11 +104,18 @@ def test_zoom_shows_the_pixels_of_the_arrays(seen, study, col, row):
     assert (shown[~known].max(axis=-1) < 60).all()  # the backdrop
     shown = pixels(look(seen, study, "mode=clay" + FLAT, 24, col, row), 24)
     assert (
-        np.abs(shown - screen(CLAY * np.maximum(normals @ light(30, 40), 0)[..., None]))[known].max() <= 1.5
+        np.abs(shown - screen(CLAY * np.maximum(normals @ light(30, 40), 0)[..., None]))[
+            known
+        ].max()
+        <= 1.5
     )
-    shown = pixels(look(seen, study, "mode=albedo&diffuse=0&specular=0&ambient=0.5", 24, col, row), 24)
+    shown = pixels(
+        look(seen, study, "mode=albedo&diffuse=0&specular=0&ambient=0.5", 24, col, row), 24
+    )
     white = np.percentile(study.albedo[study.mask], 99)
-    linear = linear_from_srgb(np.rint(255 * srgb_from_linear(around(study.albedo, col, row) / white)) / 255)
+    linear = linear_from_srgb(
+        np.rint(255 * srgb_from_linear(around(study.albedo, col, row) / white)) / 255
+    )
     assert np.abs(shown - screen(0.5 * linear)[..., None])[known].max() <= 1.5
 
 
@@ -113,18 +124,26 @@ def test_scalars_are_the_colors_of_their_scales(seen, study):
     normals = around(study.normals, col, row).astype(float)
 
     def expected(scale, values, low, high):
-        return color_table(scale)[np.rint(np.clip((values - low) / (high - low), 0, 1) * 255).astype(int)]
+        return color_table(scale)[
+            np.rint(np.clip((values - low) / (high - low), 0, 1) * 255).astype(int)
+        ]
 
     slope = np.degrees(np.arccos(normals[..., 2]))
     shown = pixels(look(seen, study, "mode=slope", zoom, col, row), zoom)
     assert np.abs(shown - expected("ember", slope, 0, 90)).max() <= 3
     height = study.depth - np.nanmin(study.depth)
     shown = pixels(look(seen, study, "mode=depth", zoom, col, row), zoom)
-    assert np.abs(shown - expected("depth", around(height, col, row), 0, np.nanmax(height))).max() <= 3
-    top = seen.page.evaluate("JSON.parse(document.getElementById('data').textContent).relight.curvature_top")
+    assert (
+        np.abs(shown - expected("depth", around(height, col, row), 0, np.nanmax(height))).max() <= 3
+    )
+    top = seen.page.evaluate(
+        "JSON.parse(document.getElementById('data').textContent).relight.curvature_top"
+    )
     n = study.normals.astype(float)
     curvature = np.zeros((HEIGHT, WIDTH))
-    curvature[1:-1, 1:-1] = (n[1:-1, 2:, 0] - n[1:-1, :-2, 0] + n[:-2, 1:-1, 1] - n[2:, 1:-1, 1]) / 4
+    curvature[1:-1, 1:-1] = (
+        n[1:-1, 2:, 0] - n[1:-1, :-2, 0] + n[:-2, 1:-1, 1] - n[2:, 1:-1, 1]
+    ) / 4
     shown = pixels(look(seen, study, "mode=curvature", zoom, col, row), zoom)
     # The bytes of the page give a normal within 0.06 degrees, so a color or two of the scale.
     assert np.abs(shown - expected("weight", around(curvature, col, row), -top, top)).max() <= 12
@@ -140,7 +159,10 @@ def test_scalars_are_the_colors_of_their_scales(seen, study):
         zoom,
     )
     sky = np.array(
-        [[open_sky(study.depth, c, r) for c in range(col - 4, col + 5)] for r in range(row - 4, row + 5)]
+        [
+            [open_sky(study.depth, c, r) for c in range(col - 4, col + 5)]
+            for r in range(row - 4, row + 5)
+        ]
     )
     assert np.abs(shown - expected("sky", sky, 0.3, 1)).max() <= 3
     assert np.ptp(sky) > 0.005
@@ -169,7 +191,8 @@ def test_enhancements_follow_their_formulas(seen, study):
     shown = pixels(look(seen, study, "mode=clay&gain=4" + FLAT, zoom, col, row), zoom)
     assert np.abs(shown - screen(CLAY * np.maximum(1 + 4 * (cosine - 1), 0)[..., None])).max() <= 2
     shown = pixels(
-        look(seen, study, "mode=clay&diffuse=0.3&specular=0.2&gloss=20&ambient=0", zoom, col, row), zoom
+        look(seen, study, "mode=clay&diffuse=0.3&specular=0.2&gloss=20&ambient=0", zoom, col, row),
+        zoom,
     )
     half = light(30, 40) + np.array([0, 0, 1])
     half /= np.linalg.norm(half)
@@ -177,7 +200,10 @@ def test_enhancements_follow_their_formulas(seen, study):
     linear = 0.3 * CLAY * np.maximum(cosine, 0)[..., None] + 0.2 * shine[..., None]
     assert (
         np.abs(
-            shown - screen(np.where(linear < 0.8, linear, 0.8 + 0.2 * (1 - np.exp(-(linear - 0.8) / 0.2))))
+            shown
+            - screen(
+                np.where(linear < 0.8, linear, 0.8 + 0.2 * (1 - np.exp(-(linear - 0.8) / 0.2)))
+            )
         ).max()
         <= 2
     )
@@ -197,7 +223,9 @@ def test_enhancements_follow_their_formulas(seen, study):
     assert np.abs(screen(CLAY * np.maximum(cosine, 0)[..., None]) - shown).max() > 20
     # Two colored lights at once.
     x, y = col - study.origin[0] + 0.5, row - study.origin[1] + 0.5
-    shown = pixels(seen.look(f"light=30,40,ff0000;200,50,0000ff&mode=clay{FLAT}&zoom=24&at={x},{y}"), zoom)
+    shown = pixels(
+        seen.look(f"light=30,40,ff0000;200,50,0000ff&mode=clay{FLAT}&zoom=24&at={x},{y}"), zoom
+    )
     red, blue = np.maximum(normals @ light(30, 40), 0), np.maximum(normals @ light(200, 50), 0)
     assert np.abs(shown - screen(CLAY * np.stack([red, 0 * red, blue], axis=-1))).max() <= 2
 
@@ -210,7 +238,11 @@ def test_image_unsharp_masking_adds_what_a_blur_takes_away(seen, study):
     offsets = np.arange(-3, 4)
     kernel = np.exp(-0.5 * (offsets / 1.5) ** 2)
     weights = np.outer(kernel, kernel) / kernel.sum() ** 2
-    for y, x in ((height // 2, width // 2), (height // 2 + 31, width // 2 - 40), (height // 3, width // 2)):
+    for y, x in (
+        (height // 2, width // 2),
+        (height // 2 + 31, width // 2 - 40),
+        (height // 3, width // 2),
+    ):
         blur = (gray[y - 3 : y + 4, x - 3 : x + 4] * weights).sum()
         expected = np.clip(plain[y, x] + 2 * (gray[y, x] - blur), 0, 255)
         assert np.abs(sharp[y, x] - expected).max() <= 4
@@ -260,7 +292,9 @@ def saved(seen, press):
     ("start", "end"), [((40, 300), (540, 300)), ((250, 60), (250, 530)), ((60, 40), (520, 500))]
 )
 def test_a_profile_is_the_array(seen, study, start, end):
-    seen.page.evaluate("document.querySelector('[data-drawer=measure][aria-expanded=false]')?.click()")
+    seen.page.evaluate(
+        "document.querySelector('[data-drawer=measure][aria-expanded=false]')?.click()"
+    )
     done = seen.page.locator(".measure").get_attribute("data-done") or "0"
     for field, value in zip(seen.page.locator("[data-end]").all(), (*start, *end), strict=True):
         field.fill(str(value))
@@ -279,7 +313,9 @@ def test_a_profile_is_the_array(seen, study, start, end):
     a, b = column - i, row - j
     i2, j2 = np.minimum(i + 1, WIDTH - 1), np.minimum(j + 1, HEIGHT - 1)
     d = study.depth
-    expected = (d[j, i] * (1 - a) + d[j, i2] * a) * (1 - b) + (d[j2, i] * (1 - a) + d[j2, i2] * a) * b
+    expected = (d[j, i] * (1 - a) + d[j, i2] * a) * (1 - b) + (
+        d[j2, i] * (1 - a) + d[j2, i2] * a
+    ) * b
     step = (np.nanmax(d) - np.nanmin(d)) / 65534
     assert np.abs(height - (expected - np.nanmin(d))).max() < 1.01 * step
     rows = dict(
@@ -306,7 +342,10 @@ def test_a_line_is_drawn_with_the_tool(seen, study):
     seen.page.mouse.up()
     ends = [float(field.input_value()) for field in seen.page.locator("[data-end]").all()]
     scale = 0.94 * min(box["width"] / WIDTH, box["height"] / (HEIGHT - study.origin[1]))
-    assert ends[2] - ends[0] == pytest.approx(0.2 * box["width"] / scale, abs=0.5) and ends[1] == ends[3]
+    assert (
+        ends[2] - ends[0] == pytest.approx(0.2 * box["width"] / scale, abs=0.5)
+        and ends[1] == ends[3]
+    )
     assert seen.page.locator(".ruler line").count() == 2
     said = float(seen.page.locator(".ruler-words").text_content().split()[0])
     assert said == pytest.approx(ends[2] - ends[0], rel=1e-2)
@@ -388,7 +427,9 @@ def test_zooming_keeps_the_place_and_the_page_scrolls(visit, study):
     seen.page.mouse.move(x + 1, y)
     seen.page.mouse.move(x, y)
     assert seen.page.evaluate("scrollY") == top
-    column = [int(words.split("column ")[1].split(",")[0]) for words in (before, place.inner_text())]
+    column = [
+        int(words.split("column ")[1].split(",")[0]) for words in (before, place.inner_text())
+    ]
     assert abs(column[0] - column[1]) <= 1
     # Dragging moves the picture with the hand.
     seen.page.mouse.down()
@@ -404,7 +445,9 @@ def test_zooming_keeps_the_place_and_the_page_scrolls(visit, study):
     assert at == pytest.approx([0.25 * WIDTH, 0.75 * (HEIGHT - study.origin[1])], rel=0.02)
     zoom = float(seen.page.evaluate(view).split("zoom=")[1].split("&")[0])
     seen.page.mouse.dblclick(x, y)
-    assert float(seen.page.evaluate(view).split("zoom=")[1].split("&")[0]) == pytest.approx(2 * zoom)
+    assert float(seen.page.evaluate(view).split("zoom=")[1].split("&")[0]) == pytest.approx(
+        2 * zoom
+    )
     seen.page.locator(canvas).focus()
     seen.page.keyboard.press("0")
     assert "zoom" not in seen.page.evaluate(view)
@@ -459,7 +502,11 @@ def test_files_that_the_page_makes(seen, study, tmp_path):
     import cv2
 
     left, top = study.origin
-    normals, mask, depth = study.normals[top:, left:], study.mask[top:, left:], study.depth[top:, left:]
+    normals, mask, depth = (
+        study.normals[top:, left:],
+        study.mask[top:, left:],
+        study.depth[top:, left:],
+    )
 
     def made(kind):
         _, content = saved(
@@ -478,20 +525,29 @@ def test_files_that_the_page_makes(seen, study, tmp_path):
         picture = made(kind)[..., ::-1]
         assert picture.dtype == np.uint16
         expected = (normals * [1, sign, 1] * 0.5 + 0.5) * 65535
-        assert np.abs(picture - expected)[mask].max() < 60 and not picture[~mask].any()  # 12 + 12 bits
+        assert (
+            np.abs(picture - expected)[mask].max() < 60 and not picture[~mask].any()
+        )  # 12 + 12 bits
     assert np.array_equal(made("mask") > 0, mask)
     low, high = np.nanmin(depth), np.nanmax(depth)
     codes = made("depth")
     assert codes.dtype == np.uint16 and not codes[~mask].any()
-    assert np.abs(low + (codes[mask] - 1.0) / 65534 * (high - low) - depth[mask]).max() < (high - low) / 65534
+    assert (
+        np.abs(low + (codes[mask] - 1.0) / 65534 * (high - low) - depth[mask]).max()
+        < (high - low) / 65534
+    )
     white = np.percentile(study.albedo[study.mask], 99)
     albedo = made("albedo")[..., 0]
-    assert np.abs(albedo - 255 * srgb_from_linear(study.albedo[top:, left:] / white))[mask].max() <= 1
+    assert (
+        np.abs(albedo - 255 * srgb_from_linear(study.albedo[top:, left:] / white))[mask].max() <= 1
+    )
     planes = made("depth-exr")
     (heights,) = planes.values()
     assert np.abs(heights[mask] - (depth[mask] - low)).max() < (high - low) / 65534
     planes = made("normals-exr")
-    found = planes["RGB"] if "RGB" in planes else np.stack([planes[name] for name in "RGB"], axis=-1)
+    found = (
+        planes["RGB"] if "RGB" in planes else np.stack([planes[name] for name in "RGB"], axis=-1)
+    )
     assert np.abs(found - normals).max() < 2e-3
 
 

@@ -88,7 +88,12 @@ def test_each_result_says_what_it_expects_of_itself(results, tmp_path: Path) -> 
     opinion = {"degrees": 7.31, "grade": "fair"}
     place.write_text(json.dumps(json.loads(place.read_text()) | {"expected_error": opinion}))
     said = compare(
-        tmp_path / "plain", tmp_path / HOSTILE, "--out", tmp_path / "both", "--truth", folder / "truth.npy"
+        tmp_path / "plain",
+        tmp_path / HOSTILE,
+        "--out",
+        tmp_path / "both",
+        "--truth",
+        folder / "truth.npy",
     )
     assert "7.3°, fair" in said
     assert re.findall(
@@ -175,10 +180,13 @@ def test_a_damaged_summary_is_refused_at_the_door(results, tmp_path: Path, chang
 def test_with_a_truth_they_are_judged(results, tmp_path: Path) -> None:
     folder, made, capture = results
     out = tmp_path / "judged"
-    said = compare(folder / "plain", folder / HOSTILE, "--truth", folder / "truth.npy", "--out", out)
+    said = compare(
+        folder / "plain", folder / HOSTILE, "--truth", folder / "truth.npy", "--out", out
+    )
     for result in made:
         assert (
-            f"{angular_error(result.normals, capture.truth, capture.mask)[capture.mask].mean():.2f}°" in said
+            f"{angular_error(result.normals, capture.truth, capture.mask)[capture.mask].mean():.2f}°"
+            in said
         )
     assert "truth" in data_of((out / "report.html").read_text())["relight"]["sets"]
 

@@ -42,13 +42,23 @@ def test_numbers_on_axes():
 
 def test_colors_and_packed_normals():
     assert color_table("ember").shape == (256, 3)
-    assert paint(np.array([[0.0, 1.0, np.nan]]), 0, 1, "ember").rgba[..., 3].tolist() == [[255, 255, 0]]
+    assert paint(np.array([[0.0, 1.0, np.nan]]), 0, 1, "ember").rgba[..., 3].tolist() == [
+        [255, 255, 0]
+    ]
     n = np.array([[[0.6, 0.0, -0.8]]])
     assert np.abs(unpack_normals(pack_normals(n, np.ones((1, 1), bool))) - n).max() < 1e-3
 
 
 def test_words():
-    assert light_words(np.array([-0.6, 0.0, 0.8])) == "Light from the left, 53° above the image plane."
-    assert light_words(np.array([0.0, 0.0, 1.0])) == "Light from the front, 90° above the image plane."
-    assert [wording.duration(seconds) for seconds in (0.123, 8.26, 154)] == ["0.12 s", "8.3 s", "2 min 34 s"]
+    assert (
+        light_words(np.array([-0.6, 0.0, 0.8])) == "Light from the left, 53° above the image plane."
+    )
+    assert (
+        light_words(np.array([0.0, 0.0, 1.0])) == "Light from the front, 90° above the image plane."
+    )
+    assert [wording.duration(seconds) for seconds in (0.123, 8.26, 154)] == [
+        "0.12 s",
+        "8.3 s",
+        "2 min 34 s",
+    ]
     assert (wording.decibels(23.4), wording.decibels(float("inf"))) == ("23 dB", "none")

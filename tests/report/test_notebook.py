@@ -60,7 +60,11 @@ def test_a_result_under_another_light(scene, solved):
 
 def test_the_viewer_in_a_cell(scene, solved, tmp_path):
     cell = ps.view(solved, scene, height=300)._repr_html_()
-    assert "class=&quot;embed&quot;" in cell and "height:300px" in cell and "allow-same-origin" not in cell
+    assert (
+        "class=&quot;embed&quot;" in cell
+        and "height:300px" in cell
+        and "allow-same-origin" not in cell
+    )
     ps.write_report(tmp_path / "report.html", solved)
     assert ps.view(tmp_path)._repr_html_().startswith("<iframe")
 
@@ -74,7 +78,8 @@ def test_progress_in_a_notebook(scene, monkeypatch):
 
     ended = []
     events = SimpleNamespace(
-        register=lambda when, what: ended.append(what), unregister=lambda when, what: ended.remove(what)
+        register=lambda when, what: ended.append(what),
+        unregister=lambda when, what: ended.remove(what),
     )
     notebook = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=1, events=events))
     monkeypatch.setitem(sys.modules, "IPython", notebook)

@@ -69,5 +69,7 @@ def test_tears_are_carried(sphere):
     tears[40, 30:50] = True
     frame = frame_around(sphere.mask, max_pixels=10**6)
     grid = pack_heights(sphere.depth, sphere.mask, frame, tears=tears)
-    cuts = np.frombuffer(base64.b64decode(grid["cuts"]), np.uint8).reshape(grid["rows"], grid["cols"])
+    cuts = np.frombuffer(base64.b64decode(grid["cuts"]), np.uint8).reshape(
+        grid["rows"], grid["cols"]
+    )
     assert (cuts > 0).sum() == 20

@@ -56,7 +56,15 @@ def data_of(text):
 
 def test_page_holds_every_part(report_page):
     text = report_page.read_text(encoding="utf-8")
-    for identity in ("relight", "surface", "evidence", "photographs", "learning", "diagnosis", "details"):
+    for identity in (
+        "relight",
+        "surface",
+        "evidence",
+        "photographs",
+        "learning",
+        "diagnosis",
+        "details",
+    ):
         assert f'id="{identity}"' in text
     for word in (
         "Normal map",
@@ -76,7 +84,9 @@ def test_page_holds_every_part(report_page):
 
 def test_page_without_capture_depth_or_learning(tmp_path, make_result):
     path = tmp_path / "report.html"
-    bare = replace(make_result(), history=(), arrays={}, maps={}, angular_error=None, method="unheard of")
+    bare = replace(
+        make_result(), history=(), arrays={}, maps={}, angular_error=None, method="unheard of"
+    )
     write_report(path, bare)
     text = path.read_text(encoding="utf-8")
     for identity in ("surface", "photographs", "learning", "diagnosis"):
@@ -100,9 +110,15 @@ def test_the_expected_error_is_on_the_page_where_the_method_has_one(tmp_path, ma
 @pytest.mark.parametrize("before", ["another surface", "no surface"])
 def test_a_renewed_surface_is_as_if_written_with_it(tmp_path, make_result, capture, sphere, before):
     """Whatever the page's capture is called: a name cannot pass for the marks."""
-    result = replace(make_result(), capture="<!-- surface-section --> x <!-- end of surface-section -->")
+    result = replace(
+        make_result(), capture="<!-- surface-section --> x <!-- end of surface-section -->"
+    )
     renewed, fresh = tmp_path / "renewed.html", tmp_path / "fresh.html"
-    old = {"depth": -sphere.depth, "files": {"mesh.ply": "mesh.ply"}} if before == "another surface" else {}
+    old = (
+        {"depth": -sphere.depth, "files": {"mesh.ply": "mesh.ply"}}
+        if before == "another surface"
+        else {}
+    )
     write_report(renewed, result, capture, **old)
     tears = np.zeros(sphere.mask.shape, bool)
     tears[40, 20:60] = True
@@ -118,13 +134,17 @@ def test_a_renewed_surface_is_as_if_written_with_it(tmp_path, make_result, captu
     assert data_of(pages[0]) == data_of(pages[1])
     bare = [re.sub(r"\b(bar-\w+-|sky)\d+", r"\1", DATA.sub("", page)) for page in pages]
     assert bare[0] == bare[1]
-    identities = [element.get("id") for _, element in Outline(pages[0]).elements if element.get("id")]
+    identities = [
+        element.get("id") for _, element in Outline(pages[0]).elements if element.get("id")
+    ]
     assert len(identities) == len(set(identities))
 
 
 def test_what_was_found_and_corrected_is_at_the_top_and_in_the_diagnosis(tmp_path, capture, result):
     notes = (
-        Finding("camera-moved", count=1, photographs=12, pixels=11.0, degrees=0.4, names="IMG_3.jpg"),
+        Finding(
+            "camera-moved", count=1, photographs=12, pixels=11.0, degrees=0.4, names="IMG_3.jpg"
+        ),
         Finding("srgb-undone", some=""),
         Finding("room-light", share=0.26),
     )
@@ -144,7 +164,9 @@ def test_what_was_found_and_corrected_is_at_the_top_and_in_the_diagnosis(tmp_pat
         assert all(words.endswith(".") and not words.endswith("..") for words in said)
 
 
-def test_a_page_that_is_no_report_of_the_result_is_left_alone(tmp_path, make_result, comparison_page, sphere):
+def test_a_page_that_is_no_report_of_the_result_is_left_alone(
+    tmp_path, make_result, comparison_page, sphere
+):
     for text in ("<p>mine</p>", comparison_page.read_text(encoding="utf-8")):
         path = tmp_path / "report.html"
         path.write_text(text, encoding="utf-8")
@@ -156,10 +178,15 @@ def test_policy_names_exactly_the_script_and_the_style(report_page):
     text = report_page.read_text(encoding="utf-8")
     outline = Outline(text)
     (policy,) = [
-        a["content"] for a in outline.all("meta") if a.get("http-equiv") == "Content-Security-Policy"
+        a["content"]
+        for a in outline.all("meta")
+        if a.get("http-equiv") == "Content-Security-Policy"
     ]
     assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
-    for kind, pattern in (("script", r"<script>(.*?)</script>"), ("style", r"<style>(.*?)</style>")):
+    for kind, pattern in (
+        ("script", r"<script>(.*?)</script>"),
+        ("style", r"<style>(.*?)</style>"),
+    ):
         (source,) = re.findall(pattern, text, re.S)
         digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
         assert f"{kind}-src 'sha256-{digest}'" in policy
@@ -193,8 +220,12 @@ def test_pictures_have_alternative_texts_and_controls_have_names(report_page, co
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_make_no_elements(tmp_path, make_capture, make_result, name):
     capture = make_capture(name=name)
-    capture = replace(capture, origin=replace(capture.origin, files=(name,) * len(capture), notes=(name,)))
-    result = replace(make_result(name=name), method=name, parameters={name: name}, versions={name: name})
+    capture = replace(
+        capture, origin=replace(capture.origin, files=(name,) * len(capture), notes=(name,))
+    )
+    result = replace(
+        make_result(name=name), method=name, parameters={name: name}, versions={name: name}
+    )
     path = tmp_path / "report.html"
     write_report(path, result, capture, files={name: "mesh.ply"})
     text = path.read_text(encoding="utf-8")
@@ -208,7 +239,9 @@ def test_hostile_names_make_no_elements(tmp_path, make_capture, make_result, nam
 
 def test_json_cannot_leave_its_element():
     text = str(
-        json_for_script({"a": "</script>&<!--\u2028\u2029", "b": float("nan"), "c": [1.5, float("inf")]})
+        json_for_script(
+            {"a": "</script>&<!--\u2028\u2029", "b": float("nan"), "c": [1.5, float("inf")]}
+        )
     )
     assert not set(text) & set("<>&\u2028\u2029")
     assert json.loads(text) == {"a": "</script>&<!--\u2028\u2029", "b": None, "c": [1.5, None]}
@@ -295,7 +328,11 @@ def test_comparison_table_marks_the_best(comparison_page, make_result):
     text = comparison_page.read_text(encoding="utf-8")
     means = [make_result(tilt=tilt).angular_error.mean for tilt in (30.0, 8.0, 4.0)]
     cells = re.findall(r'<td data-value="[0-9.]+"([^>]*)>([0-9.]+)°<svg', text)
-    assert cells == [("", f"{means[0]:.2f}"), ("", f"{means[1]:.2f}"), (' class="best"', f"{means[2]:.2f}")]
+    assert cells == [
+        ("", f"{means[0]:.2f}"),
+        ("", f"{means[1]:.2f}"),
+        (' class="best"', f"{means[2]:.2f}"),
+    ]
     data = data_of(text)
     assert list(data["relight"]["sets"]) == ["r0", "r1", "r2", "truth"]
     assert list(data["surface"]["grids"]) == ["r0", "r2"] and data["surface"]["first"] == "r2"
@@ -335,14 +372,20 @@ def test_writing_a_page_can_be_cancelled(tmp_path, result, capture, sphere, monk
             if self.count == self.stop:
                 raise Cancelled
 
-    write_report(tmp_path / "whole.html", result, capture, depth=sphere.depth)  # the diagnosis is kept
+    write_report(
+        tmp_path / "whole.html", result, capture, depth=sphere.depth
+    )  # the diagnosis is kept
     counting = Counting(0)
     write_report(tmp_path / "whole.html", result, capture, depth=sphere.depth, control=counting)
     assert counting.count >= 5
     for stop in range(1, counting.count + 1):
         with pytest.raises(Cancelled):
             write_report(
-                tmp_path / "report.html", result, capture, depth=sphere.depth, control=Counting(stop)
+                tmp_path / "report.html",
+                result,
+                capture,
+                depth=sphere.depth,
+                control=Counting(stop),
             )
         assert [path.name for path in tmp_path.iterdir()] == ["whole.html"]
 
@@ -350,7 +393,9 @@ def test_writing_a_page_can_be_cancelled(tmp_path, result, capture, sphere, monk
 def test_what_is_known_about_the_object_is_said(tmp_path, result, capture):
     from photostereo.report.about import check_about, read_about
 
-    (tmp_path / "photostereo.json").write_text('{"title": "Vase", "license": "<b>CC0", "notes": [1]}')
+    (tmp_path / "photostereo.json").write_text(
+        '{"title": "Vase", "license": "<b>CC0", "notes": [1]}'
+    )
     about = {**read_about(tmp_path), **check_about({"credit": "A museum"})}
     write_report(tmp_path / "report.html", result, capture, about=about)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -74,7 +74,11 @@ def test_color_scales_run_at_one_speed(scale):
     table = color_table(scale).astype(int)
     steps = np.abs(np.diff(table, axis=0)).max(axis=1)
     assert steps.max() <= 8
-    assert paint(np.array([[np.nan, -5.0, 99.0]]), 0, 1, scale).rgba[0, :, 3].tolist() == [0, 255, 255]
+    assert paint(np.array([[np.nan, -5.0, 99.0]]), 0, 1, scale).rgba[0, :, 3].tolist() == [
+        0,
+        255,
+        255,
+    ]
 
 
 def test_ticks():
@@ -89,7 +93,12 @@ def test_ticks():
 
 PLOTS = {
     "line": line_chart(
-        [1, 2, 3], [Series("<b>", [1, 500, 2], 1)], x_label="<x>", y_label="&y", summary='"s"', allow_log=True
+        [1, 2, 3],
+        [Series("<b>", [1, 500, 2], 1)],
+        x_label="<x>",
+        y_label="&y",
+        summary='"s"',
+        allow_log=True,
     ),
     "one point": line_chart([1], [Series("a", [5.0], 1)], x_label="x", y_label="y", summary="s"),
     "flat": line_chart([1, 2], [Series("a", [0.0, 0.0], 1)], x_label="x", y_label="y", summary="s"),
@@ -115,11 +124,18 @@ def test_plots_are_well_formed_and_escaped(name):
 def test_line_chart_puts_values_where_they_belong():
     text = str(
         line_chart(
-            [0, 10], [Series("a", [0.0, 100.0], 1)], x_label="x", y_label="y", summary="s", y_range=(0, 100)
+            [0, 10],
+            [Series("a", [0.0, 100.0], 1)],
+            x_label="x",
+            y_label="y",
+            summary="s",
+            y_range=(0, 100),
         )
     )
     (line,) = ET.fromstring(text).findall("polyline")
-    (x0, y0), (x1, y1) = (tuple(map(float, point.split(","))) for point in line.get("points").split())
+    (x0, y0), (x1, y1) = (
+        tuple(map(float, point.split(","))) for point in line.get("points").split()
+    )
     assert (x0, y0, x1, y1) == (58, 210, 428, 14)
 
 

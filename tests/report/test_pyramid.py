@@ -46,10 +46,14 @@ def cells(array, known, level):
 
 def whole(layers, channel, level):
     rows, cols = layers.tiles(level)
-    blank = [[np.zeros((*_size(layers, level, r, c), 3), np.uint8) for c in range(cols)] for r in range(rows)]
+    blank = [
+        [np.zeros((*_size(layers, level, r, c), 3), np.uint8) for c in range(cols)]
+        for r in range(rows)
+    ]
     tiles = [[layers.make_tile(channel, level, r, c) for c in range(cols)] for r in range(rows)]
     tiles = [
-        [b if t is None else t for t, b in zip(*pair, strict=True)] for pair in zip(tiles, blank, strict=True)
+        [b if t is None else t for t, b in zip(*pair, strict=True)]
+        for pair in zip(tiles, blank, strict=True)
     ]
     return np.concatenate([np.concatenate(row, axis=1) for row in tiles])
 
@@ -61,7 +65,10 @@ def _size(layers, level, row, col):
 
 @pytest.mark.parametrize("level", [0, 1])
 def test_levels_are_means_over_the_known_pixels(layers, level):
-    inside = (slice(0, HEIGHT >> level << level), slice(0, WIDTH >> level << level))  # whole cells only
+    inside = (
+        slice(0, HEIGHT >> level << level),
+        slice(0, WIDTH >> level << level),
+    )  # whole cells only
     normals, mask, depth = layers.normals[inside], layers.mask[inside], layers.depth[inside]
     expected = cells(normals.astype(float), mask, level)
     expected /= np.linalg.norm(expected, axis=-1, keepdims=True)
@@ -123,7 +130,9 @@ def test_tiles_in_the_page_lose_nothing(layers):
     address = channel["0"][0]
     kind, text = address.split(",", 1)
     assert kind == "data:image/webp;base64"
-    picture = cv2.imdecode(np.frombuffer(base64.b64decode(text), np.uint8), cv2.IMREAD_COLOR)[..., ::-1]
+    picture = cv2.imdecode(np.frombuffer(base64.b64decode(text), np.uint8), cv2.IMREAD_COLOR)[
+        ..., ::-1
+    ]
     assert np.array_equal(picture, layers.make_tile("normals", 0, 0, 0))
     assert channel["0"][1 * 5 + 2] == ""
 

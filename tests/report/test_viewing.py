@@ -209,7 +209,15 @@ def served_result(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "data", ["{", "[]", "5", '{"relight":{"sets":5}}', '{"relight":{"sets":{"a":5},"held":1}}', "[" * 100_000]
+    "data",
+    [
+        "{",
+        "[]",
+        "5",
+        '{"relight":{"sets":5}}',
+        '{"relight":{"sets":{"a":5},"held":1}}',
+        "[" * 100_000,
+    ],
 )
 def test_a_page_with_damaged_data_is_still_shown(folder, data):
     page = f'<p>hello<script type="application/json" id="data">{data}</script>'

@@ -29,20 +29,43 @@ def test_everything_at_once(result: Path, tmp_path: Path) -> None:
     pytest.importorskip("OpenEXR", reason="the extra exr is not installed")
     before = {path.name: path.read_bytes() for path in result.iterdir()}
     out = tmp_path / "out"
-    arguments = ["export", str(result), "--to", ",".join(FORMATS), "--out", str(out), "--pixel-size", "50um"]
+    arguments = [
+        "export",
+        str(result),
+        "--to",
+        ",".join(FORMATS),
+        "--out",
+        str(out),
+        "--pixel-size",
+        "50um",
+    ]
     done = CliRunner().invoke(app, [*arguments, "--tileable", "--quiet"], catch_exceptions=False)
     assert done.exit_code == 0
     found = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
     facts = json.loads((out / "summary.json").read_text())
-    assert facts["files"] == [name for name in found if name not in ("summary.json", ".photostereo.json")]
+    assert facts["files"] == [
+        name for name in found if name not in ("summary.json", ".photostereo.json")
+    ]
     assert facts["surface"]["pixel_size"] == 0.05
-    for name in ("mesh.glb", "mesh.obj", "mesh.ply", "mesh.stl", "depth.tiff", "depth.exr", "normals.exr"):
+    for name in (
+        "mesh.glb",
+        "mesh.obj",
+        "mesh.ply",
+        "mesh.stl",
+        "depth.tiff",
+        "depth.exr",
+        "normals.exr",
+    ):
         assert name in found
-    assert all(name in facts["conventions"] or name.startswith("relight/") for name in facts["files"])
+    assert all(
+        name in facts["conventions"] or name.startswith("relight/") for name in facts["files"]
+    )
     assert "relief.ptm" in found and "relight/info.json" in found
     assert "material/relief_Normal_OpenGL.png" in found
     assert json.loads((out / "material" / "relief.json").read_text())["tileable"]
-    assert {path.name: path.read_bytes() for path in result.iterdir()} == before, "the result stays as it is"
+    assert {path.name: path.read_bytes() for path in result.iterdir()} == before, (
+        "the result stays as it is"
+    )
     with pytest.raises(OSError) as caught:
         CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert caught.value.code == "output-exists"
@@ -56,7 +79,9 @@ def test_nonsense_is_told_before_anything_is_written(result: Path, tmp_path: Pat
     assert check_formats([" ", "GLB", ".glb"]) == ["glb"]
     with pytest.raises(ParameterError) as caught:
         CliRunner().invoke(
-            app, ["export", str(result), "--to", " ", "--out", str(tmp_path / "out")], catch_exceptions=False
+            app,
+            ["export", str(result), "--to", " ", "--out", str(tmp_path / "out")],
+            catch_exceptions=False,
         )
     assert caught.value.code == "no-format"
     for arguments in (["--to", "fbx"], ["--pixel-size", "wide"], ["--surface-method", "magic"]):
@@ -74,7 +99,15 @@ def test_solve_writes_a_material(tmp_path: Path) -> None:
 
     capture = render_scene("relief", size=64, lights=dome_lights(8), color=True)
     write_archive(capture, tmp_path / "relief.npz")
-    arguments = ["solve", str(tmp_path / "relief.npz"), "-m", "ls", "--color", "--pixel-size", "0.1mm"]
+    arguments = [
+        "solve",
+        str(tmp_path / "relief.npz"),
+        "-m",
+        "ls",
+        "--color",
+        "--pixel-size",
+        "0.1mm",
+    ]
     done = CliRunner().invoke(
         app, [*arguments, "-o", str(tmp_path / "out"), "--tileable", "-q"], catch_exceptions=False
     )

@@ -33,7 +33,9 @@ def plaster() -> tuple[np.ndarray, np.ndarray]:
     row, col = np.mgrid[:200, :240]
     z = noise + 0.2 * col - 0.1 * row + 0.0008 * (col - 120) ** 2
     grain = (
-        0.5 + 0.1 * cv2.GaussianBlur(rng.normal(size=(200, 240, 3)), (0, 0), 2.0) * 5 + 0.001 * col[..., None]
+        0.5
+        + 0.1 * cv2.GaussianBlur(rng.normal(size=(200, 240, 3)), (0, 0), 2.0) * 5
+        + 0.001 * col[..., None]
     )
     return normals_of(z), np.clip(grain, 0.05, None)
 
@@ -93,7 +95,9 @@ def test_a_size_gives_a_square_of_that_many_texels(plaster, size: int, tileable:
     """It still wraps, covers the same ground, and its heights are those of the same surface in millimeters."""
     normals, albedo = plaster
     everywhere = np.ones(normals.shape[:2], bool)
-    square = make_material(normals[:, 20:220], albedo[:, 20:220], everywhere[:, 20:220], tileable=tileable)
+    square = make_material(
+        normals[:, 20:220], albedo[:, 20:220], everywhere[:, 20:220], tileable=tileable
+    )
     material = make_material(normals, albedo, everywhere, tileable=tileable, size=size)
     made, plain = (encode_material(m, PixelSize.of("0.1mm"), "plaster") for m in (material, square))
     for kind in SHARP:
@@ -128,7 +132,9 @@ def test_maps_of_a_material_agree(plaster) -> None:
     normals, albedo = plaster
     material = make_material(normals, albedo, np.ones(normals.shape[:2], bool), tileable=True)
     files = encode_material(material, PixelSize(), "plaster")
-    gl, dx = (read(files, f"Normal_{name}")[..., ::-1] / 65535 * 2 - 1 for name in ("OpenGL", "DirectX"))
+    gl, dx = (
+        read(files, f"Normal_{name}")[..., ::-1] / 65535 * 2 - 1 for name in ("OpenGL", "DirectX")
+    )
     assert np.abs(gl * [1, -1, 1] - dx).max() < 1e-4
     facts = json.loads(files["plaster.json"])
     low, high = facts["height_range"]
@@ -202,7 +208,9 @@ def test_occlusion_of_planes_walls_and_pits() -> None:
 def test_roughness_of_a_shiny_ball(rough: float) -> None:
     surface = sphere(64)
     shiny = Ggx(roughness=rough**2, reflectance=0.1)
-    capture = render_surface(surface, dome_lights(40), albedo=np.full((64, 64), 0.4), reflectance=shiny)
+    capture = render_surface(
+        surface, dome_lights(40), albedo=np.full((64, 64), 0.4), reflectance=shiny
+    )
     found = estimate_roughness(capture, capture.truth)
     middle = np.hypot(*(np.mgrid[:64, :64] - 31.5)) < 20
     assert abs(np.median(found[middle]) - rough) < 0.06

@@ -23,7 +23,11 @@ def written(bumps, tmp_path_factory) -> tuple[Path, dict]:
     folder = tmp_path_factory.mktemp("surface")
     formats = ("ply", "stl", "obj", "glb")
     _, facts = write_surface(
-        folder, bumps.normals, bumps.mask, bumps.albedo, SurfaceChoice("poisson", formats, "0.1mm", exr=True)
+        folder,
+        bumps.normals,
+        bumps.mask,
+        bumps.albedo,
+        SurfaceChoice("poisson", formats, "0.1mm", exr=True),
     )
     return folder, facts
 
@@ -33,7 +37,9 @@ def test_every_file_is_told(written) -> None:
     assert facts["files"] == sorted(path.name for path in folder.iterdir())
     assert set(facts["files"]) == set(facts["conventions"])
     assert (facts["pixel_size"], facts["unit"]) == (0.1, "mm")
-    assert facts["textured"]["triangles"] == facts["triangles"] < 50_000, "a small surface stays whole"
+    assert facts["textured"]["triangles"] == facts["triangles"] < 50_000, (
+        "a small surface stays whole"
+    )
 
 
 def test_tiff_has_resolution_and_words(written) -> None:

@@ -69,7 +69,11 @@ def validate():
     node = shutil.which("node")
     if node is None:
         pytest.skip("Node.js is not installed")
-    places = [Path(os.environ.get("GLTF_VALIDATOR", ".")), *Path.cwd().parents, Path("/usr/local/lib")]
+    places = [
+        Path(os.environ.get("GLTF_VALIDATOR", ".")),
+        *Path.cwd().parents,
+        Path("/usr/local/lib"),
+    ]
     folder = next((p for p in places if (p / "node_modules" / "gltf-validator").is_dir()), None)
     if folder is None:
         pytest.skip(
@@ -94,13 +98,19 @@ def validate():
 def blender():
     """A function from a path to what Blender finds in it."""
     python = os.environ.get("BLENDER_PYTHON", sys.executable)
-    found = subprocess.run([python, "-c", "import bpy"], capture_output=True, timeout=120, check=False)
+    found = subprocess.run(
+        [python, "-c", "import bpy"], capture_output=True, timeout=120, check=False
+    )
     if found.returncode != 0:
         pytest.skip("Blender is absent: pip install bpy into some Python, set BLENDER_PYTHON to it")
 
     def run(path: Path) -> dict:
         done = subprocess.run(
-            [python, "-c", OPEN, str(path)], capture_output=True, text=True, timeout=120, check=False
+            [python, "-c", OPEN, str(path)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
         )
         assert "RESULT" in done.stdout, done.stdout + done.stderr
         return json.loads(done.stdout.split("RESULT", 1)[1].splitlines()[0])
@@ -119,7 +129,9 @@ def test_textured_glb_passes_the_validator(made, validate, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("base", [None, 1.0])
-def test_colored_glb_passes_the_validator(bumps, made, validate, tmp_path: Path, base: float | None) -> None:
+def test_colored_glb_passes_the_validator(
+    bumps, made, validate, tmp_path: Path, base: float | None
+) -> None:
     mesh = build_mesh(made[0], bumps.normals, bumps.albedo, base=base)
     issues = validate(write_mesh(mesh, tmp_path / "mesh.glb"))["issues"]
     assert (issues["numErrors"], issues["numWarnings"]) == (0, 0), issues

@@ -43,7 +43,9 @@ class PtmFile:
         self.scale = [float(word) for word in numbers[:6]]
         self.bias = [int(word) for word in numbers[6:]]
         self.body = data[head.end() :]
-        assert len(self.body) == 9 * self.width * self.height, "nine bytes for every texel, and no more"
+        assert len(self.body) == 9 * self.width * self.height, (
+            "nine bytes for every texel, and no more"
+        )
 
     def texel(self, x: int, y: int, u: float, v: float) -> tuple[float, float, float]:
         """The color of the pixel in column x of row y, counted from above, under a light, in 0 … 255."""
@@ -74,7 +76,11 @@ def harmonic(degree: int, order: int, u: float, v: float) -> float:
         (2 * degree + 1) / (2 * math.pi) * math.factorial(degree - m) / math.factorial(degree + m)
     )
     legendre = (-1) ** m * float(lpmv(m, degree, 2 * cos_theta - 1))
-    wave = 1.0 if order == 0 else math.sqrt(2) * (math.cos(m * phi) if order > 0 else math.sin(m * phi))
+    wave = (
+        1.0
+        if order == 0
+        else math.sqrt(2) * (math.cos(m * phi) if order > 0 else math.sin(m * phi))
+    )
     return (-1.0 if m == 2 else 1.0) * factor * legendre * wave
 
 
@@ -151,7 +157,9 @@ LIGHTS = spread_lights(6, 30.0)
 @pytest.mark.parametrize("name", ["bumps", "shallow"])
 def test_ptm_is_its_polynomial_to_two_levels(request, name: str, linear: bool) -> None:
     given = request.getfixturevalue(name)
-    normals, albedo, mask = given if name == "shallow" else (given.normals, given.albedo, given.mask)
+    normals, albedo, mask = (
+        given if name == "shallow" else (given.normals, given.albedo, given.mask)
+    )
     model = fit_lights(normals, albedo, mask, linear=linear)
     data = encode_ptm(model)
     for light in LIGHTS:
@@ -164,7 +172,9 @@ def test_ptm_of_a_coin_shows_our_picture(shallow) -> None:
     """A quadratic follows √(1 − u² − v²) to 2 % only: so far, and no further, is the picture from ours."""
     data = encode_ptm(fit_lights(*shallow, linear=True))
     off = [
-        np.abs(PtmFile(data).picture(*one[:2]) - 255 * relight(*shallow, one, linear=True))[shallow[2]]
+        np.abs(PtmFile(data).picture(*one[:2]) - 255 * relight(*shallow, one, linear=True))[
+            shallow[2]
+        ]
         for one in LIGHTS
     ]
     assert np.mean(off) < 3.0

@@ -75,7 +75,9 @@ def read_glb(data: bytes) -> tuple[dict, dict[str, np.ndarray], list[np.ndarray]
     arrays = {name: accessor(number) for name, number in primitive["attributes"].items()}
     arrays["faces"] = accessor(primitive["indices"]).reshape(-1, 3)
     pictures = [
-        cv2.imdecode(np.frombuffer(view(image["bufferView"]), np.uint8), cv2.IMREAD_UNCHANGED)[..., ::-1]
+        cv2.imdecode(np.frombuffer(view(image["bufferView"]), np.uint8), cv2.IMREAD_UNCHANGED)[
+            ..., ::-1
+        ]
         for image in tree["images"]
     ]
     return tree, arrays, pictures
@@ -116,7 +118,9 @@ def test_a_light_mesh_is_shaded_by_the_normals_of_the_map(bumps, light) -> None:
     shaded = shaded_normals(arrays, normal)
     covered = bumps.mask[crop] & np.isfinite(shaded[..., 0])
     assert covered.sum() > 0.97 * bumps.mask.sum()
-    angle = np.degrees(np.arccos(np.clip(np.sum(shaded * bumps.normals[crop], axis=-1), -1, 1)))[covered]
+    angle = np.degrees(np.arccos(np.clip(np.sum(shaded * bumps.normals[crop], axis=-1), -1, 1)))[
+        covered
+    ]
     assert np.percentile(angle, 99) < 0.6, "8 bits hold a normal to about half a degree"
     # Without the map, the light mesh alone would be far off.
     flat = np.broadcast_to(np.array([127.5, 127.5, 255.0]), normal.shape)

@@ -48,7 +48,9 @@ def test_compiled_algebra(systems):
         inverse, solved, times = compiled(h, b)
         expected, worst = np.linalg.inv(matrix), np.linalg.cond(matrix) * 1e-14
         for found in inverse:
-            np.testing.assert_allclose(found, expected[ENTRIES], atol=worst * np.abs(expected).max())
+            np.testing.assert_allclose(
+                found, expected[ENTRIES], atol=worst * np.abs(expected).max()
+            )
         np.testing.assert_allclose(solved, expected @ b, atol=worst * np.abs(expected @ b).max())
         np.testing.assert_allclose(times, matrix @ b, atol=1e-13 * np.abs(matrix).max())
         assert quadratic_form(h, b) == pytest.approx(b @ matrix @ b, rel=1e-12)
@@ -78,6 +80,8 @@ def test_entries_of_symmetric_matrices(systems) -> None:
     np.testing.assert_array_equal(entries, h[:, *ENTRIES])
     np.testing.assert_allclose(mean_symmetric_3x3(entries), h.mean(axis=0), rtol=1e-12)
     inverse = np.stack(inverse_symmetric_3x3(*symmetric_entries(h + 0.5 * np.eye(3)).T), axis=-1)
-    np.testing.assert_allclose(inverse, symmetric_entries(np.linalg.inv(h + 0.5 * np.eye(3))), atol=1e-9)
+    np.testing.assert_allclose(
+        inverse, symmetric_entries(np.linalg.inv(h + 0.5 * np.eye(3))), atol=1e-9
+    )
     solved = np.stack(solve_symmetric_3x3(*entries.T, *b.T), axis=-1)
     np.testing.assert_allclose(solved, np.linalg.solve(h, b[..., None])[..., 0], rtol=1e-6)

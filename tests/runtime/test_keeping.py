@@ -52,7 +52,9 @@ def run(tmp_path: Path):
     return answer
 
 
-def test_a_loop_is_compiled_again_if_one_that_it_calls_or_a_constant_changes(run, tmp_path: Path) -> None:
+def test_a_loop_is_compiled_again_if_one_that_it_calls_or_a_constant_changes(
+    run, tmp_path: Path
+) -> None:
     assert run() == "11.0 True"
     assert run() == "11.0 False"
     (tmp_path / "called.py").write_text(CALLED.format(200))
@@ -105,4 +107,8 @@ def test_without_a_compiler(tmp_path: Path) -> None:
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         check=False,
     )
-    assert done.returncode == 2 and "NUMBA_DISABLE_JIT" in done.stderr and "Traceback" not in done.stderr
+    assert (
+        done.returncode == 2
+        and "NUMBA_DISABLE_JIT" in done.stderr
+        and "Traceback" not in done.stderr
+    )

@@ -21,7 +21,9 @@ def test_as_numpy(count: int) -> None:
     shares = [0.0, 0.3, 0.5, 1.0]
     np.testing.assert_array_equal(quantiles(values, shares), np.quantile(values, shares))
     assert median(values) == np.median(values)
-    np.testing.assert_array_equal(row_quantiles(values, 0.75), np.quantile(values, 0.75, axis=1)[:, None])
+    np.testing.assert_array_equal(
+        row_quantiles(values, 0.75), np.quantile(values, 0.75, axis=1)[:, None]
+    )
     np.testing.assert_array_equal(row_medians(values), np.median(values, axis=1)[:, None])
     values[values > 0.5] = np.nan
     values[0] = 0.0

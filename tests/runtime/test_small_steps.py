@@ -29,12 +29,16 @@ def test_a_compilation_is_announced_once() -> None:
 @pytest.mark.parametrize(
     ("inputs", "outputs", "size"), [(1, 1, (4, 4)), (5, 7, (6, 10)), (3, 50, (128, 130))]
 )
-def test_convolution_pads_with_zeros(stride: int, inputs: int, outputs: int, size: tuple[int, int]) -> None:
+def test_convolution_pads_with_zeros(
+    stride: int, inputs: int, outputs: int, size: tuple[int, int]
+) -> None:
     rng = np.random.default_rng(0)
     kernel, bias = rng.standard_normal((outputs, inputs, 3, 3)), rng.standard_normal(outputs)
     pictures = rng.standard_normal((2, *size, inputs))
     around = np.pad(pictures, [(0, 0), (1, 1), (1, 1), (0, 0)])
-    windows = np.lib.stride_tricks.sliding_window_view(around, (3, 3), axis=(1, 2))[:, ::stride, ::stride]
+    windows = np.lib.stride_tricks.sliding_window_view(around, (3, 3), axis=(1, 2))[
+        :, ::stride, ::stride
+    ]
     w = {"c.weight": np.float32(kernel), "c.bias": np.float32(bias)}
     found = convolve(w, "c", np.float32(pictures), stride)
     expected = np.einsum("byxirc,oirc->byxo", windows, kernel) + bias

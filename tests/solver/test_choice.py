@@ -48,7 +48,9 @@ def test_the_result_says_which_was_taken_and_why(capture, tmp_path) -> None:
     result = ps.solve(capture, max_iter=1)
     assert result.method == "dlnet" and result.chosen.code == "most-accurate"
     ps.write_report(tmp_path / "report.html", result, capture)
-    assert f"<dd>dlnet, {result.chosen}</dd>" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f"<dd>dlnet, {result.chosen}</dd>" in (tmp_path / "report.html").read_text(
+        encoding="utf-8"
+    )
     result.save(tmp_path)
     assert Reconstruction.load(tmp_path).chosen == result.chosen
     assert json.loads((tmp_path / "summary.json").read_text())["chosen"] == result.chosen

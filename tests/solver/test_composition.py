@@ -38,13 +38,19 @@ def test_every_model_takes_every_prior(model: str, prior: str, noisy, alone) -> 
     # The neighbors help where there is noise. What robust PCA with few photographs leaves is bias, not noise, and
     # the learned model has asked the neighbors already.
     truth, inside = noisy.truth[noisy.mask], noisy.mask
-    with_prior, without = (angle_between(r.normals[inside], truth).mean() for r in (result, alone(model)))
+    with_prior, without = (
+        angle_between(r.normals[inside], truth).mean() for r in (result, alone(model))
+    )
     assert with_prior < {"rpca": 1.1, "net": 1.02}.get(model, 0.98) * without
 
 
 @pytest.mark.parametrize(("model", "preset"), [("ls", "dlnv"), ("pls", "pdlnv"), ("sbl", "dlsr")])
 def test_presets_are_pairs(model: str, preset: str, noisy) -> None:
-    assert find_method(model, "dictionary") is find_method(preset) is find_method(f"{model}+dictionary")
+    assert (
+        find_method(model, "dictionary")
+        is find_method(preset)
+        is find_method(f"{model}+dictionary")
+    )
     pair = solve(noisy, model, prior="dictionary", max_iter=2)
     named = solve(noisy, preset, max_iter=2)
     assert pair.method == named.method == preset
@@ -56,7 +62,9 @@ def test_a_pair_without_a_name_has_one(noisy) -> None:
     assert pair.name == "cbr+dictionary" and pair.has_prior
     assert {"orders", "gamma", "lam", "mu"} <= {parameter.name for parameter in pair.parameters}
     first = solve(noisy, pair, max_iter=2)
-    assert np.array_equal(first.normals, solve(noisy, "cbr", prior="dictionary", max_iter=2).normals)
+    assert np.array_equal(
+        first.normals, solve(noisy, "cbr", prior="dictionary", max_iter=2).normals
+    )
 
 
 def test_the_priors_own_parameters_govern_the_descent() -> None:
@@ -85,7 +93,14 @@ def test_what_is_not_a_method_is_refused(method, prior, code, noisy) -> None:
 def test_a_method_of_ones_own_is_solved(noisy) -> None:
     ls = find_method("ls")
     mine = Method(
-        "mine", "Mine", "Nothing.", ls.model, ls.look, "nobody", find_method("dlnv").prior, {"max_iter": 3}
+        "mine",
+        "Mine",
+        "Nothing.",
+        ls.model,
+        ls.look,
+        "nobody",
+        find_method("dlnv").prior,
+        {"max_iter": 3},
     )
     result = solve(noisy, mine, lam=1.0, mu=0.1)
     assert (result.method, result.iterations) == ("mine", 3)

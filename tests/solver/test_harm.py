@@ -88,7 +88,9 @@ def test_a_run_goes_on_where_it_ended(tmp_path, monkeypatch) -> None:
 def test_every_beginning_of_the_cells_is_spread() -> None:
     cells = suite.cells()
     assert len(set(cells)) == len(cells) == 576
-    assert {(c.scene, c.coding) for c in cells[:40]} == {(s, c) for s in suite.SCENES for c in suite.CODING}
+    assert {(c.scene, c.coding) for c in cells[:40]} == {
+        (s, c) for s in suite.SCENES for c in suite.CODING
+    }
 
 
 def _descent(scale: float, noise: float, blocky: bool, matte: bool = False):
@@ -96,7 +98,9 @@ def _descent(scale: float, noise: float, blocky: bool, matte: bool = False):
     rng = np.random.default_rng(0)
     side = 48
     azimuth = np.linspace(0, 2 * np.pi, 12, endpoint=False)
-    lights = np.stack([np.cos(azimuth), np.sin(azimuth), np.full(12, np.sqrt(0.5))]) * np.sqrt(2 / 3)
+    lights = np.stack([np.cos(azimuth), np.sin(azimuth), np.full(12, np.sqrt(0.5))]) * np.sqrt(
+        2 / 3
+    )
     truth = np.array([0.0, 0.0, 0.7]) + scale * rng.normal(size=(side * side, 3))
     disturbed = noise * rng.normal(size=(side, side, 12))
     if blocky:  # as JPEG leaves it: the noise hangs together over 4 × 4 pixels
@@ -104,7 +108,9 @@ def _descent(scale: float, noise: float, blocky: bool, matte: bool = False):
     pixels = truth @ lights + disturbed.reshape(-1, 12)
     plain, mask = Lambertian(pixels, lights), np.ones((side, side), bool)
     start = plain.start(SILENT)
-    evidence = NoiseEvidence(noise, noise, noise, 1.94, noise_fields(pixels, lights, noise), matte=matte)
+    evidence = NoiseEvidence(
+        noise, noise, noise, 1.94, noise_fields(pixels, lights, noise), matte=matte
+    )
     model = WithinNoise(plain, start, evidence, mask=mask)
     prior = DictionaryPrior(
         PatchGrid.from_mask(mask, size=(8, 8, 3), stride=4), lam=4.0, mu=1.5 * noise / 2.0
@@ -116,7 +122,9 @@ def _descent(scale: float, noise: float, blocky: bool, matte: bool = False):
     return model, prior, start, end, start[0] - truth
 
 
-@pytest.mark.parametrize(("scale", "blocky"), [(0.005, False), (0.05, False), (0.2, False), (0.05, True)])
+@pytest.mark.parametrize(
+    ("scale", "blocky"), [(0.005, False), (0.05, False), (0.2, False), (0.05, True)]
+)
 def test_steins_share_has_the_least_error(scale: float, blocky: bool) -> None:
     """The share that is tried out without the truth is the one of the least true error, which is known here."""
     model, prior, start, end, noise = _descent(scale, 0.05, blocky)
@@ -175,12 +183,19 @@ def test_the_share_knows_a_models_bias(scale: float) -> None:
     rng = np.random.default_rng(0)
     side, noise = 48, 0.05
     azimuth = np.linspace(0, 2 * np.pi, 12, endpoint=False)
-    lights = np.stack([np.cos(azimuth), np.sin(azimuth), np.full(12, np.sqrt(0.5))]) * np.sqrt(2 / 3)
+    lights = np.stack([np.cos(azimuth), np.sin(azimuth), np.full(12, np.sqrt(0.5))]) * np.sqrt(
+        2 / 3
+    )
     truth = np.array([0.0, 0.0, 0.7]) + scale * rng.normal(size=(side * side, 3))
-    pixels, mask = truth @ lights + noise * rng.normal(size=(side * side, 12)), np.ones((side, side), bool)
+    pixels, mask = (
+        truth @ lights + noise * rng.normal(size=(side * side, 12)),
+        np.ones((side, side), bool),
+    )
     model = Flattened(pixels, lights)
     start = model.start(SILENT)
-    evidence = NoiseEvidence.of(model, Noise(pixels, lights, mask), lambda other: Flattened(other, lights))
+    evidence = NoiseEvidence.of(
+        model, Noise(pixels, lights, mask), lambda other: Flattened(other, lights)
+    )
     bounded = WithinNoise(model, start, evidence)
     prior = DictionaryPrior(
         PatchGrid.from_mask(mask, size=(8, 8, 3), stride=4), lam=4.0, mu=1.5 * noise / 4.0
@@ -205,5 +220,7 @@ def test_a_pixel_whose_curve_bent_around_an_outlier_keeps_its_normal() -> None:
     """Few entries, many times too bright: PLS bends its curve around them, and the prior must not undo that."""
     clean = render_scene("relief", size=96)
     capture = add_salt_and_pepper(clean, 0.05, np.random.default_rng(0))
-    alone, with_prior = (ps.solve(capture, method).angular_error.mean for method in ("pls", "pdlnv"))
+    alone, with_prior = (
+        ps.solve(capture, method).angular_error.mean for method in ("pls", "pdlnv")
+    )
     assert with_prior < 0.97 * alone

@@ -82,7 +82,11 @@ def test_colors_are_kept() -> None:
     scene = render_scene("vase", size=96, color=True)
     for method in ("ls", "sbl"):
         whole = ps.solve(scene, method)
-        memory = 10**9 if method == "ls" else budget_for(80, scene, prior=False) + 96 * 8 * 80 * len(scene)
+        memory = (
+            10**9
+            if method == "ls"
+            else budget_for(80, scene, prior=False) + 96 * 8 * 80 * len(scene)
+        )
         found = in_tiles(scene, method, memory=memory)
         assert found.albedo.shape == whole.albedo.shape == (96, 96, 3)
         assert np.abs(found.albedo - whole.albedo).max() < 1e-3 * whole.albedo.max()
@@ -103,7 +107,9 @@ def test_bands_leave_no_seam(noisy: ps.Capture, method: str) -> None:
         near[row - 2 : row + 2] = True
     assert off[near & noisy.mask].mean() < 0.05
     # A seam would be a jump across the border that the other result does not have.
-    step = np.abs(np.linalg.norm(np.diff(two.normals, axis=0) - np.diff(one.normals, axis=0), axis=-1))
+    step = np.abs(
+        np.linalg.norm(np.diff(two.normals, axis=0) - np.diff(one.normals, axis=0), axis=-1)
+    )
     assert step[[row - 1 for row in borders]].mean() < 2e-3
 
 
@@ -121,7 +127,9 @@ def test_one_function_for_every_size(noisy: ps.Capture, monkeypatch, tmp_path) -
     small = ps.solve(noisy, "dlnv", max_iter=3)
     memory = budget_for(64, noisy)
     in_bands = ps.solve(noisy, "dlnv", max_iter=3, memory=memory)
-    assert np.array_equal(in_bands.normals, in_tiles(noisy, "dlnv", max_iter=3, memory=memory).normals)
+    assert np.array_equal(
+        in_bands.normals, in_tiles(noisy, "dlnv", max_iter=3, memory=memory).normals
+    )
     assert not np.array_equal(in_bands.normals, small.normals)
     monkeypatch.setattr("photostereo.solver.solve.SAMPLE_PIXELS", 1000)
     sampled = ps.solve(noisy, "dlnv", max_iter=3)
@@ -132,7 +140,9 @@ def test_one_function_for_every_size(noisy: ps.Capture, monkeypatch, tmp_path) -
     assert np.array_equal(checkpointed.normals, small.normals)
 
 
-@pytest.mark.parametrize(("method", "kept", "left_out"), [("net", "spread", None), ("sbl", None, "inliers")])
+@pytest.mark.parametrize(
+    ("method", "kept", "left_out"), [("net", "spread", None), ("sbl", None, "inliers")]
+)
 def test_maps_survive_in_bands(method: str, kept: str | None, left_out: str | None) -> None:
     """Maps of a few values per pixel are those of a solve in one go; those of every photograph are left out."""
     scene = add_poisson(render_scene("relief", size=160).take(10, rng=0), 15, rng=0)
@@ -332,7 +342,9 @@ def test_photographs_are_decoded_once(noisy: ps.Capture, tmp_path, monkeypatch) 
     asked: list[str] = []
     decode = photographs.decode_image
     monkeypatch.setattr(
-        photographs, "decode_image", lambda path, **how: (asked.append(path.name), decode(path, **how))[1]
+        photographs,
+        "decode_image",
+        lambda path, **how: (asked.append(path.name), decode(path, **how))[1],
     )
     capture = load(tmp_path / "reliefPNG", lazy=True)
     expected = in_tiles(load(tmp_path / "reliefPNG"), "pls")
@@ -352,12 +364,16 @@ def test_photographs_are_decoded_once(noisy: ps.Capture, tmp_path, monkeypatch) 
 
 def test_a_small_object_in_a_large_frame_is_one_tile() -> None:
     """The limit of a band counts the pixels of the object; a whole frame of that size is divided."""
-    images, lights = np.broadcast_to(np.float32(0.5), (4, 1500, 4000)), np.eye(4, 3) + np.array([0, 0, 2])
+    images, lights = (
+        np.broadcast_to(np.float32(0.5), (4, 1500, 4000)),
+        np.eye(4, 3) + np.array([0, 0, 2]),
+    )
     mask = np.zeros((1500, 4000), dtype=bool)
     mask[:1200, :50] = True
     entry = find_method("dlnv")
     assert len(bands_of(ps.Capture(images, lights, mask), entry, {"stride": 4}, CPU, 10**11)) == 1
     whole = bands_of(ps.Capture(images, lights), entry, {"stride": 4}, CPU, 10**11)
     assert (
-        len(whole) > 1 and max(band.own_last - band.own_first for band in whole) * 4000 <= tiles.MOST_PIXELS
+        len(whole) > 1
+        and max(band.own_last - band.own_first for band in whole) * 4000 <= tiles.MOST_PIXELS
     )

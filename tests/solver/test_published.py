@@ -50,7 +50,9 @@ def test_least_squares_is_the_published_one(captures, name: str) -> None:
 
 @pytest.mark.parametrize("name", PLS)
 def test_pls_is_the_measured_one(captures, name: str) -> None:
-    found = [solve(captures[name], "pls", p=p, strengths="given").angular_error.mean for p in range(1, 6)]
+    found = [
+        solve(captures[name], "pls", p=p, strengths="given").angular_error.mean for p in range(1, 6)
+    ]
     assert found == pytest.approx(PLS[name], abs=0.05)
 
 
@@ -87,19 +89,27 @@ def test_harvard_loads_with_both_light_files_in_any_order(data_dir, name: str, l
         solve(capture.take(order), "ls", strengths="given"),
     )
     seen = capture.images[:, capture.mask].max(axis=0) > 0
-    assert angle_between(first.normals[capture.mask], second.normals[capture.mask])[seen].max() < 1e-2
+    assert (
+        angle_between(first.normals[capture.mask], second.normals[capture.mask])[seen].max() < 1e-2
+    )
 
 
 def test_info_describes_each_shared_capture(captures, data_dir) -> None:
     for name, capture in captures.items():
         facts = describe(capture)
-        assert facts["layout"] == "DiLiGenT" and facts["photographs"] == 96 and facts["bit_depth"] == 16
+        assert (
+            facts["layout"] == "DiLiGenT"
+            and facts["photographs"] == 96
+            and facts["bit_depth"] == 16
+        )
         assert facts["name"].startswith(name) and facts["truth"] == "normals"
     for name in ("cat", "hippo"):
         facts = describe(load(data_dir / "harvard" / name))
         assert facts["photographs"] == 20 and facts["bit_depth"] == 8 and facts["truth"] == "none"
     # A glossy ball under 96 well-placed lights.
-    assert not [finding for finding in diagnose(captures["ball"]).findings if finding.severity != "good"]
+    assert not [
+        finding for finding in diagnose(captures["ball"]).findings if finding.severity != "good"
+    ]
 
 
 @pytest.mark.parametrize(("name", "snr", "gain"), [("cat", 5, 0.40), ("ball", 15, 0.0)])
@@ -108,7 +118,10 @@ def test_dictionary_learning_under_noise(captures, name: str, snr: int, gain: fl
     noisy = add_poisson(captures[name].take(20, rng=0), snr, rng=0)
     mu = {5: 0.15, 15: 0.06}[snr]
     ls = solve(noisy, "ls", strengths="given").angular_error.mean
-    assert solve(noisy, "dlnv", lam=10.0, mu=mu, strengths="given").angular_error.mean < (1 - gain) * ls
+    assert (
+        solve(noisy, "dlnv", lam=10.0, mu=mu, strengths="given").angular_error.mean
+        < (1 - gain) * ls
+    )
     assert solve(noisy, "dlnv", strengths="given").angular_error.mean < (1 - gain) * ls
     pls = solve(noisy, "pls", strengths="given").angular_error.mean
     assert (
@@ -130,6 +143,7 @@ def test_defaults_do_not_harm_a_clean_capture(captures) -> None:
 def test_robust_dictionary_learning_under_salt_and_pepper(captures) -> None:
     noisy = add_salt_and_pepper(captures["bear"].take(20, rng=0), 0.2, rng=0)
     error = {
-        name: solve(noisy, name, strengths="given").angular_error.mean for name in ("sbl", "pdlnv", "dlsr")
+        name: solve(noisy, name, strengths="given").angular_error.mean
+        for name in ("sbl", "pdlnv", "dlsr")
     }
     assert error["dlsr"] < min(error["sbl"], error["pdlnv"])

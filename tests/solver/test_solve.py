@@ -40,7 +40,12 @@ def total_cost(model, prior, state, normals, unknowns):
 @pytest.mark.parametrize(("method", "p"), [("dlnv", 1), ("pdlnv", 1), ("pdlnv", 3), ("dlsr", 1)])
 def test_every_half_step_lowers_the_cost(method: str, p: int) -> None:
     capture = add_poisson(render_scene("figure", size=56, lights=dome_lights(9)), 10.0, rng=1)
-    given = {"lam": 1.5, "mu": 0.08, "precision": "double", **({"p": p} if method == "pdlnv" else {})}
+    given = {
+        "lam": 1.5,
+        "mu": 0.08,
+        "precision": "double",
+        **({"p": p} if method == "pdlnv" else {}),
+    }
     entry = find_method(method)
     values = entry.resolve(given)
     pixels = capture.pixels(capture.intensity_scale()).astype(np.float64)
@@ -129,7 +134,9 @@ def test_resuming_on_another_capture_is_an_error(noisy, tmp_path) -> None:
     assert caught.value.code == "state-does-not-fit" and caught.value.file == tmp_path / "state.npz"
 
 
-@pytest.mark.parametrize(("saved", "resumed"), [("dlnv", "dlsr"), ("pdlnv", "dlnv"), ("dlsr", "pdlnv")])
+@pytest.mark.parametrize(
+    ("saved", "resumed"), [("dlnv", "dlsr"), ("pdlnv", "dlnv"), ("dlsr", "pdlnv")]
+)
 def test_resuming_by_another_method_is_an_error(saved: str, resumed: str, noisy, tmp_path) -> None:
     solve(noisy, saved, max_iter=1, lam=2.0, mu=0.1, checkpoint=tmp_path / "state.npz")
     with pytest.raises(ParameterError) as caught:
@@ -183,7 +190,9 @@ def test_a_learned_dictionary_serves_another_capture_and_stays_fixed(noisy, tmp_
 
 @pytest.mark.parametrize("atoms", [48, 192, 256])
 @pytest.mark.parametrize("dictionary", ["dct", "dct-separable", "identity", "random-patches"])
-def test_every_initial_dictionary_and_size_lowers_the_noise(noisy, dictionary: str, atoms: int) -> None:
+def test_every_initial_dictionary_and_size_lowers_the_noise(
+    noisy, dictionary: str, atoms: int
+) -> None:
     plain = solve(noisy, "ls").angular_error.mean
     result = solve(noisy, "dlnv", lam=3.0, mu=0.15, max_iter=5, dictionary=dictionary, atoms=atoms)
     assert result.arrays["dictionary"].shape == (atoms, 192)
@@ -239,7 +248,10 @@ def test_color_albedo_has_the_scene_s_colors() -> None:
     result = solve(capture, "ls")
     assert result.albedo.shape == (48, 48, 3)
     scale = np.median(result.albedo[capture.mask] / capture.truth_albedo[capture.mask])
-    assert np.abs(result.albedo[capture.mask] / scale - capture.truth_albedo[capture.mask]).max() < 1e-3
+    assert (
+        np.abs(result.albedo[capture.mask] / scale - capture.truth_albedo[capture.mask]).max()
+        < 1e-3
+    )
 
 
 def test_noise_is_measured_only_where_a_strength_is_left_open(noisy, monkeypatch) -> None:
@@ -247,7 +259,9 @@ def test_noise_is_measured_only_where_a_strength_is_left_open(noisy, monkeypatch
     measured = []
     honest = NoiseEvidence.of.__func__
     monkeypatch.setattr(
-        NoiseEvidence, "of", classmethod(lambda cls, *given: measured.append(1) or honest(cls, *given))
+        NoiseEvidence,
+        "of",
+        classmethod(lambda cls, *given: measured.append(1) or honest(cls, *given)),
     )
     prepared = prepare(noisy, "dlnv", max_iter=2)
     given = solve(noisy, "dlnv", prepared=prepared, lam=2.0, mu=0.1, max_iter=2)

@@ -24,7 +24,12 @@ def sphere(size: int, share: float = 0.9) -> tuple[np.ndarray, np.ndarray, np.nd
     x, y = (col - middle) / radius, -(row - middle) / radius
     mask = x**2 + y**2 < share**2
     z = np.sqrt(np.maximum(1 - x**2 - y**2, 1e-9))
-    return np.where(mask, radius * z, np.nan), np.stack([x, y, z], axis=-1) * mask[..., None], mask, radius
+    return (
+        np.where(mask, radius * z, np.nan),
+        np.stack([x, y, z], axis=-1) * mask[..., None],
+        mask,
+        radius,
+    )
 
 
 def flap(size: int, slope: float = 0.4) -> tuple[np.ndarray, np.ndarray]:
@@ -41,7 +46,9 @@ def aligned(depth: np.ndarray, truth: np.ndarray, mask: np.ndarray) -> np.ndarra
     return error - error.mean()
 
 
-def exact_heights(normals: np.ndarray, mask: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+def exact_heights(
+    normals: np.ndarray, mask: np.ndarray, weights: np.ndarray | None = None
+) -> np.ndarray:
     """The least squares over the links of a mask by a sparse factorization, each part with the mean zero."""
     from scipy.ndimage import label
     from scipy.sparse import coo_array, diags_array
@@ -85,7 +92,11 @@ def exact_heights(normals: np.ndarray, mask: np.ndarray, weights: np.ndarray | N
 @pytest.fixture(scope="session")
 def shapes() -> SimpleNamespace:
     return SimpleNamespace(
-        normals_of=normals_of, sphere=sphere, flap=flap, aligned=aligned, exact_heights=exact_heights
+        normals_of=normals_of,
+        sphere=sphere,
+        flap=flap,
+        aligned=aligned,
+        exact_heights=exact_heights,
     )
 
 

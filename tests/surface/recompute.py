@@ -80,4 +80,6 @@ def recomputed_error(surface: Surface, normals: ArrayLike, *, keep_tears: bool =
     made = normals_from_depth(surface.depth, surface.mask, **tears)
     known = surface.mask & (np.linalg.norm(np.nan_to_num(given), axis=-1) > 1e-6)
     a, b = made[known], given[known]
-    return np.asarray(np.degrees(np.arctan2(np.linalg.norm(np.cross(a, b), axis=1), np.sum(a * b, axis=1))))
+    return np.asarray(
+        np.degrees(np.arctan2(np.linalg.norm(np.cross(a, b), axis=1), np.sum(a * b, axis=1)))
+    )

@@ -18,7 +18,15 @@ def surface_of(
     none = np.zeros(depth.shape, dtype=bool)
     torn = none.copy() if torn_down is None else torn_down
     return Surface(
-        np.where(mask, depth, np.nan), mask, mask.astype(np.int32), none, torn, "poisson", "direct", 0, 0.0
+        np.where(mask, depth, np.nan),
+        mask,
+        mask.astype(np.int32),
+        none,
+        torn,
+        "poisson",
+        "direct",
+        0,
+        0.0,
     )
 
 
@@ -120,7 +128,9 @@ def test_small_surfaces_and_full_ones_are_whole(shapes) -> None:
 
 def test_levels_differ_by_one() -> None:
     rng = np.random.default_rng(4)
-    errors = block_errors(10 * rng.random((65, 65)) * (np.arange(65) < 6), np.ones((64, 64), dtype=bool))
+    errors = block_errors(
+        10 * rng.random((65, 65)) * (np.arange(65) < 6), np.ones((64, 64), dtype=bool)
+    )
     split = adaptive.balanced_splits(errors, 0.5)
     level = np.zeros((64, 64), dtype=int)
     for number, cut in enumerate(split, start=1):

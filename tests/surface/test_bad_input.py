@@ -67,7 +67,12 @@ def test_disconnected_specks(method: str) -> None:
     assert surface.parts > 200
     assert np.isfinite(surface.depth[mask]).all()
     if method != "simchony":
-        assert np.abs(surface.depth[::4, ::4][surface.labels[::4, ::4] != surface.labels[12, 12]]).max() == 0
+        assert (
+            np.abs(
+                surface.depth[::4, ::4][surface.labels[::4, ::4] != surface.labels[12, 12]]
+            ).max()
+            == 0
+        )
     assert len(build_mesh(surface, normals).faces) > 150
 
 
@@ -91,7 +96,10 @@ def test_only_specks_have_no_mesh() -> None:
     normals = np.zeros((20, 20, 3)) + UP
     with pytest.raises(ParameterError) as caught:
         build_mesh(integrate(normals, mask), normals)
-    assert caught.value.code == "no-triangles" and caught.value.values == {"pixels": 25, "parts": 25}
+    assert caught.value.code == "no-triangles" and caught.value.values == {
+        "pixels": 25,
+        "parts": 25,
+    }
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,12 @@ def test_ball_and_its_mesh() -> None:
 
 @pytest.mark.parametrize(
     "matrix",
-    [np.eye(2), np.diag([0.0, 1.0, 1.0]), [[100, 5, 50], [0, 100, 50], [0, 0, 1]], np.full((3, 3), np.nan)],
+    [
+        np.eye(2),
+        np.diag([0.0, 1.0, 1.0]),
+        [[100, 5, 50], [0, 100, 50], [0, 0, 1]],
+        np.full((3, 3), np.nan),
+    ],
 )
 def test_bad_matrix_is_named(matrix) -> None:
     with pytest.raises(ParameterError) as caught:
@@ -68,5 +73,7 @@ def test_bad_matrix_is_named(matrix) -> None:
 
 def test_anchors_must_lie_in_front() -> None:
     with pytest.raises(ParameterError) as caught:
-        integrate(np.broadcast_to([0.0, 0.0, 1.0], (4, 4, 3)), camera=K, anchors=np.full((4, 4), 3.0))
+        integrate(
+            np.broadcast_to([0.0, 0.0, 1.0], (4, 4, 3)), camera=K, anchors=np.full((4, 4), 3.0)
+        )
     assert caught.value.code == "anchors-not-negative"

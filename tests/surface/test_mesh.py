@@ -44,7 +44,9 @@ def test_ball_is_outward_with_the_right_volume(shapes, pixel_size: float) -> Non
     open_mesh = build_mesh(surface, normals, pixel_size=pixel_size).to_trimesh()
     assert (open_mesh.face_normals[:, 2] > 0).all()
     # Geometric normals agree with those of the map: neither is mirrored.
-    agreement = np.einsum("ij,ij->i", open_mesh.face_normals, open_mesh.vertex_normals[open_mesh.faces[:, 0]])
+    agreement = np.einsum(
+        "ij,ij->i", open_mesh.face_normals, open_mesh.vertex_normals[open_mesh.faces[:, 0]]
+    )
     assert agreement.min() > 0.9
     top = open_mesh.vertices[open_mesh.vertices[:, 2].argmax()]
     assert np.abs(top[:2]).max() <= pixel_size
@@ -108,7 +110,9 @@ def test_random_tears_and_masks_make_manifolds(seed: int) -> None:
     cells = np.stack([row.min(axis=1), col.min(axis=1)], axis=1)
     _, per_cell = np.unique(cells, axis=0, return_counts=True)
     assert per_cell.max() <= 2
-    mesh = build_mesh(surface, np.zeros((20, 24, 3)) + np.array([0.0, 0.0, 1.0]), base=1.0).to_trimesh()
+    mesh = build_mesh(
+        surface, np.zeros((20, 24, 3)) + np.array([0.0, 0.0, 1.0]), base=1.0
+    ).to_trimesh()
     assert mesh.is_watertight
     assert mesh.is_winding_consistent
     assert mesh.volume > 0

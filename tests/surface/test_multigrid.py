@@ -67,7 +67,9 @@ def random_lattice(shape: tuple[int, int], *, pulled: bool, span: float = 1.0) -
     right[:, -1] = down[-1] = 0
     right[:, :-1] *= mask[:, :-1] & mask[:, 1:]
     down[:-1] *= mask[:-1] & mask[1:]
-    return Lattice(right, down, (0.3 * mask * rng.random(shape)).astype(np.float32) if pulled else None)
+    return Lattice(
+        right, down, (0.3 * mask * rng.random(shape)).astype(np.float32) if pulled else None
+    )
 
 
 @pytest.mark.parametrize("shape", [(13, 17), (8, 6), (1, 9), (7, 1)])
@@ -92,10 +94,14 @@ def test_loops_equal_array_operations(shape: tuple[int, int], pulled: bool) -> N
         relaxed = values.copy()
         relax(*links, inverse, side, relaxed, color)
         chosen = ((row + col) % 2 == color) & (inverse > 0)
-        assert close(relaxed, np.where(chosen, inverse * (side + neighbors(*links, values)), values))
+        assert close(
+            relaxed, np.where(chosen, inverse * (side + neighbors(*links, values)), values)
+        )
     change, small, large = np.empty_like(values), np.empty_like(coarse), values.copy()
     jacobi_change(*links, inverse, side, values, change)
-    assert close(change, np.where(inverse > 0, inverse * (side + neighbors(*links, values)) - values, 0))
+    assert close(
+        change, np.where(inverse > 0, inverse * (side + neighbors(*links, values)) - values, 0)
+    )
     restrict(*links, change, small)
     assert close(small, combine_blocks(np.add, neighbors(*links, change)))
     prolong(*links, inverse, coarse, large)

@@ -46,7 +46,9 @@ def test_quadratic_up_to_discretization(shapes, method: str) -> None:
         assert errors[1] < 1e-4
 
 
-def dense_solution(normals: np.ndarray, mask: np.ndarray, weights: np.ndarray, anchors=None) -> np.ndarray:
+def dense_solution(
+    normals: np.ndarray, mask: np.ndarray, weights: np.ndarray, anchors=None
+) -> np.ndarray:
     """Every link equation as one row of a dense matrix, as the docstring writes them."""
     number = -np.ones(mask.shape, dtype=int)
     number[mask] = np.arange(mask.sum())

@@ -19,7 +19,13 @@ from photostereo.surface.robust import (
     start_from_least_squares,
 )
 from photostereo.surface.slopes import SlopeField, SlopeSource
-from photostereo.surface.softmin import shift_tears, soft_choice, soft_energy, torn_links, weighted_problem
+from photostereo.surface.softmin import (
+    shift_tears,
+    soft_choice,
+    soft_energy,
+    torn_links,
+    weighted_problem,
+)
 
 QUIET = SILENT
 
@@ -130,7 +136,9 @@ def test_shares_minimize_the_energy() -> None:
 
 
 @pytest.mark.parametrize("limit", [12_000, 100])
-def test_energy_never_rises(noisy_flap: RobustProblem, monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+def test_energy_never_rises(
+    noisy_flap: RobustProblem, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
     """With exact solves and with loose ones, and through the shifts of tears."""
     monkeypatch.setattr(robust, "TIGHT_UP_TO", limit)
     result = descend(replace(noisy_flap, max_iter=60, tol=1e-9), np.zeros((40, 40)))

@@ -85,7 +85,9 @@ def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
     return _changed(capture, expose, f"Poisson noise at {snr_db:g} dB")
 
 
-def add_salt_and_pepper(capture: Capture, fraction: float, rng: Rng = None, *, salt: float = 1.0) -> Capture:
+def add_salt_and_pepper(
+    capture: Capture, fraction: float, rng: Rng = None, *, salt: float = 1.0
+) -> Capture:
     """Replace a fraction of the (pixel, photograph) entries: half of them by 0, half by ``salt``, independently.
 
     Parameters
@@ -116,7 +118,9 @@ def add_salt_and_pepper(capture: Capture, fraction: float, rng: Rng = None, *, s
         values[draw < fraction / 2] = 0.0
         return values
 
-    return _changed(capture, lose, f"salt and pepper noise on a fraction {fraction:g} of the entries")
+    return _changed(
+        capture, lose, f"salt and pepper noise on a fraction {fraction:g} of the entries"
+    )
 
 
 def add_gaussian(capture: Capture, sigma: float, rng: Rng = None) -> Capture:

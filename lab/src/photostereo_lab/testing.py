@@ -90,7 +90,9 @@ def check_near_lights(name: str, device: str = "cpu") -> None:
 def check_cost_never_rises(name: str, device: str = "cpu") -> None:
     """No iteration with a prior raises the total cost of data and prior; without a prior there are no iterations."""
     history = _run_shiny(name, device).history
-    assert bool(history) == find_method(name).has_prior and len(history) <= FEW  # it may stop earlier
+    assert (
+        bool(history) == find_method(name).has_prior and len(history) <= FEW
+    )  # it may stop earlier
     for before, after in pairwise(history):
         assert after.cost <= before.cost + ROUNDING * abs(before.cost), (before.cost, after.cost)
     assert all(np.isfinite(list(record.figures.values())).all() for record in history)
@@ -136,7 +138,9 @@ def check_outside_of_the_mask(name: str, device: str = "cpu") -> None:
     """Pixels outside the mask do not change a single bit of the result."""
     shiny = shiny_scene()
     images = shiny.images.copy()
-    images[:, ~shiny.mask] = np.random.default_rng(2).uniform(0, 9, size=images[:, ~shiny.mask].shape)
+    images[:, ~shiny.mask] = np.random.default_rng(2).uniform(
+        0, 9, size=images[:, ~shiny.mask].shape
+    )
     _equal(_run_shiny(name, device), _run(shiny.with_images(images), name, device))
 
 
@@ -184,7 +188,10 @@ def check_describes_itself(name: str, device: str = "cpu") -> None:
     assert method.citation
     for parameter in method.parameters:
         assert parameter.doc
-        assert parameter.default is None or parameter.convert(parameter.default, name) == parameter.default
+        assert (
+            parameter.default is None
+            or parameter.convert(parameter.default, name) == parameter.default
+        )
 
 
 Check = Callable[..., None]
@@ -217,7 +224,9 @@ def _run_shiny(name: str, device: str) -> Reconstruction:
     return _run(shiny_scene(), name, device)
 
 
-def _angles(first: NDArray[Any], second: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _angles(
+    first: NDArray[Any], second: NDArray[Any], mask: NDArray[np.bool_]
+) -> NDArray[np.float64]:
     return angle_between(first[mask], second[mask])
 
 

@@ -77,7 +77,9 @@ class Desk:
 
     def __init__(self, folder: Path, worker: WorkerProcess | None = None) -> None:
         self.folder, self.id = folder, secrets.token_hex(6)
-        self._home = tempfile.TemporaryDirectory(prefix="photostereo-app-", ignore_cleanup_errors=True)
+        self._home = tempfile.TemporaryDirectory(
+            prefix="photostereo-app-", ignore_cleanup_errors=True
+        )
         self.work = Path(self._home.name)
         self.keys: dict[str, Path] = {}
         try:
@@ -129,11 +131,17 @@ class Desk:
     def _require_names(self, edits: Edits) -> None:
         """Require that corrections name photographs of this capture and leave at least three."""
         files = set(self.board["capture"]["files"])
-        unknown = [name for name in (*edits.leave_out, *edits.keep, *edits.moved_lights) if name not in files]
+        unknown = [
+            name
+            for name in (*edits.leave_out, *edits.keep, *edits.moved_lights)
+            if name not in files
+        ]
         if unknown:
             raise ParameterError(f"There is no photograph {unknown[0]}.", code="unknown-photograph")
         if len(files - set(edits.leave_out)) < 3:
-            raise ParameterError("At least three photographs are needed.", code="too-few-photographs")
+            raise ParameterError(
+                "At least three photographs are needed.", code="too-few-photographs"
+            )
 
     async def paint_mask(self, picture: bytes) -> dict[str, Any]:
         file = self.work / f"painted-{secrets.token_hex(4)}.png"
@@ -194,7 +202,9 @@ class Desk:
     async def _next_preview(self, number: int) -> None:
         method = PREVIEWS[number]
         out = self.work / f"preview-{method}"
-        await self._begin_job("preview", {"number": number, "method": method, "refining": number > 0})
+        await self._begin_job(
+            "preview", {"number": number, "method": method, "refining": number > 0}
+        )
         await self._desk.send("preview", **self._place, out=str(out), method=method)
 
     async def act_solve(self, choice: Mapping[str, Any]) -> None:
@@ -207,7 +217,12 @@ class Desk:
         self._solver = WorkerProcess(self._on_event)
         facts = {"method": settings["method"], "out": str(out), "command": shlex.join(command)}
         await self._begin_job("solve", facts)
-        about = {"folder": str(self.folder), "out": str(out), "settings": settings, "command": command}
+        about = {
+            "folder": str(self.folder),
+            "out": str(out),
+            "settings": settings,
+            "command": command,
+        }
         task = await self._solver.send("solve", **about)
         self.board.put(job={**self.board["job"], "task": task, "pid": self._solver.pid})
 
@@ -230,7 +245,9 @@ class Desk:
         return job is not None and job["state"] in ("running", "canceling")
 
     async def _begin_job(self, kind: str, facts: Mapping[str, Any]) -> None:
-        self.board.put(job={"kind": kind, "state": "running", "began": time.time(), "stages": [], **facts})
+        self.board.put(
+            job={"kind": kind, "state": "running", "began": time.time(), "stages": [], **facts}
+        )
         if self._look is not None:  # it restarts
             await self._desk.cancel(self._look)
 
@@ -266,7 +283,11 @@ class Desk:
                 self.board.put(looking={"state": "idle"})
             elif kind == "failed":
                 self.board.put(looking={"state": "failed", "error": event["error"]})
-            if self._look_again or kind == "cancelled" or (self._unexamined and not self.is_solving()):
+            if (
+                self._look_again
+                or kind == "cancelled"
+                or (self._unexamined and not self.is_solving())
+            ):
                 self._look_again = False
                 self._later(self.look())
 
@@ -287,7 +308,10 @@ class Desk:
             return
         ended = {"state": event["event"], "ended": time.time(), "error": event.get("error")}
         if event["event"] == "done":
-            ended |= {"summary": event["result"]["summary"], "result": Path(event["result"]["out"]).name}
+            ended |= {
+                "summary": event["result"]["summary"],
+                "result": Path(event["result"]["out"]).name,
+            }
             self.refresh_results()
         elif "out" in job:
             clear_leftovers(Path(job["out"]))  # left by a killed process
@@ -306,7 +330,9 @@ class Desk:
         """List the results of this capture, latest first."""
         folders = [path.parent for path in (self.folder / RESULTS).glob("[!.]*/summary.json")]
         folders.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-        self.board.put(results=[entry for path in folders if (entry := self._entry(path)) is not None])
+        self.board.put(
+            results=[entry for path in folders if (entry := self._entry(path)) is not None]
+        )
 
     def _entry(self, folder: Path, *, preview: bool = False) -> dict[str, Any] | None:
         try:
@@ -316,7 +342,9 @@ class Desk:
         known = (key for key, path in self.keys.items() if path == folder)
         key = next(known, None) or secrets.token_urlsafe(16)
         self.keys[key] = folder
-        files = sorted(f.name for f in folder.iterdir() if f.is_file() and not f.name.startswith("."))
+        files = sorted(
+            f.name for f in folder.iterdir() if f.is_file() and not f.name.startswith(".")
+        )
         return {
             "name": folder.name,
             "key": key,

@@ -26,7 +26,10 @@ def original(name: str) -> str:
 
 
 def lights_facts(
-    files: Sequence[str], lights: Lights, calibration: Calibration | None, copies: SmallCopies | None = None
+    files: Sequence[str],
+    lights: Lights,
+    calibration: Calibration | None,
+    copies: SmallCopies | None = None,
 ) -> dict[str, Any]:
     """Directions, strengths, and the balls with their highlights in pixels of the photographs.
 
@@ -39,11 +42,19 @@ def lights_facts(
     balls, taken = [], [] if calibration is None else [original(name) for name in calibration.files]
     for ball in () if calibration is None else calibration.balls:
         marks, circle = ball.highlights, at(ball.circle.x, ball.circle.y, ball.circle.radius)
-        seen = {} if marks is None else dict(zip(taken, zip(marks.x, marks.y, strict=True), strict=True))
+        seen = (
+            {}
+            if marks is None
+            else dict(zip(taken, zip(marks.x, marks.y, strict=True), strict=True))
+        )
         spots = [at(*seen[name])[:2] if name in seen else None for name in files]
         balls.append({"circle": circle, "kind": ball.kind, "highlights": spots})
     facts = {
-        "kind": "estimated" if "estimated" in lights.source else "file" if calibration is None else "ball",
+        "kind": "estimated"
+        if "estimated" in lights.source
+        else "file"
+        if calibration is None
+        else "ball",
         "files": list(files),
         "directions": lights.directions.tolist(),
         "strengths": np.atleast_2d(lights.strengths.T).mean(axis=0).tolist(),
@@ -64,12 +75,16 @@ def lights_facts(
         "accuracy": accuracy,
         "errors": lights.expected_error.tolist(),
         "found_from": list(lights.source),
-        "suspects": [] if calibration is None else [taken[number] for number in calibration.suspects],
+        "suspects": []
+        if calibration is None
+        else [taken[number] for number in calibration.suspects],
         "warnings": [warning.as_dict("app") for warning in warnings],
     }
 
 
-def findings_of(capture: Capture, diagnosis: Diagnosis, faults: Mapping[str, str]) -> dict[str, Any]:
+def findings_of(
+    capture: Capture, diagnosis: Diagnosis, faults: Mapping[str, str]
+) -> dict[str, Any]:
     """Return findings about the capture, and about single photographs by name."""
     origin = capture.origin
     names = () if origin is None else origin.files

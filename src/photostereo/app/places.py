@@ -73,7 +73,9 @@ def remember(folder: Path) -> None:
 def list_folder(path: Path) -> dict[str, Any]:
     """List the subfolders of a folder and count its photographs; no file content is returned."""
     entries = islice(path.iterdir(), _LISTED)
-    folders = [entry.name for entry in entries if not entry.name.startswith(".") and os.path.isdir(entry)]
+    folders = [
+        entry.name for entry in entries if not entry.name.startswith(".") and os.path.isdir(entry)
+    ]
     try:
         photographs = len(photographs_and_mask(path)[0])
     except PhotostereoError:
@@ -93,8 +95,14 @@ def show_in_folder(path: Path) -> bool:
         command = ["explorer", f"/select,{path}"]
     else:
         opener = shutil.which("open" if sys.platform == "darwin" else "xdg-open")
-        command = [] if opener is None else [opener, *(["-R"] if sys.platform == "darwin" else []), str(path)]
+        command = (
+            []
+            if opener is None
+            else [opener, *(["-R"] if sys.platform == "darwin" else []), str(path)]
+        )
     if not command:
         return False
-    subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     return True

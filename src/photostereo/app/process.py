@@ -39,7 +39,9 @@ class WorkerProcess:
     def pid(self) -> int | None:
         return None if self._process is None else self._process.pid
 
-    async def send(self, do: str, answer: asyncio.Future[Event] | None = None, /, **arguments: Any) -> int:
+    async def send(
+        self, do: str, answer: asyncio.Future[Event] | None = None, /, **arguments: Any
+    ) -> int:
         """Send a task and return its number. The last event of the task is also the result of ``answer``."""
         await self.start()
         self._number = number = self._number + 1
@@ -94,7 +96,10 @@ class WorkerProcess:
             self._process = await asyncio.create_subprocess_exec(
                 *command, stdin=pipe, stdout=pipe, stderr=pipe, limit=_LINE, start_new_session=own
             )
-            self._readers = [asyncio.create_task(self._read()), asyncio.create_task(self._read_log())]
+            self._readers = [
+                asyncio.create_task(self._read()),
+                asyncio.create_task(self._read_log()),
+            ]
 
     async def _write(self, message: Event) -> None:
         assert self._process is not None and self._process.stdin is not None
@@ -113,7 +118,11 @@ class WorkerProcess:
         code = await process.wait()
         for task in [task for task in self._tasks.values() if task["process"] is process]:
             cancelled = task.get("ended") or self._ended
-            about = {"event": "cancelled"} if cancelled else {"event": "failed", "error": end_error(code)}
+            about = (
+                {"event": "cancelled"}
+                if cancelled
+                else {"event": "failed", "error": end_error(code)}
+            )
             self._receive({"task": task["task"], **about})
 
     async def _read_log(self) -> None:

@@ -64,7 +64,9 @@ class Address:
             "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         )
         own = {"Content-Security-Policy": policy, "X-Frame-Options": "DENY"}
-        same = dict.fromkeys(("Cross-Origin-Opener-Policy", "Cross-Origin-Resource-Policy"), "same-origin")
+        same = dict.fromkeys(
+            ("Cross-Origin-Opener-Policy", "Cross-Origin-Resource-Policy"), "same-origin"
+        )
         return {**_HEADERS, **own, **same}
 
 
@@ -112,16 +114,25 @@ class Guard:
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if scope["path"] == "/" and given:
             if not secrets.compare_digest(given.encode(), address.token.encode()):
-                return PlainTextResponse("This address belongs to another run. See the terminal.", 403)
+                return PlainTextResponse(
+                    "This address belongs to another run. See the terminal.", 403
+                )
             answer = RedirectResponse("/", 303)
             week = 7 * 24 * 3600
             answer.set_cookie(
-                address.cookie, address.token, max_age=week, httponly=True, samesite="strict", path="/"
+                address.cookie,
+                address.token,
+                max_age=week,
+                httponly=True,
+                samesite="strict",
+                path="/",
             )
             return answer
         kept = cookie_parser(headers.get("cookie", "")).get(address.cookie, "")
         if not secrets.compare_digest(kept.encode(), address.token.encode()):
-            return PlainTextResponse("Open the address shown in the terminal: it contains a key.", 401)
+            return PlainTextResponse(
+                "Open the address shown in the terminal: it contains a key.", 401
+            )
         return None
 
 

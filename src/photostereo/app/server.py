@@ -40,7 +40,13 @@ from photostereo.solver.methods import find_method, method_names
 mimetypes.add_type("text/javascript", ".js")
 
 #: Maximum bytes of a JSON request, a painted mask, a dropped file and a whole drop; maximum number of files of a drop.
-_JSON_LIMIT, _MASK_LIMIT, _FILE_LIMIT, _DROP_LIMIT, _DROP_FILES = 1 << 20, 32 << 20, 512 << 20, 64 << 30, 1000
+_JSON_LIMIT, _MASK_LIMIT, _FILE_LIMIT, _DROP_LIMIT, _DROP_FILES = (
+    1 << 20,
+    32 << 20,
+    512 << 20,
+    64 << 30,
+    1000,
+)
 #: Maximum number of open captures; the least recently used one is closed.
 _OPEN = 3
 
@@ -147,7 +153,9 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         try:
             return JSONResponse(places.list_folder(wanted.resolve()))
         except OSError as problem:
-            raise CaptureError(code="unreadable-folder", file=wanted, strerror=problem.strerror) from None
+            raise CaptureError(
+                code="unreadable-folder", file=wanted, strerror=problem.strerror
+            ) from None
 
     async def opened(folder: Path) -> Response:
         return JSONResponse({"id": (await state.open(folder)).id})
@@ -156,7 +164,9 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         return await opened(Path(str((await json_of(request)).get("path", ""))))
 
     async def example(request: Request) -> Response:
-        made = await state.spare.ask("example", folder=str(places.captures_folder() / "example-figure"))
+        made = await state.spare.ask(
+            "example", folder=str(places.captures_folder() / "example-figure")
+        )
         return await opened(Path(made["folder"]))
 
     async def drop(request: Request) -> Response:
@@ -184,12 +194,16 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
                 async for piece in request.stream():
                     size += len(piece)
                     if size > _FILE_LIMIT or taken[1] + size > _DROP_LIMIT:
-                        raise CaptureError("The file is too large.", code="too-large", limit=_FILE_LIMIT)
+                        raise CaptureError(
+                            "The file is too large.", code="too-large", limit=_FILE_LIMIT
+                        )
                     file.write(piece)
             # The content of other formats than these cannot be checked.
             checked = target.suffix.lower() in PLAIN_SUFFIXES
             if target.exists() or (checked and read_shot(part).frame is None):
-                raise CaptureError(f"{name} is not a photograph, or was added already.", code="file-refused")
+                raise CaptureError(
+                    f"{name} is not a photograph, or was added already.", code="file-refused"
+                )
             part.rename(target)
         except BaseException:
             taken[0] -= 1
@@ -214,7 +228,9 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
     async def picture(request: Request) -> Response:
         desk, kind = state.desk(request), request.path_params["kind"]
         number = request.path_params["number"]
-        file = {"thumb": f"thumbs/{number}.jpg", "view": f"views/{number}.jpg"}.get(kind, f"{kind}.png")
+        file = {"thumb": f"thumbs/{number}.jpg", "view": f"views/{number}.jpg"}.get(
+            kind, f"{kind}.png"
+        )
         if kind not in ("thumb", "view", "mask", "glance") or not (desk.work / file).is_file():
             raise CaptureError("There is no such picture.", code="no-such-picture")
         kept = {"Cache-Control": "private, max-age=3600"} if kind in ("thumb", "view") else None
@@ -224,7 +240,9 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         return Response(content, headers=kept, media_type=kind)
 
     async def mask(request: Request) -> Response:
-        return JSONResponse(await state.desk(request).paint_mask(await limited(request, _MASK_LIMIT)))
+        return JSONResponse(
+            await state.desk(request).paint_mask(await limited(request, _MASK_LIMIT))
+        )
 
     async def act(request: Request) -> Response:
         name = request.path_params["what"].replace("-", "_")
@@ -242,7 +260,9 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
     async def download(request: Request) -> Response:
         desk = state.desk(request)
         file = desk.folder / RESULTS / request.path_params["result"] / request.path_params["file"]
-        hidden = any(part.startswith(".") for part in request.url.path.split("/"))  # unfinished files
+        hidden = any(
+            part.startswith(".") for part in request.url.path.split("/")
+        )  # unfinished files
         return own_file(desk.folder / RESULTS, file, hidden)
 
     async def result(request: Request) -> Response:
@@ -252,7 +272,11 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
             raise HTTPException(404)
         page = folder / PAGE
         made = _tiles(folder, page.stat().st_mtime_ns if page.is_file() else 0).content(name)
-        return own_file(folder, folder / name) if made is None else Response(made[0], media_type=made[1])
+        return (
+            own_file(folder, folder / name)
+            if made is None
+            else Response(made[0], media_type=made[1])
+        )
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -321,7 +345,9 @@ def _listening(port: int) -> socket.socket:
         listener.bind((LOOPBACK, port))
     except (OSError, OverflowError) as problem:
         listener.close()
-        raise OutputError(code="port-unavailable", port=port, host=LOOPBACK, problem=str(problem)) from None
+        raise OutputError(
+            code="port-unavailable", port=port, host=LOOPBACK, problem=str(problem)
+        ) from None
     return listener
 
 

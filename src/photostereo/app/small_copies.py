@@ -42,7 +42,11 @@ MOST_PIXELS, ALL_PIXELS = 400_000, 16_000_000
 THUMBNAIL = 320
 #: Threads for decoding, the slowest part; memory grows with their number.
 _THREADS = 2
-_REDUCED = {8: cv2.IMREAD_REDUCED_COLOR_8, 4: cv2.IMREAD_REDUCED_COLOR_4, 2: cv2.IMREAD_REDUCED_COLOR_2}
+_REDUCED = {
+    8: cv2.IMREAD_REDUCED_COLOR_8,
+    4: cv2.IMREAD_REDUCED_COLOR_4,
+    2: cv2.IMREAD_REDUCED_COLOR_2,
+}
 #: Linear photographs are brightened for display until their bright parts reach this value, by at most this factor.
 _WHITE, _BRIGHTEN = 0.85, 12.0
 
@@ -63,7 +67,9 @@ class SmallCopies:
         """Set up the copies of these photographs."""
         shots = [found.heads[file] for file in found.files]
         frames = Counter(shot.frame for shot in shots if shot.frame is not None)
-        frame: Any = frames.most_common(1)[0][0] if frames else decode_image(found.files[0]).shape[:2]
+        frame: Any = (
+            frames.most_common(1)[0][0] if frames else decode_image(found.files[0]).shape[:2]
+        )
         if common_orientation(shots) > 4:
             frame = frame[::-1]
         focal = focal_in_pixels(shots, frame)
@@ -109,7 +115,9 @@ class SmallCopies:
         for label, file in (("ambient", found.ambient), ("flat", found.flat)):
             if file is not None:
                 whole = upright(_decoded(file, found.heads[file], self.factor), turn)
-                write_bytes(self.capture / f"{label}.ppm", _sixteen_bits(_shrunk(whole, self.small)))
+                write_bytes(
+                    self.capture / f"{label}.ppm", _sixteen_bits(_shrunk(whole, self.small))
+                )
         gain: list[float] = []
 
         def copy(number: int) -> dict[str, Any]:
@@ -124,7 +132,9 @@ class SmallCopies:
                 return about | {"error": problem.rendered("app")}
             if not gain:
                 bright = float(np.percentile(linear, 99.5))
-                gain.append(1.0 if shot.srgb else min(max(1.0, _WHITE / max(bright, 1e-6)), _BRIGHTEN))
+                gain.append(
+                    1.0 if shot.srgb else min(max(1.0, _WHITE / max(bright, 1e-6)), _BRIGHTEN)
+                )
             _write_pictures(self.work, number, linear * np.float32(gain[0]))
             if shot.frame in (None, usual):
                 small = _sixteen_bits(linear * np.float32(weights[number]))
@@ -151,7 +161,9 @@ class SmallCopies:
         if table.positions is not None:
             unit = self.factor if table.unit == "pixels" else 1.0
             kind = {"pixels": "position"}.get(table.unit, table.unit)
-            if table.unit == "mm" and table.pixel_size is not None:  # a pixel of the copies covers more
+            if (
+                table.unit == "mm" and table.pixel_size is not None
+            ):  # a pixel of the copies covers more
                 kind, unit = "position", self.factor / table.pixel_size
             columns.append(([f"{kind}_{axis}" for axis in "xyz"], unit * table.positions, None))
         lines = [ball_line(Circle(*self.scaled(ball))) for ball in table.balls]
@@ -190,7 +202,10 @@ class CopiesPipeline(Pipeline):
         known, places = self.known, self.places
         if known is None or places is None:
             return find_lights(self.opened, self._calibrating, self.control)
-        lights, files = known.lights.take(places), tuple(file.name for file in self.opened.found.files)
+        lights, files = (
+            known.lights.take(places),
+            tuple(file.name for file in self.opened.found.files),
+        )
         if lights.positions is not None:
             lights = lights.changed(positions=lights.positions * self.copies.factor)
         balls = self.copies.shrink_mask(known.balls_mask()) if known.in_frame else None
@@ -220,7 +235,9 @@ def _decoded(file: Path, shot: Shot, share: float) -> Float32:
 
 
 def _shrunk(linear: Float32, size: tuple[int, int]) -> Float32:
-    return np.asarray(cv2.resize(np.ascontiguousarray(linear), size[::-1], interpolation=cv2.INTER_AREA))
+    return np.asarray(
+        cv2.resize(np.ascontiguousarray(linear), size[::-1], interpolation=cv2.INTER_AREA)
+    )
 
 
 def _sixteen_bits(linear: Float32) -> bytes:
@@ -236,4 +253,6 @@ def _write_pictures(work: Path, number: int, linear: Float32) -> None:
     rows, cols = scaled_size(height, width, min(1.0, THUMBNAIL / max(height, width)))
     thumb = cv2.resize(view, (cols, rows), interpolation=cv2.INTER_AREA)
     for folder, picture, quality in (("thumbs", thumb, 80), ("views", view, 88)):
-        write_bytes(work / folder / f"{number}.jpg", encode_picture(picture, "jpeg", quality=quality))
+        write_bytes(
+            work / folder / f"{number}.jpg", encode_picture(picture, "jpeg", quality=quality)
+        )

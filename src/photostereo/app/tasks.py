@@ -80,7 +80,9 @@ class OpenCapture:
         if (edits.lights, edits.circle) != self.known_for:
             self.known_for = (edits.lights, edits.circle)
             self.pipeline.know(None)
-        with suppress(PhotostereoError):  # the photographs themselves may do; else their error is reported
+        with suppress(
+            PhotostereoError
+        ):  # the photographs themselves may do; else their error is reported
             self._show(control)
             if self._judge(control):
                 self._show(control)
@@ -116,7 +118,9 @@ class OpenCapture:
         self.version = max(self.version + 1, int(time.time()))
         if (chosen := read_edits(self.folder).mask) in (None, "auto"):
             self.masks[chosen] = small
-        write_bytes(self.copies.work / "mask.png", encode_png(np.where(small, 255, 0).astype(np.uint8)))
+        write_bytes(
+            self.copies.work / "mask.png", encode_png(np.where(small, 255, 0).astype(np.uint8))
+        )
         notes = by_code(capture.origin.notes if capture.origin else ())
         about = [said for code, said in notes.items() if "mask" in code or code == "ball-is-object"]
         mask = {"version": self.version, "share": float(capture.mask.mean()), "notes": about}
@@ -136,8 +140,12 @@ class OpenCapture:
 
     def _glance(self, pipeline: Pipeline, control: Reporter) -> None:
         mask = pipeline.capture.mask
-        picture = np.dstack([encode_normals(pipeline.solution.normals, mask, bits=8), np.where(mask, 255, 0)])
-        write_bytes(self.copies.work / "glance.png", encode_png(picture.astype(np.uint8), fast=True))
+        picture = np.dstack(
+            [encode_normals(pipeline.solution.normals, mask, bits=8), np.where(mask, 255, 0)]
+        )
+        write_bytes(
+            self.copies.work / "glance.png", encode_png(picture.astype(np.uint8), fast=True)
+        )
         self.version += 1
         control.emit("glance", glance={"version": self.version})
 
@@ -147,7 +155,9 @@ class OpenCapture:
             return False
         pipeline = Pipeline(self.copies.capture, method="ls", edits=False, control=control)
         found = pipeline.opened.found
-        self.faults = {original(fault.file): fault.reason for fault in found.faults if not fault.used}
+        self.faults = {
+            original(fault.file): fault.reason for fault in found.faults if not fault.used
+        }
         self.ambient = found.ambient if "light-off" in self.faults.values() else None
         return "mismatched" in self.faults.values()
 
@@ -212,17 +222,23 @@ class Tasks:
         self.open = self.open or OpenCapture.at(Path(folder), Path(work))
         return self.open
 
-    def do_look(self, folder: str, work: str, control: Reporter, whole: bool = True) -> dict[str, Any]:
+    def do_look(
+        self, folder: str, work: str, control: Reporter, whole: bool = True
+    ) -> dict[str, Any]:
         self._at(folder, work).look(control, whole=whole)
         return {"whole": whole}
 
-    def do_circle(self, folder: str, work: str, circle: list[float], control: Reporter) -> dict[str, Any]:
+    def do_circle(
+        self, folder: str, work: str, circle: list[float], control: Reporter
+    ) -> dict[str, Any]:
         """Return the lights for a circle while it is being dragged; nothing is stored."""
         opened = self._at(folder, work)
         stack = opened.corrected(control).loaded.gray()
         at = Circle(*opened.copies.scaled(circle))
         names = [] if stack.origin is None else list(map(original, stack.origin.files))
-        calibration = calibrate_lights(stack.images, files=names, circles=[at], focal=opened.copies.focal)
+        calibration = calibrate_lights(
+            stack.images, files=names, circles=[at], focal=opened.copies.focal
+        )
         return {"lights": lights_facts(names, calibration.lights, calibration, opened.copies)}
 
     def do_paint(self, folder: str, work: str, picture: str, control: Reporter) -> dict[str, Any]:
@@ -237,19 +253,29 @@ class Tasks:
         self._at(folder, work).whole.forget("capture", "loaded", "diagnosis", "examined")
         return {"mask": name}
 
-    def do_preview(self, folder: str, work: str, out: str, method: str, control: Reporter) -> dict[str, Any]:
+    def do_preview(
+        self, folder: str, work: str, out: str, method: str, control: Reporter
+    ) -> dict[str, Any]:
         """Solve the small copies and write a result folder."""
         pipeline = self._at(folder, work).corrected(control)
         # A preview is only viewed, so it needs no meshes.
         pipeline.configure(method=method, strengths="auto", surface=SurfaceChoice(formats=()))
         shutil.rmtree(out, ignore_errors=True)
         try:
-            return {"out": out, "summary": brief(pipeline.write(out, command=["photostereo", "app"]).summary)}
+            return {
+                "out": out,
+                "summary": brief(pipeline.write(out, command=["photostereo", "app"]).summary),
+            }
         finally:
             pipeline.configure(method="ls", strengths="given")
 
     def do_solve(
-        self, folder: str, out: str, settings: Mapping[str, Any], command: list[str], control: Reporter
+        self,
+        folder: str,
+        out: str,
+        settings: Mapping[str, Any],
+        command: list[str],
+        control: Reporter,
     ) -> dict[str, Any]:
         """Solve a capture as the command line does."""
         written = Pipeline(folder, control=control, **settings).write(out, command=command)
@@ -259,10 +285,14 @@ class Tasks:
         self, folder: str, work: str, result: str, out: str, formats: list[str], control: Reporter
     ) -> dict[str, Any]:
         with replacing_directory(Path(out), force=True) as place:
-            facts = export.export_result(place, Reconstruction.load(Path(result)), formats, control=control)
+            facts = export.export_result(
+                place, Reconstruction.load(Path(result)), formats, control=control
+            )
         return {"files": facts["files"]}
 
-    def do_save_lights(self, folder: str, work: str, target: str, control: Reporter) -> dict[str, Any]:
+    def do_save_lights(
+        self, folder: str, work: str, target: str, control: Reporter
+    ) -> dict[str, Any]:
         """Estimate the lights from the full-size photographs and write a light file."""
         whole = self._at(folder, work).whole
         whole.control = control
@@ -281,7 +311,9 @@ class Tasks:
         with tempfile.TemporaryDirectory() as home:
             place = self.do_example(f"{home}/figure", control, step=6)["folder"]
             for method in ("ls", "fast", "best"):
-                Pipeline(place, method=method, mask="auto", control=control).write(f"{home}/{method}")
+                Pipeline(place, method=method, mask="auto", control=control).write(
+                    f"{home}/{method}"
+                )
         Path(stamp).parent.mkdir(parents=True, exist_ok=True)
         write_bytes(Path(stamp), b"")
         return {}

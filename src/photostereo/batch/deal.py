@@ -185,7 +185,9 @@ class Coordinator:
         def restart() -> None:  # a worker without a nanny does not come back
             with suppress(Exception):  # the scheduler may be gone too
                 held.future.cancel(force=True)
-                self.client.restart_workers([held.worker], timeout=RESTART_SECONDS, raise_for_error=False)
+                self.client.restart_workers(
+                    [held.worker], timeout=RESTART_SECONDS, raise_for_error=False
+                )
 
         threading.Thread(target=restart, daemon=True).start()
 

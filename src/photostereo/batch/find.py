@@ -24,7 +24,9 @@ def as_text(name: Path | str) -> str:
 
 def find_captures(places: Iterable[Path], *, out: Path) -> list[Path]:
     """Return the places that are captures, and those in other places, except hidden ones, results, balls and ``out``."""
-    inside = (_inside(place.expanduser().absolute(), out.expanduser().absolute()) for place in places)
+    inside = (
+        _inside(place.expanduser().absolute(), out.expanduser().absolute()) for place in places
+    )
     return list(dict.fromkeys(chain.from_iterable(inside)))
 
 
@@ -50,7 +52,11 @@ def _inside(place: Path, out: Path) -> Iterator[Path]:
 
 def _balls_of(entries: Sequence[Path]) -> set[Path]:
     """Return folders of ball photographs that give other captures their lights."""
-    from photostereo.capture.layouts.folder import find_ball_series, is_ball_series, photographs_and_mask
+    from photostereo.capture.layouts.folder import (
+        find_ball_series,
+        is_ball_series,
+        photographs_and_mask,
+    )
 
     found: set[Path] = set()
     if not any(is_ball_series(entry) for entry in entries):
@@ -121,7 +127,11 @@ class Watch:
 
 def _state_of(path: Path) -> State:
     try:
-        files = [path] if path.is_file() else sorted(entry for entry in path.rglob("*") if entry.is_file())
+        files = (
+            [path]
+            if path.is_file()
+            else sorted(entry for entry in path.rglob("*") if entry.is_file())
+        )
         return tuple((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
     except OSError:  # it is being moved or removed
         return ()

@@ -68,18 +68,33 @@ class Ledger:
             with closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as database, database:
                 database.row_factory = sqlite3.Row
                 yield database
-        except (OSError, sqlite3.Error, ValueError, TypeError, LookupError, RecursionError) as problem:
+        except (
+            OSError,
+            sqlite3.Error,
+            ValueError,
+            TypeError,
+            LookupError,
+            RecursionError,
+        ) as problem:
             raise OutputError(code="database", file=self.path, problem=str(problem)) from None
 
     def write(self, name: str, path: Path, key: str, outcome: Outcome) -> None:
         """Write a row, replacing an older one of that capture, and append a line."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        values = {"name": name, "path": as_text(path), "key": key, **asdict(outcome), "finished": now}
+        values = {
+            "name": name,
+            "path": as_text(path),
+            "key": key,
+            **asdict(outcome),
+            "finished": now,
+        }
         line = json.dumps(values, allow_nan=False, ensure_ascii=False) + "\n"
         stored = values | {name: json.dumps(values[name]) for name in _AS_JSON}
         with self._open() as database:
             marks = ", ".join(f":{name}" for name in _COLUMNS)
-            stored |= {name: as_text(value) for name, value in stored.items() if isinstance(value, str)}
+            stored |= {
+                name: as_text(value) for name, value in stored.items() if isinstance(value, str)
+            }
             database.execute(f"INSERT OR REPLACE INTO captures VALUES ({marks})", stored)
             with self.lines.open("a", encoding="utf-8", errors="replace") as file:
                 file.write(line)

@@ -53,7 +53,9 @@ class RunOptions:
                 client = Client(self.scheduler, timeout="15s")
             except (OSError, ValueError, TimeoutError) as problem:
                 address = self.scheduler
-                raise ParameterError(code="no-scheduler", scheduler=address, problem=str(problem)) from None
+                raise ParameterError(
+                    code="no-scheduler", scheduler=address, problem=str(problem)
+                ) from None
             with client:
                 _require_same_version(client)
                 yield client
@@ -83,7 +85,9 @@ class RunOptions:
         require_extra("distributed", "batch", "Many captures or trials")
         if self.scheduler is None:
             require_extra("cryptography", "batch", "Many captures or trials")
-            from photostereo.runtime.arrays import find_device  # imports NumPy, which the help does not need
+            from photostereo.runtime.arrays import (
+                find_device,
+            )  # imports NumPy, which the help does not need
 
             find_device(device)
 
@@ -128,7 +132,9 @@ class RunControl(Control):
     def say(self, text: str) -> None:
         """Receive a line for the user: what is missing, which files were written."""
 
-    def table(self, title: str | None, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    def table(
+        self, title: str | None, header: Sequence[str], rows: Sequence[Sequence[str]]
+    ) -> None:
         """Receive a finished table."""
 
 
@@ -187,10 +193,14 @@ def _require_same_version(client: Client) -> None:
         found = sorted(set(client.run(_version).values()))
     except Exception as problem:
         where = {"address": client.scheduler.address, "version": __version__}
-        raise ParameterError(code="no-photostereo-on-workers", problem=str(problem), **where) from None
+        raise ParameterError(
+            code="no-photostereo-on-workers", problem=str(problem), **where
+        ) from None
     if found != [__version__]:
         versions = ", ".join(found)
-        raise ParameterError(code="other-version-on-workers", versions=versions, version=__version__)
+        raise ParameterError(
+            code="other-version-on-workers", versions=versions, version=__version__
+        )
 
 
 def _version() -> str:

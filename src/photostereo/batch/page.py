@@ -52,10 +52,16 @@ def take_common_notes(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Return the notes that all finished rows have, and remove them there; numbers that differ become dots."""
     done = [row for row in rows if row["status"] == "done"]
     notes = [{_NUMBER.sub("…", note): note for note in row["notes"]} for row in done]
-    common = [shape for shape in notes[0] if all(shape in other for other in notes)] if len(done) > 1 else []
+    common = (
+        [shape for shape in notes[0] if all(shape in other for other in notes)]
+        if len(done) > 1
+        else []
+    )
     for row in done:
         row["notes"] = [note for note in row["notes"] if _NUMBER.sub("…", note) not in common]
-    return [notes[0][shape] if len({own[shape] for own in notes}) == 1 else shape for shape in common]
+    return [
+        notes[0][shape] if len({own[shape] for own in notes}) == 1 else shape for shape in common
+    ]
 
 
 def order_rows(rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -82,7 +88,11 @@ def robust_distances(figures: Sequence[Mapping[str, float]]) -> list[dict[str, f
     """Return how far each figure lies from the median, in robust standard deviations (1.4826 × the median distance)."""
     result: list[dict[str, float]] = [{} for _ in figures]
     for name in FIGURES:
-        have = [(entry, facts[name]) for entry, facts in zip(result, figures, strict=True) if name in facts]
+        have = [
+            (entry, facts[name])
+            for entry, facts in zip(result, figures, strict=True)
+            if name in facts
+        ]
         if len(have) < 4:
             continue
         values = np.array([value for _, value in have])

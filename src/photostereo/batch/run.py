@@ -12,7 +12,14 @@ from typing import Any
 from photostereo.batch.deal import Coordinator, Job
 from photostereo.batch.find import Watch, find_captures, name_captures
 from photostereo.batch.ledger import Ledger, Outcome, failure
-from photostereo.batch.options import HERE, SILENT_RUN, Progress, RunControl, RunOptions, worker_count
+from photostereo.batch.options import (
+    HERE,
+    SILENT_RUN,
+    Progress,
+    RunControl,
+    RunOptions,
+    worker_count,
+)
 from photostereo.batch.page import write_overview
 from photostereo.batch.settings import check_settings, fingerprint, key_of
 from photostereo.batch.worker import run_capture, warm_up
@@ -49,7 +56,9 @@ def batch(
     found = find()
     if not found and not watch:
         raise CaptureError(code="no-captures", file=places[0], places=", ".join(map(str, places)))
-    run = _Batch(Ledger(target), settings, list(command or ["photostereo", *sys.argv[1:]]), options, control)
+    run = _Batch(
+        Ledger(target), settings, list(command or ["photostereo", *sys.argv[1:]]), options, control
+    )
     first = [] if watch else run.jobs(found)
     if first or watch:
         run.deal(first, Watch(find, quiet=quiet_seconds, idle=idle_seconds) if watch else None)

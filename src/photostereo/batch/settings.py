@@ -56,7 +56,10 @@ def _plan_spec() -> dict[str, Any]:
         for kind in (ReadOptions, Settings)
         for entry in fields(kind)
     } | _AS_TEXT
-    return {"captures": [str], **{f"{name}?": declared[name] for name in FLAT if name not in _NOT_IN_A_PLAN}}
+    return {
+        "captures": [str],
+        **{f"{name}?": declared[name] for name in FLAT if name not in _NOT_IN_A_PLAN},
+    }
 
 
 def _bad_plan(file: Path, problem: str) -> ParameterError:
@@ -104,10 +107,14 @@ def fingerprint(path: Path) -> str:
     try:
         if path.is_file():
             size = path.stat().st_size
-            state.update(path.read_bytes() if size <= HASHED_BYTES else os.fsencode(f"{path.name} {size}"))
+            state.update(
+                path.read_bytes() if size <= HASHED_BYTES else os.fsencode(f"{path.name} {size}")
+            )
         else:
             for file in sorted(entry for entry in path.rglob("*") if entry.is_file()):
-                state.update(os.fsencode(f"{file.relative_to(path).as_posix()} {file.stat().st_size}\n"))
+                state.update(
+                    os.fsencode(f"{file.relative_to(path).as_posix()} {file.stat().st_size}\n")
+                )
     except OSError as problem:
         raise CaptureError(code="unreadable-capture", file=path, problem=str(problem)) from None
     return state.hexdigest()

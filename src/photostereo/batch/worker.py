@@ -107,7 +107,9 @@ def _finished(out: Path, key: str) -> Outcome | None:
         return None
 
 
-def _solve(path: Path, out: Path, key: str, settings: Settings, command: list[str], share: int) -> Outcome:
+def _solve(
+    path: Path, out: Path, key: str, settings: Settings, command: list[str], share: int
+) -> Outcome:
     if (known := _finished(out, key)) is not None:
         clear_leftovers(out)  # left by the worker that died
         return known
@@ -176,7 +178,8 @@ def share_bands(
         # Broadcast, because tasks go to workers that already have their data.
         taught = client.scatter(learned, broadcast=True, hash=False)
         waiting = {
-            client.submit(_solve_there, path, settings, band, taught, pure=False): band for band in bands
+            client.submit(_solve_there, path, settings, band, taught, pure=False): band
+            for band in bands
         }
         for future in as_completed(list(waiting)):
             yield waiting.pop(future), future.result()

@@ -169,14 +169,18 @@ def choose_mask(
     elif choice in ("auto", "bright"):
         control.stage("mask")
         certain = options.mask is not None
-        mask, note = _object_mask(photographs, balls, control, bright=choice == "bright", certain=certain)
+        mask, note = _object_mask(
+            photographs, balls, control, bright=choice == "bright", certain=certain
+        )
         if not mask.any() and balls is not None and balls.any():
             return balls, (Finding("ball-is-object"),)
         if not mask.any():
             raise CaptureError(code="no-object", name=name)
         notes = (note,)
     else:
-        mask, notes = read_mask(Path(choice).expanduser(), full, getattr(photographs, "orientation", 1))
+        mask, notes = read_mask(
+            Path(choice).expanduser(), full, getattr(photographs, "orientation", 1)
+        )
         mask = framing.mask(mask)
     if balls is None:
         return mask, notes
@@ -187,13 +191,20 @@ def choose_mask(
 
 
 def _object_mask(
-    photographs: Photographs, balls: BoolArray | None, control: Control, *, bright: bool, certain: bool
+    photographs: Photographs,
+    balls: BoolArray | None,
+    control: Control,
+    *,
+    bright: bool,
+    certain: bool,
 ) -> tuple[BoolArray, Finding]:
     """Find the object in the photographs; use a doubtful automatic mask only if ``certain`` (the user asked for it)."""
     code, doubt = "mask-from-brightness", ""
     if not bright:
         is_file = isinstance(photographs, PhotographFiles)
-        from photostereo.masks.automatic import find_object  # with Numba, imported while photographs are read
+        from photostereo.masks.automatic import (
+            find_object,
+        )  # with Numba, imported while photographs are read
         from photostereo.masks.ground import MOST_FRAMES
 
         colored = photographs.sample(MOST_FRAMES) if is_file else photographs  # type: ignore[attr-defined]
@@ -205,19 +216,27 @@ def _object_mask(
     return mask, Finding(code, share=float(mask.mean()), doubt=doubt)
 
 
-def _room_light(opened: Opened, lights: Lights, options: ReadOptions, mask: BoolArray) -> RoomLight | None:
+def _room_light(
+    opened: Opened, lights: Lights, options: ReadOptions, mask: BoolArray
+) -> RoomLight | None:
     """Estimate the room light from the small photographs, inside the mask; None if it is uncertain or already removed."""
     photographs, small = opened.photographs, opened.small
-    corrected = photographs.ambient is not None or photographs.flat is not None or photographs.moves.any()
+    corrected = (
+        photographs.ambient is not None or photographs.flat is not None or photographs.moves.any()
+    )
     if corrected or not lights.known:
         return None
     full = photographs.full_frame
     factor = small.shape[1] / full[0]
-    box = (slice(round(factor * s.start), round(factor * s.stop)) for s in options.framing.box(full))
+    box = (
+        slice(round(factor * s.start), round(factor * s.stop)) for s in options.framing.box(full)
+    )
     part = small[:, *box]
     if not part.size:
         return None
-    inside = cv2.resize(mask.astype(np.uint8), part.shape[:0:-1], interpolation=cv2.INTER_NEAREST) > 0
+    inside = (
+        cv2.resize(mask.astype(np.uint8), part.shape[:0:-1], interpolation=cv2.INTER_NEAREST) > 0
+    )
     strengths = lights.strengths.reshape(len(lights), -1).mean(axis=1)
     if opened.found.lights is not None:  # strengths from a light file are already divided out
         part = part * strengths[:, None, None]
@@ -231,7 +250,9 @@ def _ambient_picture(photographs: PhotographFiles, share: float, control: Contro
     control.stage("photographs", len(photographs.files))
     with photographs.held():
         # At an exposure of 1, not divided by the strengths of the lights.
-        for frame in replace(photographs, strengths=as_rgb(photographs.exposed), color=True).frames():
+        for frame in replace(
+            photographs, strengths=as_rgb(photographs.exposed), color=True
+        ).frames():
             total = frame if total is None else total + frame
             darkest = frame if darkest is None else np.minimum(darkest, frame)
             control.advance()

@@ -39,7 +39,9 @@ NAMED = 4
 class BallCheck:
     """Lights from a file compared with those from a ball."""
 
-    apart: FloatArray  #: (d,) degrees between the two directions; NaN if the ball shows no highlight
+    apart: (
+        FloatArray  #: (d,) degrees between the two directions; NaN if the ball shows no highlight
+    )
     limit: FloatArray  #: (d,) largest difference in agreement, in degrees, from the errors stated by both
     files: tuple[str, ...]  #: names of the photographs
 
@@ -75,7 +77,9 @@ class BallCheck:
             effect=float(np.nanmean(self.apart)),
             is_mistake=True,
             degrees=self.usual,
-            names=listed((f"{self.files[k]} by {self.apart[k]:.0f}°" for k in self.suspects), NAMED),
+            names=listed(
+                (f"{self.files[k]} by {self.apart[k]:.0f}°" for k in self.suspects), NAMED
+            ),
         )
 
 
@@ -90,7 +94,9 @@ def check_lights(
     """
     small = opened.small
     frame = (int(small.shape[1]), int(small.shape[2]))
-    inside = np.asarray(cv2.resize(mask.astype(np.uint8), frame[::-1], interpolation=cv2.INTER_NEAREST) > 0)
+    inside = np.asarray(
+        cv2.resize(mask.astype(np.uint8), frame[::-1], interpolation=cv2.INTER_NEAREST) > 0
+    )
     if _is_on_black(small, inside):
         return None
     control.stage("lights")
@@ -102,8 +108,13 @@ def check_lights(
         if not _is_beside(ball, inside) or not _explains_object(ball, small, inside, lights):
             continue
         given = lights.directions
-        if lights.positions is not None and lights.position_unit == "pixels":  # directions at the ball
-            x, y = ball.circle.x / factor - 0.5 * mask.shape[1], 0.5 * mask.shape[0] - ball.circle.y / factor
+        if (
+            lights.positions is not None and lights.position_unit == "pixels"
+        ):  # directions at the ball
+            x, y = (
+                ball.circle.x / factor - 0.5 * mask.shape[1],
+                0.5 * mask.shape[0] - ball.circle.y / factor,
+            )
             given = np.asarray(lights.at([[x, y]])[0])
         checks = []
         for camera in cameras:
@@ -139,5 +150,9 @@ def _is_beside(ball: FoundBall, inside: BoolArray) -> bool:
 
 def _explains_object(ball: FoundBall, small: Float32, inside: BoolArray, lights: Lights) -> bool:
     witness = inside & ~ball.circle.inside(inside.shape, share=1.1)
-    by_ball, by_file = (scene_misfit(small, one, witness) for one in (ball.directions, lights.directions))
-    return not by_ball > AS_GOOD * by_file  # not a number if nothing is visible: nothing speaks against it
+    by_ball, by_file = (
+        scene_misfit(small, one, witness) for one in (ball.directions, lights.directions)
+    )
+    return (
+        not by_ball > AS_GOOD * by_file
+    )  # not a number if nothing is visible: nothing speaks against it

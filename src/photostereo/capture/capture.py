@@ -286,7 +286,9 @@ class Capture(Displayed):
         capture. Large captures are sampled evenly over the pixels (all photographs of each), which has no
         noticeable effect.
         """
-        index = np.flatnonzero(self.mask)[:: self.scale_step].copy()  # a view would keep the full array alive
+        index = np.flatnonzero(self.mask)[
+            :: self.scale_step
+        ].copy()  # a view would keep the full array alive
         values = np.stack([gray_of(photograph, index) for photograph in self.photographs.frames()])
         scale = float(np.quantile(values, SCALE_SHARE))
         return scale if scale > 0 else 1.0
@@ -303,7 +305,9 @@ class Capture(Displayed):
         return max(1, self.pixel_count // SAMPLED_PIXELS)
 
     def take(
-        self, which: int | Sequence[int] | NDArray[Any], rng: np.random.Generator | int | None = None
+        self,
+        which: int | Sequence[int] | NDArray[Any],
+        rng: np.random.Generator | int | None = None,
     ) -> Capture:
         """Return a subset of the photographs: N chosen at random (in their original order), or those listed.
 
@@ -315,7 +319,10 @@ class Capture(Displayed):
         if isinstance(which, (int, np.integer)):
             if not 3 <= which <= len(self):
                 raise CaptureError(
-                    code="photograph-count", requested=int(which), available=len(self), name=self.name
+                    code="photograph-count",
+                    requested=int(which),
+                    available=len(self),
+                    name=self.name,
                 )
             generator = np.random.default_rng(rng)
             chosen = np.sort(generator.choice(len(self), size=int(which), replace=False))
@@ -362,7 +369,9 @@ def _part(value: Any, dtype: Any, shapes: Sequence[tuple[int, ...]], words: str,
         expected = " or ".join(" × ".join(map(str, shape)) for shape in shapes)
         size = " × ".join(map(str, array.shape))
         facts: dict[str, Any] = {"found": array.shape, "expected": shapes[0]}
-        raise CaptureError(code="frame-mismatch", name=name, part=words, needed=expected, size=size, **facts)
+        raise CaptureError(
+            code="frame-mismatch", name=name, part=words, needed=expected, size=size, **facts
+        )
     return array
 
 

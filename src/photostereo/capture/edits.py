@@ -71,9 +71,15 @@ class Edits:
         )
         words = [
             "mask" if self.mask else "",
-            {None: "", "estimate": "lights estimated"}.get(self.lights, f"lights from {self.lights}"),
+            {None: "", "estimate": "lights estimated"}.get(
+                self.lights, f"lights from {self.lights}"
+            ),
             "ball marked by hand" if self.circle else "",
-            *(f"{len(some)} {what}{'s' * (len(some) > 1)} {done}" for some, what, done in counts if some),
+            *(
+                f"{len(some)} {what}{'s' * (len(some) > 1)} {done}"
+                for some, what, done in counts
+                if some
+            ),
         ]
         return ", ".join(filter(None, words))
 
@@ -87,7 +93,9 @@ class Edits:
         """Build from the output of :meth:`as_dict`; raise a :class:`CaptureError` ``"bad-edits"`` for anything else."""
 
         def fail(problem: str) -> CaptureError:
-            return CaptureError(code="bad-edits", file=file, where=file or EDITS_FILE, problem=problem)
+            return CaptureError(
+                code="bad-edits", file=file, where=file or EDITS_FILE, problem=problem
+            )
 
         check_facts(facts, _SCHEMA, fail)
         if facts["photostereo-edits"] != _VERSION:
@@ -96,8 +104,12 @@ class Edits:
             path = facts.get(name) or ""
             if os.path.isabs(path) or ".." in Path(path).parts or "\0" in path or ":" in path:
                 raise fail(f"{name} is not a file in the folder of the capture")
-        said: dict[str, Any] = {name: facts[name] for name in cls.__dataclass_fields__ if facts.get(name)}
-        said |= {name: tuple(said[name]) for name in ("circle", "leave_out", "keep") if name in said}
+        said: dict[str, Any] = {
+            name: facts[name] for name in cls.__dataclass_fields__ if facts.get(name)
+        }
+        said |= {
+            name: tuple(said[name]) for name in ("circle", "leave_out", "keep") if name in said
+        }
         if "circle" in said and not (len(said["circle"]) == 3 and said["circle"][2] > 0):
             raise fail("circle needs a center and a radius")
         moved = {name: tuple(to) for name, to in said.get("moved_lights", {}).items()}
@@ -124,7 +136,9 @@ def read_edits(path: str | os.PathLike[str]) -> Edits:
     file = Path(path).expanduser() / EDITS_FILE
     if not os.path.lexists(file):
         return Edits()
-    facts = read_json(file, "file of corrections", remedy="Correct them in the app, or delete the file.")
+    facts = read_json(
+        file, "file of corrections", remedy="Correct them in the app, or delete the file."
+    )
     return Edits.from_dict(facts if isinstance(facts, dict) else {}, file)
 
 

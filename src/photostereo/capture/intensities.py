@@ -39,7 +39,9 @@ def intensities(capture: Capture, device: Device = CPU, *, colors: bool = False)
     in_color = colors and capture.is_color
     if not device.uses_torch:
         scale = capture.intensity_scale()
-        return Intensities(capture.pixels(scale), scale, capture.colors(scale) if in_color else None)
+        return Intensities(
+            capture.pixels(scale), scale, capture.colors(scale) if in_color else None
+        )
     values = _sent(capture, device)
     gray = values
     if capture.is_color:
@@ -47,7 +49,9 @@ def intensities(capture: Capture, device: Device = CPU, *, colors: bool = False)
         gray = r * values[..., 0] + g * values[..., 1] + b * values[..., 2]
     pixels = contiguous(gray.T)
     scale = max(float(quantiles(pixels[:: capture.scale_step], [SCALE_SHARE])[0]), 0.0) or 1.0
-    divisor = like(np.asarray(scale, np.float32), pixels)  # as a scalar, torch would multiply by 1/scale
+    divisor = like(
+        np.asarray(scale, np.float32), pixels
+    )  # as a scalar, torch would multiply by 1/scale
     pixels /= divisor
     if not in_color:
         return Intensities(pixels, scale)

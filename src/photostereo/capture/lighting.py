@@ -58,7 +58,11 @@ class Lighting:
     def moved(self, found: Found, options: ReadOptions) -> Lighting:
         """Replace the lights that the user moved; their expected errors are unknown."""
         names = [file.name for file in found.files]
-        to = {names.index(name): to for name, to in dict(options.moved_lights).items() if name in names}
+        to = {
+            names.index(name): to
+            for name, to in dict(options.moved_lights).items()
+            if name in names
+        }
         if not to or not self.lights.known:
             return self
         calibration = self.calibration
@@ -73,7 +77,9 @@ def find_lights(opened: Opened, options: ReadOptions, control: Control = SILENT)
     Without either they are unknown, and can be estimated from the object's mask (:func:`complete_lights`).
     """
     found = opened.found
-    lighting = Lighting(Lights(count=len(found.files)), notes=(Finding("no-lights"),), is_complete=False)
+    lighting = Lighting(
+        Lights(count=len(found.files)), notes=(Finding("no-lights"),), is_complete=False
+    )
     if options.lights != ESTIMATE and found.lights is not None:
         lighting = _from_file(found, opened.photographs.full_frame, options)
     elif options.lights != ESTIMATE:
@@ -97,7 +103,9 @@ def _from_file(found: Found, full: tuple[int, int], options: ReadOptions) -> Lig
     source: str | list[str] = name
     if table.errors is not None:
         source = np.where(np.isfinite(table.errors), ESTIMATED, name).tolist()
-        notes.append(Finding("light-file-estimated", file=name, degrees=float(np.nanmean(table.errors))))
+        notes.append(
+            Finding("light-file-estimated", file=name, degrees=float(np.nanmean(table.errors)))
+        )
     lights = Lights(
         options.in_our_axes(table.vectors),
         positions=None if table.positions is None else options.in_our_axes(table.positions),
@@ -130,7 +138,9 @@ def _from_ball(calibration: Calibration) -> Lighting:
     return Lighting(lights, calibration, calibration.balls_mask(), tuple(notes))
 
 
-def calibrate_photographs(opened: Opened, options: ReadOptions, control: Control = SILENT) -> Calibration:
+def calibrate_photographs(
+    opened: Opened, options: ReadOptions, control: Control = SILENT
+) -> Calibration:
     """Estimate the lights from a ball: in the folder given by the user, in one named like a ball, or in the photographs."""
     found, photographs, alignment = opened.found, opened.photographs, opened.alignment
     with photographs.held():  # the solver reads them again
@@ -138,7 +148,9 @@ def calibrate_photographs(opened: Opened, options: ReadOptions, control: Control
     control.stage("lights")
     beside: dict[str, Any] = {"scene": scene, "mask": None}
     if found.mask_file is not None:
-        beside["mask"] = read_mask(found.mask_file, photographs.full_frame, photographs.orientation)[0]
+        beside["mask"] = read_mask(
+            found.mask_file, photographs.full_frame, photographs.orientation
+        )[0]
 
     def of_ball(
         images: FloatArray, files: Sequence[Path], drawn: Circle | None = None, **of_scene: Any
@@ -169,7 +181,9 @@ def calibrate_photographs(opened: Opened, options: ReadOptions, control: Control
         images = source.all(control)
         control.stage("lights")
         # A mask there marks the ball.
-        drawn = None if mask_file is None else mask_circle(read_mask(mask_file, source.full_frame)[0])
+        drawn = (
+            None if mask_file is None else mask_circle(read_mask(mask_file, source.full_frame)[0])
+        )
         own = folder.resolve() == found.files[0].resolve().parent
         try:
             calibration = of_ball(images, files, drawn, **({} if own else beside))
@@ -183,7 +197,9 @@ def calibrate_photographs(opened: Opened, options: ReadOptions, control: Control
         return in_series(found.ball)
     series, own = find_ball_series(found.path, found.taken or found.files), found.files[0].parent
     results = []
-    for folder in [own, *series] if is_ball_series(own) else series:  # the capture may show the ball itself
+    for folder in (
+        [own, *series] if is_ball_series(own) else series
+    ):  # the capture may show the ball itself
         with suppress(CaptureError):  # the name may be a coincidence
             results.append(in_series(folder))
     if results:
@@ -193,7 +209,9 @@ def calibrate_photographs(opened: Opened, options: ReadOptions, control: Control
     moved = np.where(alignment.uncertain, alignment.farthest, 0.0)
     turned = np.degrees(2 * moved / max(ball.circle.radius for ball in calibration.balls))
     error = np.hypot(calibration.lights.expected_error, turned)
-    return replace(calibration, lights=calibration.lights.changed(expected_error=error), in_frame=True)
+    return replace(
+        calibration, lights=calibration.lights.changed(expected_error=error), in_frame=True
+    )
 
 
 def complete_lights(
@@ -207,7 +225,9 @@ def complete_lights(
     """Estimate whatever is unknown about the lights from photographs that are divided by the known strengths."""
     given, table, name = lighting.lights, found.lights, ""
     thumbnails = crop_photographs(photographs, mask)
-    fixed = closed = np.zeros(len(found.files), bool)  # which directions, and which strengths, are known
+    fixed = closed = np.zeros(
+        len(found.files), bool
+    )  # which directions, and which strengths, are known
     if table is not None:
         name, every = table.path.name, np.ones(len(found.files), bool)
         fixed = every if table.open_directions is None else ~table.open_directions
@@ -219,7 +239,11 @@ def complete_lights(
         pixels = sample_pixels(images, thumbnails.mask)
         factors, source = strengths_of_scene(images, thumbnails.mask, given.directions, pixels)
         strengths = _completed(given.strengths, factors, closed)
-        notes = (*lighting.notes, Finding("strengths-estimated", source=source), *_about_strengths(factors))
+        notes = (
+            *lighting.notes,
+            Finding("strengths-estimated", source=source),
+            *_about_strengths(factors),
+        )
         lights = given.changed(strengths=strengths, strengths_source=source)
         return Lighting(lights, balls=lighting.balls, notes=notes).moved(found, options)
     known = np.where(fixed[:, None], given.directions, np.nan) if given.known else None
@@ -231,7 +255,9 @@ def complete_lights(
             has = f"has no light for {missing} of its photographs"
         why = "; ".join(text_of("reasons", reason, {}) for reason in verdict.reasons)
         reasons: dict[str, Any] = {"has": has, "why": why, "reasons": verdict.reasons}
-        raise CaptureError(code="lights-not-estimated", file=found.path, remedy="give-lights", **reasons)
+        raise CaptureError(
+            code="lights-not-estimated", file=found.path, remedy="give-lights", **reasons
+        )
     strengths = _completed(given.strengths, estimated.strengths, closed)
     lights = Lights(
         estimated.directions,
@@ -245,7 +271,12 @@ def complete_lights(
         which = f"{missing} of {len(fixed)} light directions are not in {name}: they"
     error, factor = estimated.expected_error, verdict.depth_factor
     doubtful = np.flatnonzero(lights.expected_error > DOUBTFUL_ERROR).tolist()
-    facts: dict[str, Any] = {"missing": missing, "degrees": error, "factor": factor, "numbers": doubtful}
+    facts: dict[str, Any] = {
+        "missing": missing,
+        "degrees": error,
+        "factor": factor,
+        "numbers": doubtful,
+    }
     notes = (Finding("lights-estimated", which=which, **facts),)
     if verdict.is_flat:
         notes = (*notes, Finding("relief-assumed"))
@@ -260,7 +291,11 @@ def complete_lights(
         picture=dome_picture(of_gray, doubtful),
         relief_factor=verdict.depth_factor,
     )
-    said = (*(lighting.notes if fixed.any() else ()), *notes, *_about_strengths(estimated.strengths))
+    said = (
+        *(lighting.notes if fixed.any() else ()),
+        *notes,
+        *_about_strengths(estimated.strengths),
+    )
     return Lighting(lights, calibration, lighting.balls, said).moved(found, options)
 
 

@@ -108,7 +108,9 @@ _all = [*_own[:-1], *(option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for op
 load.__signature__ = inspect.Signature(_all, return_annotation="Capture")  # type: ignore[attr-defined]
 
 
-def calibrate(path: str | os.PathLike[str], *, control: Control = SILENT, **options: Any) -> Calibration:
+def calibrate(
+    path: str | os.PathLike[str], *, control: Control = SILENT, **options: Any
+) -> Calibration:
     """Estimate the lights of a folder of photographs from a ball, ignoring any light file.
 
     Parameters
@@ -153,7 +155,11 @@ def calibrate(path: str | os.PathLike[str], *, control: Control = SILENT, **opti
 
 
 def read_lazily(
-    path: str | os.PathLike[str], options: ReadOptions, control: Control = SILENT, *, need_lights: bool = True
+    path: str | os.PathLike[str],
+    options: ReadOptions,
+    control: Control = SILENT,
+    *,
+    need_lights: bool = True,
 ) -> Capture:
     """Like :func:`load`, with a :class:`ReadOptions`; the photographs stay on disk until they are needed.
 
@@ -194,7 +200,9 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
         result = replace(result, lights=None)
     elif options.lights_strengths == "unknown" and result.lights is not None:
         unknown = np.ones(len(result.lights.vectors), dtype=bool)
-        result = replace(result, lights=replace(result.lights, intensities=None, open_strengths=unknown))
+        result = replace(
+            result, lights=replace(result.lights, intensities=None, open_strengths=unknown)
+        )
     files = [file.name for file in result.files]
     strange = sorted({*options.leave_out, *options.keep}.difference(files))
     if strange:
@@ -239,7 +247,9 @@ def _photographs_alone(place: Path, options: ReadOptions) -> Found:
     if len(found.files) < FEWEST:
         inside = [entry.name for entry in entries if entry.is_dir() and is_capture_folder(entry)]
         if inside:
-            raise CaptureError(code="several-captures", file=place, captures=inside, shown=listed(inside, 8))
+            raise CaptureError(
+                code="several-captures", file=place, captures=inside, shown=listed(inside, 8)
+            )
     if not found.files:
         content = f"only {listed(entry.name for entry in entries)}" if entries else "it is empty"
         raise CaptureError(code="no-photographs", file=place, content=content)

@@ -53,7 +53,9 @@ class Found:
     #: a folder with photographs of a ball under the same lights, if the user gave one
     ball: Path | None = None
     mask_file: Path | None = None  #: the mask picture, or None
-    mask_default: str = "full"  #: ``"full"``, ``"auto"`` or ``"bright"``, if there is no mask picture
+    mask_default: str = (
+        "full"  #: ``"full"``, ``"auto"`` or ``"bright"``, if there is no mask picture
+    )
     gray_limit: float | None = None  #: upper limit of gray intensities, or None
     #: for each known truth of :class:`Capture`, its file and its values
     truths: Mapping[str, tuple[Path, NDArray[Any]]] = field(default_factory=dict)
@@ -80,7 +82,9 @@ class Found:
         files, taken = [self.files[place] for place in kept], self.taken or self.files
         return replace(self, files=files, lights=table, taken=taken, faults=(*self.faults, *known))
 
-    def focal(self, options: ReadOptions, frame: tuple[int, ...], files: Sequence[Path] = ()) -> float | None:
+    def focal(
+        self, options: ReadOptions, frame: tuple[int, ...], files: Sequence[Path] = ()
+    ) -> float | None:
         """Focal length in pixels for photographs of this height and width, from the user or from EXIF."""
         shots = [self.heads[file] for file in files or self.files]
         return options.focal or focal_in_pixels(shots, (frame[0], frame[1]))
@@ -137,7 +141,10 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
 
     Raise an error if a photograph is unusable and fewer than :data:`FEWEST_LEFT` would be left, or with ``options.strict``.
     """
-    ambient, flat = options.path_of("ambient") or found.ambient, options.path_of("flat") or found.flat
+    ambient, flat = (
+        options.path_of("ambient") or found.ambient,
+        options.path_of("flat") or found.flat,
+    )
     found = _with_brackets(replace(found, ambient=ambient, flat=flat))
     found = _of_one_size(_lit(found, options, control), options)
     while True:
@@ -159,7 +166,11 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
     judged = min(pictures.shape[1:]) >= SMALLEST and not every_kept
     copies = find_duplicates(found.files, photographs.digests)
     dark = find_dark(pictures) if judged else {}
-    off = [k for k, why in dark.items() if why == "light-off" and found.files[k].name not in options.keep]
+    off = [
+        k
+        for k, why in dark.items()
+        if why == "light-off" and found.files[k].name not in options.keep
+    ]
     if off and found.ambient is None and len(found.files) - len(off) >= FEWEST_LEFT:
         photographs = photographs.less_ambient(off[0])
         found = replace(found, ambient=found.files[off[0]])
@@ -181,7 +192,10 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
 
 
 def _judge(
-    found: Found, reasons: Mapping[int, str], options: ReadOptions, copies: Mapping[int, int] | None = None
+    found: Found,
+    reasons: Mapping[int, str],
+    options: ReadOptions,
+    copies: Mapping[int, int] | None = None,
 ) -> tuple[Found, list[int]]:
     """Leave out these photographs if enough others remain; return also the numbers of the remaining ones.
 
@@ -235,7 +249,9 @@ def _lit(found: Found, options: ReadOptions, control: Control) -> Found:
     if len(dark) != missing:
         return found
     off = [found.files[number] for number, reason in dark.items() if reason == "light-off"]
-    return replace(found.without(dark), lights=table, ambient=found.ambient or next(iter(off), None))
+    return replace(
+        found.without(dark), lights=table, ambient=found.ambient or next(iter(off), None)
+    )
 
 
 def _of_one_size(found: Found, options: ReadOptions) -> Found:

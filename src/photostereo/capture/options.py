@@ -134,14 +134,18 @@ class ReadOptions:
             raise ParameterError(code="bad-option", option="focal", needed=needed, value=self.focal)
         require_known(self.align, ("auto", "off"), "alignment", "unknown-align")
         strengths = ("given", "unknown")
-        require_known(self.lights_strengths, strengths, "value of lights_strengths", "unknown-strengths")
+        require_known(
+            self.lights_strengths, strengths, "value of lights_strengths", "unknown-strengths"
+        )
         plain: dict[str, Any] = {}
         for name, value in vars(self).items():
             if name in _SEQUENCES and value is not None:
                 plain[name] = tuple(value)
             elif isinstance(value, os.PathLike):
                 plain[name] = os.fspath(value)
-        plain["moved_lights"] = tuple((name, tuple(to)) for name, to in dict(self.moved_lights).items())
+        plain["moved_lights"] = tuple(
+            (name, tuple(to)) for name, to in dict(self.moved_lights).items()
+        )
         for name, value in plain.items():
             object.__setattr__(self, name, value)
 
@@ -161,7 +165,9 @@ class ReadOptions:
         """Convert directions or positions of a light file to our axes, as the user specified."""
         from photostereo.lights.geometry import axes_matrix, from_axes
 
-        if self.lights_axes is not None and vectors.shape[-1:] == (3,):  # other shapes are rejected later
+        if self.lights_axes is not None and vectors.shape[-1:] == (
+            3,
+        ):  # other shapes are rejected later
             vectors = from_axes(vectors, axes_matrix(self.lights_axes))
         return -vectors if self.reverse_lights else vectors
 
@@ -179,11 +185,19 @@ class ReadOptions:
 
     def axes_notes(self) -> tuple[Finding, ...]:
         """Notes on how the directions of the light file were converted."""
-        given = (Finding("light-axes-given", axes=self.lights_axes),) if self.lights_axes is not None else ()
+        given = (
+            (Finding("light-axes-given", axes=self.lights_axes),)
+            if self.lights_axes is not None
+            else ()
+        )
         return (*given, Finding("light-directions-reversed")) if self.reverse_lights else given
 
     def given(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""
         said = ((entry.name, getattr(self, entry.name), entry.default) for entry in fields(self))
         # An array (a mask) is never a default, and != on it gives an array.
-        return {name: value for name, value, default in said if hasattr(value, "shape") or value != default}
+        return {
+            name: value
+            for name, value, default in said
+            if hasattr(value, "shape") or value != default
+        }

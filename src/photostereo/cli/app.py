@@ -6,7 +6,9 @@ from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import CaptureError, require_extra
 
 
-def app(terminal: Terminal, folder: Path | None = None, port: int = 0, browser: bool = True) -> None:
+def app(
+    terminal: Terminal, folder: Path | None = None, port: int = 0, browser: bool = True
+) -> None:
     """Open the app in the browser, from photographs to results."""
     require_extra("starlette", "app", "The app's pages")
     require_extra("uvicorn", "app", "The app's pages")

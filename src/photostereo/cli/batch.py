@@ -30,7 +30,9 @@ def batch(
     settings = Settings()
     if any(place.suffix.lower() == ".toml" for place in places):
         if len(places) > 1:
-            raise ParameterError("Give either one plan, or captures and folders.", code="plan-and-folders")
+            raise ParameterError(
+                "Give either one plan, or captures and folders.", code="plan-and-folders"
+            )
         places, settings = read_plan(places[0])
     given = making.settings(terminal.given)  # has priority over the plan
     given["parameters"] = {**settings.parameters, **given.get("parameters", {})}
@@ -47,4 +49,9 @@ def batch(
     overview = out / "index.html"
     terminal.report("batch", end=end, time=terminal.summary(), overview=overview)
     counts = {"done": end.done, "failed": end.failed, "failed_earlier": end.failed_earlier}
-    return {"out": str(out.absolute()), "overview": str(overview.absolute()), "total": end.total, **counts}
+    return {
+        "out": str(out.absolute()),
+        "overview": str(overview.absolute()),
+        "total": end.total,
+        **counts,
+    }

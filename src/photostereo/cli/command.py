@@ -85,7 +85,9 @@ def command(function: Callable[..., Facts | None]) -> Callable[..., None]:
     for name in ("quiet", "as_json") if signature.return_annotation is not None else ("quiet",):
         always = inspect.Parameter(name, _BY_NAME, default=False, annotation=bool)
         declared.append(_declared(always, command))
-    defaults = {option.name: getattr(option.default, "default", option.default) for option in declared}
+    defaults = {
+        option.name: getattr(option.default, "default", option.default) for option in declared
+    }
     absent = (..., inspect.Parameter.empty)
     defaults = {name: value for name, value in defaults.items() if value not in absent}
 

@@ -53,12 +53,14 @@ def compare(
     if len(sources) > 1 or is_result(sources[0]):
         if methods is not None or parameters:
             raise ps.ParameterError(
-                "--methods and --set apply to a capture, not to existing results.", code="not-for-results"
+                "--methods and --set apply to a capture, not to existing results.",
+                code="not-for-results",
             )
         return compare_results(sources, out, truth, size, force, terminal)
     if truth is not None:
         raise ps.ParameterError(
-            "--truth applies to existing results; a capture contains its own.", code="not-for-captures"
+            "--truth applies to existing results; a capture contains its own.",
+            code="not-for-captures",
         )
     of_each = parameters_by_method(parse_parameters(parameters), names(methods))
     pipeline = ps.Pipeline(
@@ -69,7 +71,9 @@ def compare(
         seed=seed,
         device=device,
         pixel_size=pixel_size,
-        surface=SurfaceChoice(formats=("ply", "glb") if meshes else ()) if meshes or report else None,
+        surface=SurfaceChoice(formats=("ply", "glb") if meshes else ())
+        if meshes or report
+        else None,
         report=False,
     )
     if any(ps.find_method(name).sees_colors for name in of_each):
@@ -102,9 +106,12 @@ def parameters_by_method(
 
     if methods is not None and not methods:
         raise ps.ParameterError(
-            "No methods were given. Name at least one, for example --methods ls,pdlnv.", code="no-methods"
+            "No methods were given. Name at least one, for example --methods ls,pdlnv.",
+            code="no-methods",
         )
-    of_each: dict[str, dict[str, Any]] = {choose(name).name: {} for name in methods or ps.method_names()}
+    of_each: dict[str, dict[str, Any]] = {
+        choose(name).name: {} for name in methods or ps.method_names()
+    }
     for key, value in parameters.items():
         word, dot, name = key.partition(".")
         method = choose(word).name
@@ -126,22 +133,38 @@ def comparison_table(rows: Rows) -> Table:
     known = all(row["mean"] is not None for row in rows)
     figures = {"unexplained": "{unexplained:.1%}"}
     if known:
-        figures = {"mean error": "{mean:.2f}°", "median": "{median:.2f}°", "within 10°": "{within_10deg:.0%}"}
-    columns = {"method": "{method}", **figures, **_EXPECTED, "seconds": "{seconds:.2f}", "status": "{status}"}
+        figures = {
+            "mean error": "{mean:.2f}°",
+            "median": "{median:.2f}°",
+            "within 10°": "{within_10deg:.0%}",
+        }
+    columns = {
+        "method": "{method}",
+        **figures,
+        **_EXPECTED,
+        "seconds": "{seconds:.2f}",
+        "status": "{status}",
+    }
     return _table("Methods compared", rows, columns, "mean" if known else "unexplained", 1)
 
 
 _EXPECTED = {"expected error": "{expects}"}
 
 
-def _table(title: str, rows: Rows, columns: Mapping[str, str], best: str | None, column: int) -> Table:
+def _table(
+    title: str, rows: Rows, columns: Mapping[str, str], best: str | None, column: int
+) -> Table:
     """``columns`` maps headings to cell formats; the lowest of the values ``best`` is marked in its ``column``."""
     lines = []
     for row in rows:
         expects = "" if row["expected"] is None else f"{row['expected']:.1f}°, {row['grade']}"
-        lines.append([cell.format(**row, expects=expects).replace("%", " %") for cell in columns.values()])
+        lines.append(
+            [cell.format(**row, expects=expects).replace("%", " %") for cell in columns.values()]
+        )
     values = [] if best is None else [row[best] for row in rows]
-    return Table(title, list(columns), lines, best=[(values.index(min(values)), column)] if values else ())
+    return Table(
+        title, list(columns), lines, best=[(values.index(min(values)), column)] if values else ()
+    )
 
 
 def compare_results(

@@ -14,7 +14,9 @@ SNR_DB = 0.0
 METHODS = ("ls", "pdlnv", "dlnet")
 
 
-def demo(terminal: Terminal, out: Path = Path("photostereo-demo"), force: bool = False) -> dict[str, Any]:
+def demo(
+    terminal: Terminal, out: Path = Path("photostereo-demo"), force: bool = False
+) -> dict[str, Any]:
     """Run the whole pipeline on a synthetic object, in about a minute."""
     from photostereo.capture.layouts.diligent import write_diligent
     from photostereo.cli.compare import comparison_table
@@ -24,10 +26,14 @@ def demo(terminal: Terminal, out: Path = Path("photostereo-demo"), force: bool =
 
     require_free(out, force=force)
     pipeline = ps.Pipeline(owl(SNR_DB), control=terminal)
-    terminal.say(f"A synthetic owl under {len(pipeline.capture)} lights, with as much noise as signal")
+    terminal.say(
+        f"A synthetic owl under {len(pipeline.capture)} lights, with as much noise as signal"
+    )
     with pipeline.writing(out, force=force) as (folder, _):
         write_diligent(pipeline.capture, folder / "capture")
-        rows = comparison.solve_each(pipeline, folder, {name: {} for name in METHODS}, terminal.say).rows
+        rows = comparison.solve_each(
+            pipeline, folder, {name: {} for name in METHODS}, terminal.say
+        ).rows
     table = comparison_table(rows)
     terminal.table(None, table.header, table.rows)
     best = out / METHODS[-1]

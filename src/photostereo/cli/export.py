@@ -15,7 +15,9 @@ from photostereo.results.choice import FORMAT_NAMES
 def export(
     terminal: Terminal,
     source: Path,
-    to: str = option(f"Comma-separated formats: {', '.join(FORMAT_NAMES)}.", default="glb,tiff,ptm,relight"),
+    to: str = option(
+        f"Comma-separated formats: {', '.join(FORMAT_NAMES)}.", default="glb,tiff,ptm,relight"
+    ),
     out: Path | None = None,
     pixel_size: str | None = None,
     photographs: Path | None = None,
@@ -56,7 +58,12 @@ def export(
             decimate=decimate,
             control=terminal,
         )
-        origin = {"capture": result.capture, "digest": result.digest, "method": result.method, **facts}
+        origin = {
+            "capture": result.capture,
+            "digest": result.digest,
+            "method": result.method,
+            **facts,
+        }
         known = {name: value for name, value in origin.items() if value is not None}
         write_json(folder / "summary.json", known)
     if "material" in wanted and photographs is None:

@@ -20,7 +20,9 @@ def info(
     terminal: Terminal, reading: Reading, capture: Path, pixel_size: str | None = None
 ) -> dict[str, Any]:
     """Show what a capture contains and what may be wrong with it."""
-    pipeline = ps.Pipeline(capture, control=terminal, reading=reading.options(), pixel_size=pixel_size)
+    pipeline = ps.Pipeline(
+        capture, control=terminal, reading=reading.options(), pixel_size=pixel_size
+    )
     try:
         diagnosis = pipeline.examined
     except ps.CaptureError as problem:
@@ -44,7 +46,9 @@ def _what_there_is(
     """Return what can be read of an unsolvable capture without lights and mask; raise if nothing can be read."""
     from photostereo.capture.loading import read_lazily
 
-    plain = replace(options, lights=ESTIMATE, ball=None, circle=None, mask="full", edits=False, color=True)
+    plain = replace(
+        options, lights=ESTIMATE, ball=None, circle=None, mask="full", edits=False, color=True
+    )
     try:
         found = read_lazily(capture, plain, terminal, need_lights=False)
     except ps.PhotostereoError:
@@ -56,7 +60,9 @@ def _what_there_is(
 
 def photograph_facts(capture: ps.Capture, unsaid: tuple[str, ...] = ()) -> dict[str, Any]:
     origin = capture.origin
-    notes = [note for note in (origin.notes if origin else ()) if as_finding(note).code not in unsaid]
+    notes = [
+        note for note in (origin.notes if origin else ()) if as_finding(note).code not in unsaid
+    ]
     return {
         "name": capture.name,
         "layout": origin.layout if origin else "in memory",

@@ -6,7 +6,9 @@ from typing import Any
 from photostereo.cli.terminal import Terminal
 
 
-def mask(terminal: Terminal, capture: Path, out: Path | None = None, force: bool = False) -> dict[str, Any]:
+def mask(
+    terminal: Terminal, capture: Path, out: Path | None = None, force: bool = False
+) -> dict[str, Any]:
     """Find the object and write its mask at full size, for editing in any image editor."""
     import numpy as np
 
@@ -17,9 +19,15 @@ def mask(terminal: Terminal, capture: Path, out: Path | None = None, force: bool
 
     target = out or capture / "mask.png"
     with replacing_file(target, force=force) as partial:
-        options = ReadOptions(mask="auto", pixel_size="1mm")  # of no effect: lights do not determine the mask
+        options = ReadOptions(
+            mask="auto", pixel_size="1mm"
+        )  # of no effect: lights do not determine the mask
         found = read_lazily(capture, options, terminal, need_lights=False)
         write_png(partial, found.whole_mask.astype(np.uint8) * np.uint8(255))
     share = float(found.mask.mean())
     terminal.say(f"Mask:    {target} ({100 * share:.0f} % of the frame; white is the object)")
-    return {"out": str(target.absolute()), "mask_pixels": found.pixel_count, "mask_share": round(share, 4)}
+    return {
+        "out": str(target.absolute()),
+        "mask_pixels": found.pixel_count,
+        "mask_share": round(share, 4),
+    }

@@ -73,7 +73,9 @@ def mesh(
                 ignore=lambda place, _: replaced if Path(place) == source else (),
             )
         summary["conventions"] = {
-            name: said for name, said in summary.get("conventions", {}).items() if (folder / name).exists()
+            name: said
+            for name, said in summary.get("conventions", {}).items()
+            if (folder / name).exists()
         }
         parts = (result.normals, result.mask, result.albedo, choice)
         how: dict[str, Any] = {"normal_map": not in_place, "flip_y": flip_y, "name": result.capture}
@@ -88,7 +90,9 @@ def mesh(
             "pixel_size": choice.pixel_size,
         }
         if page.is_file() and not renew_surface(page, result, **offered):
-            terminal.say("report.html was not written by this version and still shows the old surface.")
+            terminal.say(
+                "report.html was not written by this version and still shows the old surface."
+            )
     facts = summary["surface"]
     terminal.say(f"{facts['method']}: {facts['vertices']} vertices, {facts['triangles']} triangles")
     if "note" in facts:

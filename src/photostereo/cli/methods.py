@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 def methods(
     terminal: Terminal,
-    name: str | None = argument("Show one method in full.", default=None, autocompletion=complete_method),
+    name: str | None = argument(
+        "Show one method in full.", default=None, autocompletion=complete_method
+    ),
 ) -> dict[str, Any]:
     """List the methods, or show one with its parameters, defaults and citation."""
     from photostereo.solver.choice import BEST, FAST

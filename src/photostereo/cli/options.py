@@ -130,7 +130,9 @@ def names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
-def numbers(text: str | None, count: int, option: str, *, whole: bool = False) -> tuple[float, ...] | None:
+def numbers(
+    text: str | None, count: int, option: str, *, whole: bool = False
+) -> tuple[float, ...] | None:
     """Parse ``count`` comma-separated numbers; an error names the option.
 
     >>> numbers("120,80,30.5", 3, "--circle")

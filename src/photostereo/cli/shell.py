@@ -34,10 +34,14 @@ def end_with(problem: BaseException | None, *, as_json: bool) -> int:
     # Some versions of Typer bundle their own Click: its errors are recognized by their attributes, and Abort, which Click
     # raises on Ctrl-C, by its name.
     usage = getattr(problem, "format_message", None)
-    stopped = isinstance(problem, (Cancelled, KeyboardInterrupt)) or type(problem).__name__ == "Abort"
+    stopped = (
+        isinstance(problem, (Cancelled, KeyboardInterrupt)) or type(problem).__name__ == "Abort"
+    )
     if ended_by() is not None or stopped or problem is None:
         if as_json:
-            return _fail(_facts("interrupted", f"Interrupted; {END}"), as_json, 128 + (ended_by() or 2))
+            return _fail(
+                _facts("interrupted", f"Interrupted; {END}"), as_json, 128 + (ended_by() or 2)
+            )
         return tell_end()
     if isinstance(problem, PhotostereoError):
         return _fail({"file": None, "values": {}, **problem.as_dict("terminal")}, as_json)

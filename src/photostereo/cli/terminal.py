@@ -66,7 +66,9 @@ class Terminal(RunControl):
         if not self.quiet and (text := _templates().get_template(f"{template}.txt").render(facts)):
             self.say(text.removesuffix("\n"))
 
-    def table(self, title: str | None, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    def table(
+        self, title: str | None, header: Sequence[str], rows: Sequence[Sequence[str]]
+    ) -> None:
         self.say(text_table(header, rows, title))
 
     def _say_compiling(self, message: str) -> None:
@@ -91,7 +93,9 @@ class Terminal(RunControl):
         """Return the time per stage, of a total, e.g. ``"Time: iterations 4.0 s, other 0.3 s"``. Ends the stage."""
         self.finish()
         total = total or sum(self.seconds.values())
-        named = {name: spent for name, spent in self.seconds.items() if spent >= NAMED_SHARE * total}
+        named = {
+            name: spent for name, spent in self.seconds.items() if spent >= NAMED_SHARE * total
+        }
         named["other"] = total - sum(named.values())
         parts = [f"{name} {spent:.1f} s" for name, spent in named.items() if spent >= 0.05]
         return f"Time: {', '.join(parts)}" if parts else ""
@@ -105,7 +109,9 @@ class Terminal(RunControl):
     def on_advance(self, steps: int) -> None:
         stage = self._stage
         stage.reach(stage.done + steps)
-        self._show(f"{stage.name}: {stage.done}{f'/{stage.total}' if stage.total else ''}", stage.note)
+        self._show(
+            f"{stage.name}: {stage.done}{f'/{stage.total}' if stage.total else ''}", stage.note
+        )
 
     def on_iteration(self, record: Iteration) -> None:
         error = "" if record.error is None else f", error {record.error:.2f}°"
@@ -162,7 +168,9 @@ def _templates() -> Any:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("photostereo.cli")
-    return Environment(loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return Environment(
+        loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
 
 
 def wrapped(text: str, console: Console) -> str:
@@ -173,7 +181,9 @@ def wrapped(text: str, console: Console) -> str:
     return "\n".join(map(wrapper.fill, text.split("\n")))
 
 
-def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> Any:
+def text_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None
+) -> Any:
     """Build a table for the terminal; columns of numbers, except the first column, are right-aligned."""
     from rich.table import Table
     from rich.text import Text
@@ -184,7 +194,9 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str 
         words = " ".join([name, *(str(row[number]) for row in rows)]).split() or [""]
         # Lines break between words only; a path or a sentence without spaces may still be cut.
         longest = min(max(map(len, words)), LONGEST_WORD)
-        table.add_column(Text(printable(name)), justify="right" if figures else "left", min_width=longest)
+        table.add_column(
+            Text(printable(name)), justify="right" if figures else "left", min_width=longest
+        )
     for row in rows:
         table.add_row(*(Text(printable(str(cell))) for cell in row))
     return table

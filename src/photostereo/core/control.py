@@ -147,7 +147,9 @@ class Control:
         return self.awaited(job)
 
     @contextmanager
-    def meanwhile(self, work: Callable[[Control], T], *, really: bool = True) -> Iterator[Future[T]]:
+    def meanwhile(
+        self, work: Callable[[Control], T], *, really: bool = True
+    ) -> Iterator[Future[T]]:
         """Run ``work`` in a separate thread during the block, which gets its result with :meth:`awaited`.
 
         Its progress is not displayed. If the block fails or is canceled, the work stops at its next step and leaves
@@ -222,7 +224,9 @@ class _Silent(Control):
     """The default everywhere: shared by all callers, so it keeps nothing and cannot be canceled."""
 
     def cancel(self) -> None:
-        raise RuntimeError("The default control is shared. Pass a Control of your own to be able to cancel.")
+        raise RuntimeError(
+            "The default control is shared. Pass a Control of your own to be able to cancel."
+        )
 
     def stage(self, name: str, total: int | None = None) -> None:
         pass

@@ -53,7 +53,9 @@ def row_bands(height: int, width: int, pixels: int = 1 << 18) -> Iterator[slice]
 def srgb_curve(value: FloatArray) -> FloatArray:
     """The sRGB transfer curve, extended below zero and above one."""
     root = np.maximum(value, 0.0031308) ** (1 / 2.4)
-    return np.where(value <= 0.0031308, 12.92 * value, 1.055 * root - 0.055).astype(value.dtype, copy=False)
+    return np.where(value <= 0.0031308, 12.92 * value, 1.055 * root - 0.055).astype(
+        value.dtype, copy=False
+    )
 
 
 def srgb_from_linear(linear: FloatArray) -> FloatArray:

@@ -68,7 +68,11 @@ class PhotostereoError(Exception):
 
     def as_dict(self, shell: str = "python") -> dict[str, Any]:
         """For JSON: kind, code, message, file, values."""
-        facts: dict[str, Any] = {"kind": self.kind, "code": self.code, "message": self.rendered(shell)}
+        facts: dict[str, Any] = {
+            "kind": self.kind,
+            "code": self.code,
+            "message": self.rendered(shell),
+        }
         if self.file is not None:
             facts["file"] = str(self.file)
         if self.values:

@@ -54,7 +54,12 @@ class Finding(str):
     def as_dict(self, shell: str = "python") -> dict[str, Any]:
         """For JSON: code, severity, text, values."""
         values = {name: plain(value) for name, value in self.values.items()}
-        return {"code": self.code, "severity": self.severity, "text": self.rendered(shell), "values": values}
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "text": self.rendered(shell),
+            "values": values,
+        }
 
     def __reduce__(self) -> Any:  # keep all fields when it is sent to another process
         own = {name: getattr(self, name) for name in ("severity", "remedy", "effect", "is_mistake")}

@@ -51,12 +51,18 @@ class Parameter:
         except (TypeError, ValueError, OverflowError):
             given, default = str(value)[:80], f"{self.show_default()}: {self.doc}"
             facts = {"name": self.name, "method": method, "allowed": self.allowed}
-            raise ParameterError(code="bad-parameter", given=given, default=default, **facts) from None
+            raise ParameterError(
+                code="bad-parameter", given=given, default=default, **facts
+            ) from None
 
     def _is_in_range(self, value: float) -> bool:
         low = -math.inf if self.minimum is None else self.minimum
         high = math.inf if self.maximum is None else self.maximum
-        return math.isfinite(value) and low <= value <= high and (self.above is None or value > self.above)
+        return (
+            math.isfinite(value)
+            and low <= value <= high
+            and (self.above is None or value > self.above)
+        )
 
     @property
     def allowed(self) -> str:
@@ -142,7 +148,9 @@ def whole_numbers(default: tuple[int, ...], doc: str, **more: Any) -> Any:
 
 def parameters_of(declared: type) -> tuple[Parameter, ...]:
     """The parameters that a dataclass declares, in its order."""
-    return tuple(replace(f.metadata[_KEY], name=f.name) for f in fields(declared) if _KEY in f.metadata)
+    return tuple(
+        replace(f.metadata[_KEY], name=f.name) for f in fields(declared) if _KEY in f.metadata
+    )
 
 
 def resolve(known: Iterable[Parameter], given: Mapping[str, Any], method: str) -> dict[str, Any]:
@@ -151,7 +159,9 @@ def resolve(known: Iterable[Parameter], given: Mapping[str, Any], method: str) -
     for name in given:
         if name not in by_name:
             hint, names = did_you_mean(name, by_name), ", ".join(by_name) or "none"
-            raise ParameterError(code="unknown-parameter", name=name, method=method, hint=hint, names=names)
+            raise ParameterError(
+                code="unknown-parameter", name=name, method=method, hint=hint, names=names
+            )
     return {
         name: parameter.convert(given[name], method) if name in given else parameter.default
         for name, parameter in by_name.items()

@@ -7,7 +7,12 @@ from photostereo.core.conventions import BoolArray, Float64, srgb_curve
 
 
 def relight(
-    normals: ArrayLike, albedo: ArrayLike, mask: BoolArray, light: ArrayLike, *, linear: bool = False
+    normals: ArrayLike,
+    albedo: ArrayLike,
+    mask: BoolArray,
+    light: ArrayLike,
+    *,
+    linear: bool = False,
 ) -> Float64:
     """Render a result under a light: a picture (H, W, 3) with values in [0, 1].
 
@@ -31,7 +36,9 @@ def relight(
     n = np.asarray(normals, dtype=np.float64)
     shade = np.maximum(n @ np.asarray(light, dtype=np.float64), 0.0)[..., None]
     picture = relative_albedo(albedo, mask) * shade
-    return np.where(mask[..., None], np.clip(picture if linear else srgb_curve(picture), 0.0, 1.0), 0.0)
+    return np.where(
+        mask[..., None], np.clip(picture if linear else srgb_curve(picture), 0.0, 1.0), 0.0
+    )
 
 
 def relative_albedo(albedo: ArrayLike, mask: BoolArray) -> Float64:

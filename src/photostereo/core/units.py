@@ -43,7 +43,9 @@ class PixelSize:
         # Beyond these, resolutions and coordinates exceed the number formats of picture and mesh files.
         if not SMALLEST <= self.millimeters <= LARGEST:
             size = self.millimeters
-            raise ParameterError(code="pixel-size-out-of-range", size=size, least=SMALLEST, most=LARGEST)
+            raise ParameterError(
+                code="pixel-size-out-of-range", size=size, least=SMALLEST, most=LARGEST
+            )
 
     @classmethod
     def of(cls, size: PixelSize | float | str | None) -> PixelSize:

@@ -48,7 +48,9 @@ ROUTINE = {
 }  # fmt: skip
 
 
-def advise(diagnosis: Diagnosis, capture: Capture, result: Reconstruction | None) -> tuple[Finding, ...]:
+def advise(
+    diagnosis: Diagnosis, capture: Capture, result: Reconstruction | None
+) -> tuple[Finding, ...]:
     """Return all findings, the worst first; at least one."""
     found = [
         *_about_reading(capture),
@@ -89,7 +91,9 @@ def _about_lights(diagnosis: Diagnosis) -> Iterator[Finding]:
         yield Finding("narrow-lights", "problem", photographs=count, degrees=lights.widest_angle)
     elif lights.thin_spread < min(NEARLY_COPLANAR, lights.second_spread / ALONG_PLANE):
         missing, spread = direction_words(lights.thin_direction), lights.thin_spread
-        yield Finding("coplanar-lights", "problem", photographs=count, spread=spread, missing=missing)
+        yield Finding(
+            "coplanar-lights", "problem", photographs=count, spread=spread, missing=missing
+        )
     elif lights.widest_gap > WIDE_GAP and count > 3:
         missing = compass_word(lights.gap_azimuth)
         yield Finding("gap-between-lights", missing=missing, degrees=lights.widest_gap)
@@ -109,7 +113,9 @@ def _about_shadows(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
     if dim:
         lit, names = count - len(dim), listed(dim, 8)
         how: Severity = "problem" if lit <= FEW or 3 * len(dim) > count else "notice"
-        yield Finding("dim-photographs", how, count=len(dim), photographs=count, names=names, lit=lit)
+        yield Finding(
+            "dim-photographs", how, count=len(dim), photographs=count, names=names, lit=lit
+        )
     if count <= FEW:
         yield Finding("few-photographs", photographs=count)
     elif share > POORLY_LIT[0]:
@@ -148,7 +154,9 @@ def _about_saturation(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 
 def _about_fit(diagnosis: Diagnosis, result: Reconstruction | None) -> Iterator[Finding]:
-    if diagnosis.noise.snr_db >= VERY_NOISY:  # else the residual is noise, which is reported already
+    if (
+        diagnosis.noise.snr_db >= VERY_NOISY
+    ):  # else the residual is noise, which is reported already
         typical = float(np.median(diagnosis.residual[np.isfinite(diagnosis.residual)]))
         whose = "the computed normals" if result is not None else "least-squares normals"
         if typical > UNEXPLAINED:

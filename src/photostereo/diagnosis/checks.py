@@ -98,7 +98,9 @@ def _inverted_mask(images: FloatArray, mask: BoolArray) -> Finding | None:
     kept, left_out = float(np.median(mean[inside])), float(np.median(mean[~inside]))
     if left_out < INVERTED_TIMES * max(kept, 1e-9):
         return None
-    times = f"{left_out / kept:.0f} times" if kept > 0.01 * left_out else "more than a hundred times"
+    times = (
+        f"{left_out / kept:.0f} times" if kept > 0.01 * left_out else "more than a hundred times"
+    )
     return mistake("mask-inverted", "automatic-mask", border=border, times=times)
 
 
@@ -136,7 +138,9 @@ def order_evidence(values: FloatArray, lights: FloatArray) -> OrderEvidence:
     gram = roots @ roots.T
     rng = np.random.default_rng(0)  # reproducible
     chance = [unexplained_by_equal(gram, lights[rng.permutation(len(lights))]) for _ in range(25)]
-    tried = [(unexplained_by_equal(gram, lights[at]), words) for words, at in usual_orders(len(lights))]
+    tried = [
+        (unexplained_by_equal(gram, lights[at]), words) for words, at in usual_orders(len(lights))
+    ]
     # On a ring, several are equal: the likeliest.
     best, words = min(tried, key=lambda order: round(order[0], 9))
     return OrderEvidence(
@@ -152,7 +156,9 @@ def _curve(values: FloatArray, lights: FloatArray) -> Finding | None:
     """Check whether the photographs fit a matte surface better once the sRGB curve is undone."""
     top = max(float(np.percentile(values, 99)), 1e-30)
     values = np.maximum(values, 0) / top  # dark-frame subtraction leaves negatives
-    fits = [matte_fit(values**power, lights, top=0.6, bottom=0.2) for power in (1.0, CURVE_EXPONENT)]
+    fits = [
+        matte_fit(values**power, lights, top=0.6, bottom=0.2) for power in (1.0, CURVE_EXPONENT)
+    ]
     misfit, undone = (float(np.median(left)) for _, left in fits)
     if misfit < NO_MISFIT or undone > CURVE_RATIO * misfit:
         return None

@@ -61,7 +61,9 @@ class Diagnosis(Displayed):
         return float((self.photographs - dark < 4).mean())
 
 
-def diagnose(capture: Capture, result: Reconstruction | None = None, control: Control = SILENT) -> Diagnosis:
+def diagnose(
+    capture: Capture, result: Reconstruction | None = None, control: Control = SILENT
+) -> Diagnosis:
     """Examine a capture as an experienced photographer would, and report what to improve.
 
     Parameters
@@ -92,7 +94,11 @@ def diagnose(capture: Capture, result: Reconstruction | None = None, control: Co
         seen = _SEEN[capture] = _look_at(shown, control)
     control.check()
     lights = shown.lights_at(np.flatnonzero(shown.mask))
-    normals = least_squares_normals(shown.images, lights, shown.mask) if result is None else result.normals
+    normals = (
+        least_squares_normals(shown.images, lights, shown.mask)
+        if result is None
+        else result.normals
+    )
     residual = np.full(shown.mask.shape, np.nan, dtype=np.float32)
     residual[shown.mask] = matte_fit(shown.images, normals, lights, shown.mask, control).residual
     bare = replace(seen, residual=residual)

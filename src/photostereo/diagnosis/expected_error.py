@@ -109,7 +109,9 @@ def expected_error(
     of_lights = 0.0
     if lights is not None and lights.known and np.isfinite(lights.expected_error).any():
         of_lights = float(np.nanmean(lights.expected_error))
-        doubted = any(finding.code in BALL_DOUBTS for finding in found)  # they say what to do about it
+        doubted = any(
+            finding.code in BALL_DOUBTS for finding in found
+        )  # they say what to do about it
         if of_lights >= 1.0 and not doubted:
             code = "vague-estimate" if "estimated" in lights.source else "vague-lights"
             found.append(Finding(code, effect=of_lights, degrees=of_lights))
@@ -129,7 +131,11 @@ def expected_error(
     # A mistake without its own effect makes the photographs contradict each other; the method's estimate includes that.
     found.sort(key=lambda f: (-(f.effect or own * f.is_mistake), f.severity != "problem"))
     expected = ExpectedError(degrees, is_flawed=flawed)
-    return expected if expected.grade == "good" else replace(expected, reasons=tuple(found[:MOST_REASONS]))
+    return (
+        expected
+        if expected.grade == "good"
+        else replace(expected, reasons=tuple(found[:MOST_REASONS]))
+    )
 
 
 def _own(result: Reconstruction) -> float | None:

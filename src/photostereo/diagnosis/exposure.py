@@ -88,7 +88,11 @@ class MatteFit:
 
 
 def matte_fit(
-    images: FloatArray, normals: FloatArray, lights: PixelLights, mask: BoolArray, control: Control = SILENT
+    images: FloatArray,
+    normals: FloatArray,
+    lights: PixelLights,
+    mask: BoolArray,
+    control: Control = SILENT,
 ) -> MatteFit:
     """Fit a matte surface with given normals to the photographs, gray or in color, of each mask pixel.
 
@@ -139,4 +143,6 @@ def typical_residual(normals: FloatArray, capture: Capture) -> float:
     index = index[:: max(1, len(index) // 15_000)]
     images = capture.images.reshape(len(capture), -1, *capture.images.shape[3:])[:, index]
     facing, everything = normals.reshape(-1, 3)[index], np.ones(len(index), dtype=bool)
-    return float(np.median(matte_fit(images, facing, capture.lights_at(index), everything).residual))
+    return float(
+        np.median(matte_fit(images, facing, capture.lights_at(index), everything).residual)
+    )

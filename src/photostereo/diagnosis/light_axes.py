@@ -118,7 +118,10 @@ class CoarseSurface:
         slope = -unit[:2] / depth  # of the height, along x and y
         across = slope[:, 1:-1, 2:] - slope[:, 1:-1, :-2]
         upwards = slope[:, :-2, 1:-1] - slope[:, 2:, 1:-1]
-        whole = cv2.erode(useful.astype(np.uint8), np.ones((3, 3), np.uint8), borderValue=0)[1:-1, 1:-1] > 0
+        whole = (
+            cv2.erode(useful.astype(np.uint8), np.ones((3, 3), np.uint8), borderValue=0)[1:-1, 1:-1]
+            > 0
+        )
         weight = (facing[1:-1, 1:-1] ** 2)[whole]
         bent = weight * np.sqrt((across**2 + upwards**2).sum(axis=0))[whole]
         total = float(bent.sum())
@@ -141,7 +144,9 @@ class CoarseSurface:
 
 def mistake(code: str, remedy: str, **values: Any) -> Finding:
     """Return the finding about a mistake in a capture."""
-    return Finding(code, "problem", remedy=remedy, effect=EFFECTS.get(code, 0.0), is_mistake=True, **values)
+    return Finding(
+        code, "problem", remedy=remedy, effect=EFFECTS.get(code, 0.0), is_mistake=True, **values
+    )
 
 
 def wrong_axes(surface: CoarseSurface, lights: FloatArray, axes_given: str) -> Finding | None:
@@ -160,7 +165,9 @@ def wrong_axes(surface: CoarseSurface, lights: FloatArray, axes_given: str) -> F
         if ring is not None and ring.values["best"] < CLEARLY_BETTER * least:
             return ring
     curls = (behind or given.curved_share > CURVED) and least < CLEARLY_BETTER * given.curl
-    if not (given.away > 0.5 or curls or given.outwards < INWARDS):  # the last is False without an outline
+    if not (
+        given.away > 0.5 or curls or given.outwards < INWARDS
+    ):  # the last is False without an outline
         return None
     good = [(axes, seen) for axes, seen in facing if seen.curl <= SAME_CURL * least]
     decided = not np.isnan(given.outwards) and max(abs(seen.outwards) for _, seen in good) > DECIDES
@@ -180,7 +187,9 @@ def usual_orders(count: int) -> list[tuple[str, Indices]]:
     found.append(("in reverse order", places[::-1]))
     for first in (0, 1) if count > 9 else ():
         as_text = np.array(sorted(range(count), key=lambda place: str(place + first)))
-        found += [("sorted as text (1, 10, 11, 2)", order) for order in (as_text, np.argsort(as_text))]
+        found += [
+            ("sorted as text (1, 10, 11, 2)", order) for order in (as_text, np.argsort(as_text))
+        ]
     return found
 
 
@@ -270,7 +279,9 @@ def compare_axes(found: Finding | None, opinion: Opinion | None, axes_given: str
     advised = found.values["axes"]
     if fits:
         return found if advised[-2:] != ",z" else None
-    agree = f"; the lights estimated from the photographs agree with {words} to {opinion.degrees:.0f}°"
+    agree = (
+        f"; the lights estimated from the photographs agree with {words} to {opinion.degrees:.0f}°"
+    )
     return found.changed(agree=agree) if advised == words else found
 
 
@@ -279,7 +290,9 @@ def _instead_of(axes_given: str, axes: FloatArray) -> str:
     return axes_words(axes_matrix(axes_given) @ axes) if axes_given else axes_words(axes)
 
 
-def _other_axes(axes: str, axes_given: str, *, why: str, agree: str = "", note: str = "") -> Finding:
+def _other_axes(
+    axes: str, axes_given: str, *, why: str, agree: str = "", note: str = ""
+) -> Finding:
     """Report that the light file should be read with ``axes`` instead of those given."""
     instead = f" instead of {axes_given}" if axes_given else ""
     if axes == "-x,-y,-z":

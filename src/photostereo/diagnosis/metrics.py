@@ -34,7 +34,9 @@ def is_known(vectors: Array) -> Array:
     return (vectors[..., 0] != 0) | (vectors[..., 1] != 0) | (vectors[..., 2] != 0)
 
 
-def angular_error(normals: FloatArray, truth: FloatArray, mask: BoolArray | None = None) -> FloatArray:
+def angular_error(
+    normals: FloatArray, truth: FloatArray, mask: BoolArray | None = None
+) -> FloatArray:
     """Map of the angular error in degrees, NaN outside the mask.
 
     Mask pixels whose true or estimated normal is the zero vector count as 90 degrees, as in the published figures.
@@ -76,7 +78,9 @@ class ErrorSummary:
     within_10deg: float
     within_30deg: float
     pixels: int  #: number of mask pixels
-    unknown_truth: int  #: mask pixels without a true normal (the zero vector); they count as 90 degrees
+    unknown_truth: (
+        int  #: mask pixels without a true normal (the zero vector); they count as 90 degrees
+    )
     #: known_mean, known_median: the same without those pixels; None if no truth is known at all
     known_mean: float | None = None
     known_median: float | None = None
@@ -108,7 +112,9 @@ def summarize_error(normals: FloatArray, truth: FloatArray, mask: BoolArray) -> 
     """
     actual = np.asarray(truth)[mask]
     error, known = angle_between(np.asarray(normals)[mask], actual), is_known(actual)
-    median, p90, p95 = np.quantile(error, (0.5, 0.9, 0.95)).tolist()  # one partial sort for all three
+    median, p90, p95 = np.quantile(
+        error, (0.5, 0.9, 0.95)
+    ).tolist()  # one partial sort for all three
     inside = error[known]
     return ErrorSummary(
         mean=float(error.mean()),

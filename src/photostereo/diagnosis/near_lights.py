@@ -40,7 +40,9 @@ def find_near_lights(
     rows, columns = (part[:: max(1, int(mask.sum()) // SAMPLE)] for part in np.nonzero(mask))
     seen = np.asarray(images[:, rows, columns], dtype=np.float64).T / strengths
     height, width = mask.shape
-    places = np.stack([columns - 0.5 * (width - 1), 0.5 * (height - 1) - rows, 0 * rows], axis=1) / width
+    places = (
+        np.stack([columns - 0.5 * (width - 1), 0.5 * (height - 1) - rows, 0 * rows], axis=1) / width
+    )
     lit = seen > LIT * np.quantile(seen, 0.9, axis=1, keepdims=True)
     useful = lit.sum(axis=1) >= LIT_IN
     if useful.sum() < FEWEST:
@@ -57,7 +59,9 @@ def find_near_lights(
         near = 3 * cosine * shading(places, matrix) - (normals * places).sum(axis=1, keepdims=True)
         gloss = (cosine**2, cosine**6, np.maximum(shading(normals, half.T), 0) ** 20)
         room = cosine.mean(axis=1, keepdims=True) * np.ones_like(cosine)
-        patterns = np.stack([_unexplained(one, matrix, weight)[0] for one in (near, *gloss, room)], axis=-1)
+        patterns = np.stack(
+            [_unexplained(one, matrix, weight)[0] for one in (near, *gloss, room)], axis=-1
+        )
         moment = np.einsum("nd,nda,ndb->ab", weight, patterns, patterns) + 1e-12 * np.eye(5)
         right = np.einsum("nd,nda,nd->a", weight, patterns, rest / length)
         strength = np.linalg.solve(moment, right)
@@ -73,20 +77,30 @@ def find_near_lights(
     straight, bent = (least_squares(one, matrix) for one in (cosine, np.where(cosine > 0, near, 0)))
     aside = np.linalg.norm(np.cross(straight, bent), axis=1) / (straight**2).sum(axis=1)
     bend = float(np.degrees(OF_THE_BEND * inverse * aside.mean()))
-    return Finding("close-lights", "problem", effect=bend, is_mistake=True, widths=1 / inverse, degrees=bend)
+    return Finding(
+        "close-lights", "problem", effect=bend, is_mistake=True, widths=1 / inverse, degrees=bend
+    )
 
 
-def _unexplained(values: FloatArray, lights: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _unexplained(
+    values: FloatArray, lights: FloatArray, weight: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Residual of values (n, d) after the best fit b · l, and that b (n, 3)."""
     fit = weighted_least_squares(values, lights, weight)
     return values - shading(fit, lights), fit
 
 
 def _error(
-    weight: FloatArray, patterns: FloatArray, left: FloatArray, moment: FloatArray, places: FloatArray
+    weight: FloatArray,
+    patterns: FloatArray,
+    left: FloatArray,
+    moment: FloatArray,
+    places: FloatArray,
 ) -> float:
     """Standard error of the first strength, from the disagreement between 5 × 5 parts of the frame."""
     part = np.floor(5 * (places[:, 0] + 0.5)) * 5 + np.floor(5 * (places[:, 1] + 0.5))
     pulls = np.einsum("nd,nda,nd->na", weight, patterns, left)
-    sums = np.stack([pulls[part == one].sum(axis=0) for one in np.unique(part)]) @ np.linalg.inv(moment)
+    sums = np.stack([pulls[part == one].sum(axis=0) for one in np.unique(part)]) @ np.linalg.inv(
+        moment
+    )
     return float(np.sqrt((sums[:, 0] ** 2).sum()))

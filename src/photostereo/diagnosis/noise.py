@@ -33,7 +33,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import BoolArray, Float32, Float64, FloatArray, Indices, gray_from_rgb
+from photostereo.core.conventions import (
+    BoolArray,
+    Float32,
+    Float64,
+    FloatArray,
+    Indices,
+    gray_from_rgb,
+)
 from photostereo.lights.lights import Lights
 from photostereo.runtime.arrays import Array, cast, contiguous, is_tensor, like, namespace, to_numpy
 from photostereo.runtime.illumination import gram_of, least_squares, some_lights, without_matte
@@ -165,7 +172,9 @@ class Noise:
         rows, columns = np.divmod(places[:: max(1, places.size // most)], whole.shape[1])
         number = np.cumsum(mask.ravel(), dtype=np.int32).reshape(mask.shape) - 1
         corners = ((0, 0), (0, k), (k, 0), (k, k))
-        chosen = np.stack([number[rows + down, columns + right] for down, right in corners]).astype(np.intp)
+        chosen = np.stack([number[rows + down, columns + right] for down, right in corners]).astype(
+            np.intp
+        )
         a, b, c, d = like(chosen, pixels)
         detail = cast(0.5 * (pixels[a] - pixels[b] - pixels[c] + pixels[d]), "float64")
         # Filtering and taking residuals commute: one is linear over pixels, the other over photographs.
@@ -192,10 +201,17 @@ class Noise:
         brightness = _brightness(self.pixels[like(a, detail)])
         edges = quantiles(brightness, np.linspace(0, 1, CLASSES + 1).tolist())
         middle = 0.5 * (edges[1:] + edges[:-1])
-        parts = [detail[(brightness >= low) & (brightness <= high)] for low, high in pairwise(edges.tolist())]
+        parts = [
+            detail[(brightness >= low) & (brightness <= high)]
+            for low, high in pairwise(edges.tolist())
+        ]
         filled = [len(inside) > 0 for inside in parts]  # some are empty if blocks are few
-        medians = [row_quantiles(inside.reshape(1, -1), 0.5)[0, 0] for inside in parts if len(inside)]
-        found = (MAD_TO_SIGMA * to_numpy(namespace(detail).stack(medians))) ** 2  # one copy from the GPU
+        medians = [
+            row_quantiles(inside.reshape(1, -1), 0.5)[0, 0] for inside in parts if len(inside)
+        ]
+        found = (
+            MAD_TO_SIGMA * to_numpy(namespace(detail).stack(medians))
+        ) ** 2  # one copy from the GPU
         return np.asarray(middle[filled], np.float64), np.maximum(found, self.step**2 / 12.0)
 
 
@@ -211,10 +227,14 @@ class NoiseByBrightness(NamedTuple):
         """Noise of (N, d) intensities as the camera recorded them, or ``amplified``."""
         more = 1.0 if amplified is None else like(amplified, pixels)
         fine, coarse = (
-            None if table is None else cast(interpolate(_brightness(pixels), *table), "float32") * more
+            None
+            if table is None
+            else cast(interpolate(_brightness(pixels), *table), "float32") * more
             for table in (self.fine, self.coarse)
         )
-        return PixelNoise(namespace(pixels).zeros_like(pixels[:, 0]) if fine is None else fine, coarse)
+        return PixelNoise(
+            namespace(pixels).zeros_like(pixels[:, 0]) if fine is None else fine, coarse
+        )
 
 
 class PixelNoise(NamedTuple):
@@ -356,10 +376,14 @@ def _power_by_place(residual: Array, band: BoolArray, axis: int) -> FloatArray:
     if not both.any():
         return np.full(JPEG_SIDE, np.nan)
     xp = namespace(residual)
-    squares = (residual[:, like(there[both], residual)] - residual[:, like(here[both], residual)]) ** 2
+    squares = (
+        residual[:, like(there[both], residual)] - residual[:, like(here[both], residual)]
+    ) ** 2
     widest = row_quantiles(squares, EDGES)
     power = np.full(both.shape, np.nan)
-    power[both] = to_numpy((xp.minimum(squares, widest) / xp.where(widest > 0, widest, 1.0)).mean(0))
+    power[both] = to_numpy(
+        (xp.minimum(squares, widest) / xp.where(widest > 0, widest, 1.0)).mean(0)
+    )
     # One period with its ends at half weight: every position counts once, and equally on both sides.
     periods = np.lib.stride_tricks.sliding_window_view(power, JPEG_SIDE + 1, axis)
     middle = np.take(periods, JPEG_SIDE // 2, -1)

@@ -61,9 +61,13 @@ def more_noise(pixels: Array, lights: NDArray[Any], noise: float) -> Array:
     if not len(rest):
         return like((noise * rng.standard_normal(pixels.shape)).astype(np.float32), pixels)
     turned = rng.standard_normal((count, count))
-    turned = np.linalg.solve(np.linalg.cholesky(turned @ turned.T), turned)  # its rows are orthonormal
+    turned = np.linalg.solve(
+        np.linalg.cholesky(turned @ turned.T), turned
+    )  # its rows are orthonormal
     mixture = rest.T @ (rest @ turned[order][:, order])
-    fields = (to_numpy(pixels) @ mixture.astype(np.float32)) * np.float32(np.sqrt(count / len(rest)))
+    fields = (to_numpy(pixels) @ mixture.astype(np.float32)) * np.float32(
+        np.sqrt(count / len(rest))
+    )
     return like((noise * _of_unit_power(fields, noise)).astype(np.float32), pixels)
 
 

@@ -92,7 +92,9 @@ def _not_sharp(images: FloatArray, lights: FloatArray, mask: BoolArray) -> BoolA
 
     if not inside.any() or not common[:, inside].any():
         return np.zeros(len(images), bool)
-    smooth = [np.stack([cv2.GaussianBlur(image, (0, 0), DETAIL) for image in s]) for s in (shown, common)]
+    smooth = [
+        np.stack([cv2.GaussianBlur(image, (0, 0), DETAIL) for image in s]) for s in (shown, common)
+    ]
 
     def share(part: FloatArray, of: FloatArray) -> FloatArray:
         """Share of the common picture in each photograph."""

@@ -36,7 +36,13 @@ def owl(snr: float, *, seed: int = 0, step: int = 1) -> Capture:
     every = np.s_[::step, ::step]
     seen = images[:, *every][:, mask[every]].astype(np.float64)
     # Intensities times this are photons; their noise has the ratio asked for.
-    photons = 10 ** (snr / 10) * sum(float(i.sum()) for i in seen) / sum(float((i * i).sum()) for i in seen)
+    photons = (
+        10 ** (snr / 10)
+        * sum(float(i.sum()) for i in seen)
+        / sum(float((i * i).sum()) for i in seen)
+    )
     noisy = np.zeros_like(images[:, *every])
     noisy[:, mask[every]] = np.random.default_rng(seed).poisson(photons * seen) / photons
-    return Capture(noisy, lights, mask[every], name="owl", truth=truth[every], truth_albedo=albedo[every])
+    return Capture(
+        noisy, lights, mask[every], name="owl", truth=truth[every], truth_albedo=albedo[every]
+    )

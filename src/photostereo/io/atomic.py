@@ -36,7 +36,11 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
 
 @contextmanager
 def replacing_directory(
-    out: Place, *, force: bool = False, keep: Iterable[Place] = (), renew: Collection[str] | None = None
+    out: Place,
+    *,
+    force: bool = False,
+    keep: Iterable[Place] = (),
+    renew: Collection[str] | None = None,
 ) -> Iterator[Path]:
     """A temporary folder beside ``out`` that becomes ``out`` when the block ends without an exception.
 
@@ -51,7 +55,11 @@ def replacing_directory(
         yield folder
         _check_target(target, force, kept, renew)  # it may have appeared meanwhile
         with _explained(target):
-            foreign = set(foreign_files(target)) - set(renew) if renew is not None and target.is_dir() else ()
+            foreign = (
+                set(foreign_files(target)) - set(renew)
+                if renew is not None and target.is_dir()
+                else ()
+            )
             (folder / MARK).write_bytes(mark_content(folder, foreign))
             if not os.path.lexists(target):
                 os.rename(folder, target)
@@ -85,7 +93,11 @@ def replacing_file(out: Place, *, force: bool = False) -> Iterator[Path]:
 @contextmanager
 def writing(path: Place) -> Iterator[IO[bytes]]:
     """An open file that becomes ``path``, new or in place of an older one, when the block succeeds."""
-    with replacing_file(path, force=True) as partial, _explained(Path(path)), partial.open("wb") as file:
+    with (
+        replacing_file(path, force=True) as partial,
+        _explained(Path(path)),
+        partial.open("wb") as file,
+    ):
         yield file
 
 
@@ -133,7 +145,10 @@ def clear_leftovers(target: Path) -> None:
 @contextmanager
 def _staged(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
     """A new hidden path beside the target; removed at the end with whatever lies there, as are new, empty parents."""
-    stage, missing = _hidden(target, "partial"), [parent for parent in target.parents if not parent.exists()]
+    stage, missing = (
+        _hidden(target, "partial"),
+        [parent for parent in target.parents if not parent.exists()],
+    )
     try:
         with _explained(target):
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -219,7 +234,9 @@ def _followed(target: Path) -> Path:
     return Path(os.path.realpath(target))
 
 
-def _check_target(target: Path, force: bool, keep: Collection[Place], renew: Collection[str] | None) -> None:
+def _check_target(
+    target: Path, force: bool, keep: Collection[Place], renew: Collection[str] | None
+) -> None:
     for place in keep:
         if _contains(target, Path(place)):
             raise OutputError(code="output-contains-input", file=target, needed=str(place))

@@ -55,7 +55,9 @@ class Shot:
     height: float | None = None
     #: how viewers turn the photograph (1 to 8, see :func:`orientation_notes`); 1 not at all
     orientation: float | None = None
-    srgb: bool = False  #: the file is tagged as sRGB, or is a JPEG, whose values always carry the sRGB curve
+    srgb: bool = (
+        False  #: the file is tagged as sRGB, or is a JPEG, whose values always carry the sRGB curve
+    )
     damaged: bool = False  #: there are EXIF entries, but they cannot be read
     #: rows and columns that the header declares; None if they are known only after decoding
     frame: tuple[int, int] | None = None
@@ -72,9 +74,16 @@ class Heads(dict[Path, Shot]):
 def read_shot(path: Path) -> Shot:
     """Read the settings of a photograph from its header; an empty :class:`Shot` if it cannot be read."""
     try:
-        with opened(path, "image") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        with (
+            opened(path, "image") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+        ):
             declared = headers.declared_size(content)
-            frame = (declared.height, declared.width) if declared is not None and declared.size else None
+            frame = (
+                (declared.height, declared.width)
+                if declared is not None and declared.size
+                else None
+            )
             shot = replace(shot_of(content), frame=frame)
     except (CaptureError, OSError, ValueError):  # reported when it is decoded
         return Shot()
@@ -215,7 +224,10 @@ def _exif(data: headers.Content) -> dict[str, Any]:
     if _EXIF_POINTER in entries:
         pointer = entries[_EXIF_POINTER].number(data)
         try:
-            entries = {**headers.tiff_entries(data, 0 if pointer is None else int(pointer)), **entries}
+            entries = {
+                **headers.tiff_entries(data, 0 if pointer is None else int(pointer)),
+                **entries,
+            }
         except headers.HeaderError:  # cut off: the first directory may have everything
             if not entries.keys() & _TAGS.keys():
                 raise

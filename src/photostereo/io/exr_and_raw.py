@@ -59,7 +59,9 @@ def read_exr(path: Path) -> Float32:
         # Four channels of four bytes: red, green, blue, alpha.
         require_plausible(Declared(width, height, 16), path.stat().st_size, path)
         with library.File(str(path)) as file:
-            channels = {name: np.asarray(channel.pixels) for name, channel in file.channels().items()}
+            channels = {
+                name: np.asarray(channel.pixels) for name, channel in file.channels().items()
+            }
     for whole in ("RGB", "RGBA"):
         if whole in channels:
             return np.asarray(channels[whole][..., :3], dtype=np.float32)
@@ -67,7 +69,9 @@ def read_exr(path: Path) -> Float32:
         return np.stack([channels[name] for name in "RGB"], axis=-1).astype(np.float32)
     if "Y" in channels or len(channels) == 1:
         return np.asarray(channels.get("Y", next(iter(channels.values()))), dtype=np.float32)
-    raise CaptureError(code="image-shape", file=path, found=f"the channels {', '.join(sorted(channels))}")
+    raise CaptureError(
+        code="image-shape", file=path, found=f"the channels {', '.join(sorted(channels))}"
+    )
 
 
 def read_raw(path: Path) -> NDArray[Any]:

@@ -98,7 +98,9 @@ def png_chunks(data: Content) -> Iterator[Part]:
     while place + 8 <= len(data):
         length, kind = struct.unpack_from(">I4s", data, place)
         if place + 12 + length > len(data):
-            raise HeaderError(f"it ends in the middle of its chunk {kind.decode('ascii', 'replace')}")
+            raise HeaderError(
+                f"it ends in the middle of its chunk {kind.decode('ascii', 'replace')}"
+            )
         if kind == b"IEND":
             return
         yield Part(kind, place + 8, place + 8 + length)
@@ -126,7 +128,10 @@ def tiff_entries(data: Content, start: int | None = None) -> dict[int, Part]:
     found: dict[int, Part] = {}
     for position in range(start + head, start + head + min(count, MOST_ENTRIES) * width, width):
         tag, kind = struct.unpack_from(order + "HH", data, position)
-        (number,), form = struct.unpack_from(offset, data, position + 4), order + _TYPES.get(kind, "s")
+        (number,), form = (
+            struct.unpack_from(offset, data, position + 4),
+            order + _TYPES.get(kind, "s"),
+        )
         size, where = struct.calcsize(form) * number, position + 4 + wide
         if size > wide:
             (where,) = struct.unpack_from(offset, data, where)
@@ -199,7 +204,9 @@ def require_plausible(declared: Declared, stored: int, path: Path) -> None:
     if declared.size > _MOST_RATIO * stored + _SLACK:
         problem = f"it declares {measures}, far more than its {stored} bytes can hold"
         raise CaptureError(code="damaged-image", file=path, problem=problem)
-    require_memory(_COPIES * declared.size, f"The image {path} of {measures}", "Scale the photographs down.")
+    require_memory(
+        _COPIES * declared.size, f"The image {path} of {measures}", "Scale the photographs down."
+    )
 
 
 def declared_size(data: Content) -> Declared | None:
@@ -225,7 +232,9 @@ def declared_size(data: Content) -> Declared | None:
             return Declared(width, height, 3)
         return Declared(0, 0, 3)
     if data[:2] == b"BM":
-        signed = (int.from_bytes(data[start : start + 4], "little", signed=True) for start in (18, 22))
+        signed = (
+            int.from_bytes(data[start : start + 4], "little", signed=True) for start in (18, 22)
+        )
         width, height = (abs(side) for side in signed)
         return Declared(width, height, 3)
     if found := _PNM_HEADER.match(data):

@@ -52,7 +52,9 @@ def list_images(folder: Path) -> list[Path]:
             key=lambda path: natural_key(path.name),
         )
     except OSError as error:
-        raise CaptureError(code="unreadable-folder", file=folder, strerror=error.strerror) from error
+        raise CaptureError(
+            code="unreadable-folder", file=folder, strerror=error.strerror
+        ) from error
 
 
 def decode_image(
@@ -80,7 +82,9 @@ def decode_image(
         return _decode_tiff(data, path, alpha)
     declared = headers.declared_size(data)
     if declared is None:
-        raise _damaged("it is not an image in a supported format (PNG, TIFF, JPEG, BMP, PGM, PPM)", path)
+        raise _damaged(
+            "it is not an image in a supported format (PNG, TIFF, JPEG, BMP, PGM, PPM)", path
+        )
     headers.require_plausible(declared, len(data), path)
     return _decode_with_opencv(data, path, alpha)
 
@@ -106,9 +110,14 @@ def _decode_with_opencv(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
 def _decode_tiff(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
     import tifffile
 
-    with explained(lambda problem: _damaged(problem, path)), tifffile.TiffFile(io.BytesIO(data)) as file:
+    with (
+        explained(lambda problem: _damaged(problem, path)),
+        tifffile.TiffFile(io.BytesIO(data)) as file,
+    ):
         page = file.pages[0]
-        ends = [start + size for start, size in zip(page.dataoffsets, page.databytecounts, strict=True)]
+        ends = [
+            start + size for start, size in zip(page.dataoffsets, page.databytecounts, strict=True)
+        ]
         if not ends or max(ends) > len(data):
             raise _damaged("its pixels end too early", path)
         width, height = page.imagewidth, page.imagelength
@@ -140,7 +149,9 @@ def _require_small_strips(page: Any, data: bytes, path: Path) -> None:
     size = int(page.size) * page.dtype.itemsize
     for start, count in zip(page.dataoffsets, page.databytecounts, strict=True):
         if count * DEFLATE_RATIO > _STRIP_BYTES:
-            unpacked = zlib.decompressobj().decompress(data[start : start + count], size + _STRIP_BYTES)
+            unpacked = zlib.decompressobj().decompress(
+                data[start : start + count], size + _STRIP_BYTES
+            )
             if len(unpacked) > size + (1 << 16):
                 raise _damaged("a strip contains more than the whole picture", path)
 

@@ -10,7 +10,11 @@ def json_text(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -
     """The value as JSON. NaN and infinity become null."""
     separators = None if indent is not None else (",", ":")
     return json.dumps(
-        finite_or_null(value), indent=indent, ensure_ascii=ascii_only, separators=separators, allow_nan=False
+        finite_or_null(value),
+        indent=indent,
+        ensure_ascii=ascii_only,
+        separators=separators,
+        allow_nan=False,
     )
 
 

@@ -12,7 +12,16 @@ from photostereo.core.errors import CaptureError, ParameterError
 
 #: No machine has an exabyte; more is a mistake.
 LARGEST = 1e18
-UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+UNITS = {
+    "": 1,
+    "B": 1,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "KIB": 2**10,
+    "MIB": 2**20,
+    "GIB": 2**30,
+}
 _limit: ContextVar[float] = ContextVar("memory_limit", default=float("inf"))
 
 
@@ -29,7 +38,9 @@ def available_memory() -> int:
             found.append(limit - int(psutil.Process().memory_info().vms))
     except (ImportError, OSError):  # no such limits on this system
         pass
-    return max(min([*found, *_left_in_groups(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))]), 0)
+    return max(
+        min([*found, *_left_in_groups(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))]), 0
+    )
 
 
 def _left_in_groups(own: Path, root: Path) -> list[int]:
@@ -90,7 +101,9 @@ def require_memory(size: int, what: str, remedy: str) -> None:
     free, limit = available_memory(), _limit.get()
     most = min(free, limit)
     if size > most:
-        raise CaptureError(code="not-enough-memory", what=what, needed=size, free=most, advice=remedy)
+        raise CaptureError(
+            code="not-enough-memory", what=what, needed=size, free=most, advice=remedy
+        )
 
 
 def parse_memory(text: str) -> int:

@@ -26,13 +26,19 @@ _HARMLESS = frozenset("\n\t\u200c\u200d")
 
 def printable(text: str) -> str:
     r"""Text that is safe to print in a terminal: control and direction characters and lone surrogates are escaped."""
-    harmful = {c for c in set(text) - _HARMLESS if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
+    harmful = {
+        c
+        for c in set(text) - _HARMLESS
+        if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+    }
     return text.translate({ord(c): c.encode("unicode_escape").decode("ascii") for c in harmful})
 
 
 def folder_name(name: str) -> str:
     """A folder name from any capture name, on any system."""
-    kept = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip("-.")
+    kept = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip(
+        "-."
+    )
     kept = shortened(kept) or "capture"
     return f"_{kept}" if kept.split(".")[0].lower() in WINDOWS_DEVICES else kept
 

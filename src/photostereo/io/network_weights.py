@@ -61,11 +61,15 @@ def read_weights(path: str | Path, shapes: Shapes) -> Weights:
         array = content.get(name)
         half = array is not None and array.dtype == np.float16 and bool(np.isfinite(array).all())
         if array is None or not half or array.shape != expected.get(name):
-            problem = f"{name} is missing, unknown, or not of the expected shape in finite 16-bit numbers"
+            problem = (
+                f"{name} is missing, unknown, or not of the expected shape in finite 16-bit numbers"
+            )
             raise ParameterError(code="not-weights", file=path, problem=problem, advice=REMEDY)
     if claimed != digest_of(content):
         raise ParameterError(code="damaged-weights", file=path, advice=REMEDY)
-    arrays = {name: np.ascontiguousarray(values.astype(np.float32)) for name, values in content.items()}
+    arrays = {
+        name: np.ascontiguousarray(values.astype(np.float32)) for name, values in content.items()
+    }
     for values in arrays.values():
         values.flags.writeable = False
     return Weights(arrays, claimed)

@@ -26,7 +26,9 @@ _SYSTEM_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 def mark_content(folder: Path, foreign: Collection[str] = ()) -> bytes:
     """The marker of a folder: every file that is in it now, except foreign ones."""
     paths = ((name, path) for name, path in _files_in(folder) if name not in foreign)
-    files = {name: _content_of(path) for name, path in paths if path.is_file() and not path.is_symlink()}
+    files = {
+        name: _content_of(path) for name, path in paths if path.is_file() and not path.is_symlink()
+    }
     return json_bytes({"format": _FORMAT, "version": __version__, "files": files})
 
 
@@ -69,7 +71,9 @@ def _files_in(folder: Path) -> Iterator[tuple[str, Path]]:
     for place, folders, files in os.walk(folder):
         inside = Path(place)
         links = [name for name in folders if (inside / name).is_symlink()]
-        for path in (inside / name for name in sorted([*files, *links]) if name not in _SYSTEM_FILES):
+        for path in (
+            inside / name for name in sorted([*files, *links]) if name not in _SYSTEM_FILES
+        ):
             if path != folder / MARK:
                 yield path.relative_to(folder).as_posix(), path
         if not files and not folders and inside != folder:

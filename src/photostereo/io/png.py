@@ -41,7 +41,12 @@ def encode_png(
 
 
 def encode_picture(
-    picture: NDArray[Any], kind: str, *, quality: int = 90, fast: bool = False, full_color: bool = False
+    picture: NDArray[Any],
+    kind: str,
+    *,
+    quality: int = 90,
+    fast: bool = False,
+    full_color: bool = False,
 ) -> bytes:
     """Encode a gray, RGB or RGBA picture as ``png`` or ``jpeg``."""
     import cv2
@@ -65,7 +70,9 @@ def encode_webp(picture: NDArray[np.uint8], *, exact: bool = False) -> bytes:
 
     Lossless at the usual effort takes four times as long, for 6 % fewer bytes of normals; PNG has 30 % more bytes.
     """
-    options: dict[str, Any] = {"lossless": True, "quality": 0, "method": 1} if exact else {"quality": 90}
+    options: dict[str, Any] = (
+        {"lossless": True, "quality": 0, "method": 1} if exact else {"quality": 90}
+    )
     return _encode_with_pillow(picture, "webp", **options)
 
 
@@ -88,7 +95,12 @@ def _encode_with_pillow(
 
 
 def _chunk(kind: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+    return (
+        struct.pack(">I", len(content))
+        + kind
+        + content
+        + struct.pack(">I", zlib.crc32(kind + content))
+    )
 
 
 def write_png(path: Path, picture: NDArray[Any]) -> None:
@@ -102,7 +114,9 @@ def write_photographs(images: NDArray[Any], paths: Sequence[Path], exposure: flo
     def write(number: int) -> None:
         values = np.rint(np.asarray(images[number], dtype=np.float64) * (65535 * exposure))
         stored = np.clip(values, 0, 65535).astype(np.uint16)
-        write_png(paths[number], stored if stored.ndim == 3 else np.repeat(stored[..., None], 3, axis=2))
+        write_png(
+            paths[number], stored if stored.ndim == 3 else np.repeat(stored[..., None], 3, axis=2)
+        )
 
     for _ in in_turn(write, len(paths), processors()):
         pass

@@ -91,7 +91,9 @@ def _about(path: Path, what: str, remedy: str) -> Complaint:
     def complaint(problem: str) -> CaptureError:
         problem = problem.partition("\n")[0][:300]  # further lines are advice for programmers
         advice = remedy or "Check its name and permissions."
-        return CaptureError(code="unreadable-file", file=path, what=what, problem=problem, advice=advice)
+        return CaptureError(
+            code="unreadable-file", file=path, what=what, problem=problem, advice=advice
+        )
 
     return complaint
 
@@ -132,7 +134,9 @@ def read_npy(path: Path, what: str, *, remedy: str, mapped: bool = False) -> NDA
     complaint = _about(path, what, remedy)
     with opened(path, what, remedy=remedy) as file, explained(complaint):
         size, label = os.fstat(file.fileno()).st_size, f"The {what} {path}"
-        if mapped and all(_header_of(file, size, label, complaint)[0]):  # an empty array cannot be mapped
+        if mapped and all(
+            _header_of(file, size, label, complaint)[0]
+        ):  # an empty array cannot be mapped
             return np.lib.format.open_memmap(path, mode="r")
         file.seek(0)
         return np.asarray(_array_in(file, size, label, complaint))
@@ -147,7 +151,11 @@ def read_npz(
     """
     complaint = _about(path, what, remedy)
     arrays: dict[str, Any] = {}
-    with opened(path, what, remedy=remedy) as file, explained(complaint), zipfile.ZipFile(file) as archive:
+    with (
+        opened(path, what, remedy=remedy) as file,
+        explained(complaint),
+        zipfile.ZipFile(file) as archive,
+    ):
         members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
         for member in members:
             if member.file_size > (most := DEFLATE_RATIO * member.compress_size + 64):
@@ -162,7 +170,9 @@ def read_npz(
             with archive.open(member) as stream:
                 name = member.filename.removesuffix(".npy")
                 label, spooled = f"{name} in {path}", name == stack
-                arrays[name] = _array_in(stream, member.file_size, label, complaint, spooled=spooled)
+                arrays[name] = _array_in(
+                    stream, member.file_size, label, complaint, spooled=spooled
+                )
     return arrays
 
 
@@ -186,7 +196,9 @@ def _array_in(
     if spooled and not by_column and 4 * math.prod(shape) > SPOOLED and (spool := open_spool(size)):
         bytes_each = kind.itemsize * math.prod(shape[1:])
         require_memory(bytes_each, label, "Use a smaller one.")
-        parts = (np.frombuffer(stream.read(bytes_each), kind).reshape(shape[1:]) for _ in range(shape[0]))
+        parts = (
+            np.frombuffer(stream.read(bytes_each), kind).reshape(shape[1:]) for _ in range(shape[0])
+        )
         return SpooledStack(spool, tuple(map(spool.write, parts)))
     require_memory(size, label, "Use a smaller one.")
     stream.seek(0)
@@ -205,7 +217,9 @@ def _header_of(
     else:
         raise complaint(f"{label} is in version {version[0]} of NumPy's format")
     if kind.hasobject or kind.kind not in _LETTERS:
-        raise complaint(f"{label} holds values of type {kind}; expected numbers, not Python objects")
+        raise complaint(
+            f"{label} holds values of type {kind}; expected numbers, not Python objects"
+        )
     declared, there = math.prod(shape) * kind.itemsize, size - stream.tell()
     if declared != there or any(side < 0 for side in shape):
         raise complaint(f"{label} declares {declared} bytes of values, but there are {there}")
@@ -218,7 +232,11 @@ def read_mat(path: Path, what: str, *, remedy: str) -> dict[str, NDArray[Any]]:
 
     data = read_bytes(path, what, remedy=remedy)
     with explained(_about(path, what, remedy)):
-        shapes = {name: shape for name, shape, kind in whosmat(io.BytesIO(data)) if _MATLAB.fullmatch(kind)}
+        shapes = {
+            name: shape
+            for name, shape, kind in whosmat(io.BytesIO(data))
+            if _MATLAB.fullmatch(kind)
+        }
         size = sum(8 * math.prod(shape) for shape in shapes.values())
         require_memory(size, f"The {what} {path}", "Use a smaller one.")
         found = loadmat(io.BytesIO(data), variable_names=list(shapes)) if shapes else {}

@@ -20,7 +20,13 @@ Fail = Callable[[str], Exception]
 
 #: A finite number in a JSON file.
 NUMBER = (int, float)
-_KINDS = {"b": "truth values", "i": "integers", "u": "integers", "f": "floating-point numbers", "U": "text"}
+_KINDS = {
+    "b": "truth values",
+    "i": "integers",
+    "u": "integers",
+    "f": "floating-point numbers",
+    "U": "text",
+}
 
 
 @dataclass(frozen=True)
@@ -53,12 +59,18 @@ def check_arrays(
         if array is None:
             raise fail(f"{name} is missing")
         if array.dtype.kind not in spec.kinds:
-            found, wanted = (_KINDS.get(kind, str(array.dtype)) for kind in (array.dtype.kind, spec.kinds[0]))
+            found, wanted = (
+                _KINDS.get(kind, str(array.dtype)) for kind in (array.dtype.kind, spec.kinds[0])
+            )
             raise fail(f"{name} holds {found}; expected {wanted}")
         shapes = [shape.split() for shape in spec.shapes.split("|")]
-        agreed = [sizes for shape in shapes if (sizes := _agree(array.shape, shape, known)) is not None]
+        agreed = [
+            sizes for shape in shapes if (sizes := _agree(array.shape, shape, known)) is not None
+        ]
         if not agreed:
-            expected = " or ".join(_times(known.get(word, word) for word in shape) for shape in shapes)
+            expected = " or ".join(
+                _times(known.get(word, word) for word in shape) for shape in shapes
+            )
             raise fail(f"{name} is {_times(array.shape)}; expected {expected}")
         known = agreed[0]
         if spec.finite and array.dtype.kind == "f" and not np.isfinite(array).all():
@@ -70,7 +82,9 @@ def check_arrays(
     return known
 
 
-def check_facts(value: Any, spec: Any, fail: Fail, where: str = "", *, closed: bool = False) -> None:
+def check_facts(
+    value: Any, spec: Any, fail: Fail, where: str = "", *, closed: bool = False
+) -> None:
     """Check a value from a JSON or TOML file against types, ``{name: spec}``, ``[spec of each]`` or alternatives.
 
     A name that ends in ``?`` may be missing or null; ``object`` is anything; :data:`NUMBER` is a finite number;
@@ -101,13 +115,23 @@ def check_facts(value: Any, spec: Any, fail: Fail, where: str = "", *, closed: b
                 raise fail(f"{inside}{key} is missing")
 
 
-_TYPES = {str: "text", int: "a whole number", dict: "a mapping", list: "a list", bool: "true or false"}
+_TYPES = {
+    str: "text",
+    int: "a whole number",
+    dict: "a mapping",
+    list: "a list",
+    bool: "true or false",
+}
 
 
 def _is_a(value: Any, kind: Any) -> bool:
     if kind is NUMBER:
         # Comparison handles integers of hundreds of digits, unlike math.isfinite.
-        return isinstance(value, NUMBER) and not isinstance(value, bool) and abs(value) <= float_info.max
+        return (
+            isinstance(value, NUMBER)
+            and not isinstance(value, bool)
+            and abs(value) <= float_info.max
+        )
     outer = type(kind) if isinstance(kind, (dict, list)) else kind
     return isinstance(value, outer) and not (kind is int and isinstance(value, bool))
 
@@ -115,10 +139,14 @@ def _is_a(value: Any, kind: Any) -> bool:
 def _words(kind: Any) -> str:
     if kind is NUMBER:
         return "a number"
-    return _TYPES.get(type(kind) if isinstance(kind, (dict, list)) else kind, "of the expected type")
+    return _TYPES.get(
+        type(kind) if isinstance(kind, (dict, list)) else kind, "of the expected type"
+    )
 
 
-def _agree(shape: tuple[int, ...], wanted: list[str], known: Mapping[str, int]) -> dict[str, int] | None:
+def _agree(
+    shape: tuple[int, ...], wanted: list[str], known: Mapping[str, int]
+) -> dict[str, int] | None:
     """The sizes of the letters if the shape fits, else None."""
     if wanted[-1:] == ["*"]:
         wanted = wanted[:-1]

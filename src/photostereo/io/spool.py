@@ -104,7 +104,9 @@ def _lies_in_memory(folder: Path) -> bool:
     place = folder.resolve()
     mounts = {Path(part.mountpoint): part.fstype for part in psutil.disk_partitions(all=True)}
     nearest = max(
-        (mount for mount in mounts if place.is_relative_to(mount)), key=lambda m: len(m.parts), default=None
+        (mount for mount in mounts if place.is_relative_to(mount)),
+        key=lambda m: len(m.parts),
+        default=None,
     )
     return nearest is not None and mounts[nearest] in IN_MEMORY
 

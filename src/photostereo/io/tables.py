@@ -12,12 +12,16 @@ class Table:
     title: str  #: one line
     header: Sequence[str]  #: names of the columns
     rows: Sequence[Sequence[str]]  #: a text for each column
-    notes: Sequence[str] = ()  #: what a reader must know: substitutions, missing objects, what was averaged
+    notes: Sequence[
+        str
+    ] = ()  #: what a reader must know: substitutions, missing objects, what was averaged
     best: Collection[tuple[int, int]] = ()  #: row and column of cells that LaTeX sets in bold
 
     def latex(self, label: str = "table") -> str:
         """A ``table`` environment that can be referred to as ``tab:label``, without empty columns."""
-        told = [c for c in range(len(self.header)) if any(row[c] not in ("", "–") for row in self.rows)]
+        told = [
+            c for c in range(len(self.header)) if any(row[c] not in ("", "–") for row in self.rows)
+        ]
         numbers = self.of_numbers()
         columns = "".join("r" if numbers[c] else "l" for c in told)
         cells = [

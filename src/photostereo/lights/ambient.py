@@ -67,7 +67,9 @@ def estimate_room_light(
         """Return which entries are in shadow, and the misfit, with this share subtracted."""
         left = np.maximum(values - share * mean, 0) / strong
         normals = matte_fit(left, lights)[0]
-        shading = lights @ (normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)).T
+        shading = (
+            lights @ (normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)).T
+        )
         missed = ((left - np.maximum(lights @ normals.T, 0)) ** 2).sum(axis=0)
         energy = np.maximum(((values / strong) ** 2).sum(axis=0), 1e-30)
         return shading < AWAY, float(np.median(missed / energy))

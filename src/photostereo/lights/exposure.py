@@ -73,7 +73,9 @@ def estimate_strengths(pixels: Any, lights: NDArray[Any], noise: Array) -> Stren
     """Estimate the strength of each of d photographs, and which of them to correct, from a sample of pixels (N, d)
     (see :func:`strength_sample`) and the variance (N,) of their intensities."""
     count = lights.shape[-1]
-    as_stated = StrengthEstimate(np.ones(count), np.full(count, np.inf), np.ones(count, np.float32), 1.0)
+    as_stated = StrengthEstimate(
+        np.ones(count), np.full(count, np.inf), np.ones(count, np.float32), 1.0
+    )
     if count < FEWEST_PHOTOGRAPHS or len(pixels) < FEWEST_PIXELS:
         return as_stated
     seen, noise = np.asarray(to_numpy(pixels), np.float64), to_numpy(noise)

@@ -93,7 +93,16 @@ def _widest_gap(lights: FloatArray, elevation: FloatArray) -> tuple[float, float
     return float(gaps[widest]), float((azimuth[widest] + gaps[widest] / 2) % 360.0)
 
 
-_COMPASS = ("right", "upper right", "top", "upper left", "left", "lower left", "bottom", "lower right")
+_COMPASS = (
+    "right",
+    "upper right",
+    "top",
+    "upper left",
+    "left",
+    "lower left",
+    "bottom",
+    "lower right",
+)
 
 
 def compass_word(azimuth: float) -> str:
@@ -155,7 +164,15 @@ def conventions(*, depth_too: bool) -> list[FloatArray]:
         for signs in product(("", "-"), repeat=3)
     ]
     # Pictures usually have y pointing down, and renderers usually have vectors pointing from the light.
-    usual = {"x,y,z": 0, "x,-y,z": 1, "-x,-y,-z": 2, "y,x,z": 3, "x,z,y": 4, "x,z,-y": 4, "x,-z,y": 4}
+    usual = {
+        "x,y,z": 0,
+        "x,-y,z": 1,
+        "-x,-y,-z": 2,
+        "y,x,z": 3,
+        "x,z,y": 4,
+        "x,z,-y": 4,
+        "x,-z,y": 4,
+    }
     every.sort(key=lambda words: usual.get(words, 9))
     return [axes_matrix(words) for words in every if depth_too or words.endswith(",z")]
 

@@ -97,10 +97,20 @@ class Lights:
         self.position_unit = position_unit
         self.camera = None if camera is None else _frozen(camera)
         self.depth = None if depth is None else _frozen(depth)
-        for values in (self.positions, self._strengths, self.expected_error, self.distances, self.source):
+        for values in (
+            self.positions,
+            self._strengths,
+            self.expected_error,
+            self.distances,
+            self.source,
+        ):
             if values is not None and len(values) != self._count:
-                words = f"There are {self._count} light directions but {len(values)} values for them."
-                raise CaptureError(words, code="lights-count", lights=self._count, found=len(values))
+                words = (
+                    f"There are {self._count} light directions but {len(values)} values for them."
+                )
+                raise CaptureError(
+                    words, code="lights-count", lights=self._count, found=len(values)
+                )
 
     def __len__(self) -> int:
         """Return the number of lights."""
@@ -159,7 +169,9 @@ class Lights:
             return np.broadcast_to(self.directions, (len(where), self._count, 3))
         return np.stack([self._toward(where, number)[0] for number in range(self._count)], axis=1)
 
-    def over(self, rows: NDArray[Any], columns: NDArray[Any], frame: tuple[int, int]) -> PixelLights:
+    def over(
+        self, rows: NDArray[Any], columns: NDArray[Any], frame: tuple[int, int]
+    ) -> PixelLights:
         """Return the lights at pixels of a frame of this height and width, as models use them.
 
         Near lights are exact at every pixel and its depth (:attr:`depth`; without one, the plane through the positions'
@@ -172,7 +184,9 @@ class Lights:
         points[:, 1] = 0.5 * (frame[0] - 1) - rows
         turn = None if self.camera is None else turns_to_z(self.camera - points)
         if self.depth is not None:
-            height = np.nan_to_num(self.depth[np.rint(rows).astype(int), np.rint(columns).astype(int)])
+            height = np.nan_to_num(
+                self.depth[np.rint(rows).astype(int), np.rint(columns).astype(int)]
+            )
             along = VIEW if self.camera is None else (self.camera - points) / self.camera[2]
             points += height[:, None] * along
         matrix = np.empty((len(rows), 3, self._count), np.float32)
@@ -210,14 +224,20 @@ class Lights:
 
     def moved(self, to: Mapping[int, Sequence[float]]) -> Lights:
         """Return the same lights, some of them in other directions (by number); near lights keep their distance."""
-        directions, error, source = self.directions.copy(), self.expected_error.copy(), list(self.source)
+        directions, error, source = (
+            self.directions.copy(),
+            self.expected_error.copy(),
+            list(self.source),
+        )
         positions = None if self.positions is None else self.positions.copy()
         for number, toward in to.items():
             directions[number] = np.asarray(toward) / np.linalg.norm(toward)
             error[number], source[number] = np.nan, "moved by hand"
             if positions is not None:
                 positions[number] = np.linalg.norm(positions[number]) * directions[number]
-        return self.changed(directions=directions, positions=positions, expected_error=error, source=source)
+        return self.changed(
+            directions=directions, positions=positions, expected_error=error, source=source
+        )
 
     def changed(self, **changes: Any) -> Lights:
         """Return the same lights with other values of the parameters above."""
@@ -244,7 +264,9 @@ class Lights:
     def lowered(self, height: float) -> Lights:
         """Return the same near lights as seen from this many pixels above the origin of their positions."""
         assert self.positions is not None
-        return self.changed(positions=self.positions - [0.0, 0.0, height], distances=self._strong_at)
+        return self.changed(
+            positions=self.positions - [0.0, 0.0, height], distances=self._strong_at
+        )
 
     def thinned(self, step: int, frame: tuple[int, int]) -> Lights:
         """Return the same lights over every n-th pixel, from the first, of a frame of this height and width."""
@@ -271,7 +293,9 @@ class Lights:
         x, y = cols[0] + cols[-1] + 1 - mask.shape[1], mask.shape[0] - rows[0] - rows[-1] - 1
         middle = 0.5 * np.array([x, y, 0])
         scaled = float(cols[-1] - cols[0] + 1) * self.positions
-        return self.changed(positions=scaled + middle, distances=row_lengths(scaled), position_unit="pixels")
+        return self.changed(
+            positions=scaled + middle, distances=row_lengths(scaled), position_unit="pixels"
+        )
 
     def require_usable(self, count: int, name: str) -> Lights:
         """Return these lights if there is one for each of ``count`` photographs and they do not lie in a plane.
@@ -287,7 +311,9 @@ class Lights:
             return self
         spread = np.linalg.svd(self.directions, compute_uv=False)
         if spread[-1] < COPLANAR_RATIO * spread[0]:
-            raise CaptureError(code="lights-coplanar", name=name, share=float(spread[-1] / spread[0]))
+            raise CaptureError(
+                code="lights-coplanar", name=name, share=float(spread[-1] / spread[0])
+            )
         return self
 
     def describe(self) -> str:
@@ -299,7 +325,9 @@ class Lights:
         if np.isfinite(self.expected_error).any():
             words += f", accurate to about {np.nanmax(self.expected_error):.1f}°"
         strong = "with strengths" if self.has_strengths else "equally strong"
-        return f"{words}; {'strengths: ' + self.strengths_source if self.strengths_source else strong}"
+        return (
+            f"{words}; {'strengths: ' + self.strengths_source if self.strengths_source else strong}"
+        )
 
     @property
     def _strong_at(self) -> FloatArray:

@@ -151,7 +151,9 @@ def strengths_from_shading(pixels: FloatArray, directions: FloatArray) -> FloatA
         keep = model > 0.05 * model.max(axis=1, keepdims=True)
         keep &= pixels > 0.08 * pixels.max(axis=1, keepdims=True)
         miss = pixels - model
-        scale = max(MAD_TO_SIGMA * float(np.median(np.abs(miss[keep]))), 1e-9) if keep.any() else 1.0
+        scale = (
+            max(MAD_TO_SIGMA * float(np.median(np.abs(miss[keep]))), 1e-9) if keep.any() else 1.0
+        )
         weight = np.where(keep, np.clip(1 - (miss / (4.685 * scale)) ** 2, 0, 1) ** 2, 0.0)
         better, room = _lights_of(pixels, surface, weight, directions)
         moved = float(np.abs(np.log(better / strengths)).max())
@@ -220,7 +222,9 @@ def strengths_from_flat(pixels: FloatArray, directions: FloatArray) -> FloatArra
     return _even(np.exp(level) / np.maximum(directions[:, 2], 0.05))
 
 
-def strengths_from_card(images: FloatArray, directions: FloatArray, box: Sequence[int]) -> FloatArray:
+def strengths_from_card(
+    images: FloatArray, directions: FloatArray, box: Sequence[int]
+) -> FloatArray:
     """Estimate strengths from a matte gray card that faces the camera: brightness over the cosine of the light's angle.
 
     ``box`` is (left, top, right, bottom) in pixels, the last two exclusive.
@@ -230,7 +234,9 @@ def strengths_from_card(images: FloatArray, directions: FloatArray, box: Sequenc
     if not (0 <= left < right <= width and 0 <= top < bottom <= height):
         words = f"{left},{top},{right},{bottom}"
         raise CaptureError(code="card-outside", words=words, width=width, height=height)
-    level = np.median(images[:, top:bottom, left:right].reshape(len(images), -1), axis=1).astype(np.float64)
+    level = np.median(images[:, top:bottom, left:right].reshape(len(images), -1), axis=1).astype(
+        np.float64
+    )
     if not (level > 0).all():
         raise CaptureError(code="black-card")
     return _even(level / np.maximum(directions[:, 2], 1e-3))
@@ -256,7 +262,9 @@ def strengths_of_scene(
     if equal_strengths_suffice(pixels, directions):
         return equal, "equal (the shading of the object fits)"
     if solid_normals(as_gray(pixels), directions) is None:
-        return strengths_from_flat(pixels, directions), "brightness of flat parts, assumed to face the camera"
+        return strengths_from_flat(
+            pixels, directions
+        ), "brightness of flat parts, assumed to face the camera"
     return strengths_from_shading(pixels, directions), "shading of the object"
 
 

@@ -39,7 +39,9 @@ def shrink(images: FloatArray, mask: BoolArray, side: int = SIDE) -> Thumbnail:
     values = np.empty((len(images), int(inside.sum())))
     for target, image in zip(values, images, strict=True):
         gray = gray_from_rgb(image[box]) if image.ndim == 3 else image[box]
-        small = cv2.resize(np.asarray(gray * weight, np.float32), size, interpolation=cv2.INTER_AREA)
+        small = cv2.resize(
+            np.asarray(gray * weight, np.float32), size, interpolation=cv2.INTER_AREA
+        )
         target[:] = small[inside]
     return Thumbnail(values / share[inside], inside)
 

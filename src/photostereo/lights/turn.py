@@ -51,7 +51,9 @@ def turn_of_lights(normals: NDArray[Any], mask: BoolArray) -> Float64:
     found = [_with_error(*pair) for pair in scaled]
     surest, least, where = np.zeros(3), np.inf, scaled[0]
     for ((turn, error), (coarser, its_error)), pair in zip(pairwise(found), scaled, strict=False):
-        apart = float(np.sum((turn - coarser) ** 2)) - its_error**2  # beyond chance, it is due to noise
+        apart = (
+            float(np.sum((turn - coarser) ** 2)) - its_error**2
+        )  # beyond chance, it is due to noise
         if (total := float(np.sqrt(error**2 + max(0.0, apart)))) < least:
             surest, least, where = turn, total, pair
     if np.linalg.norm(surest) <= SURE * least:
@@ -94,7 +96,13 @@ def _with_error(normals: NDArray[Any], mask: BoolArray) -> tuple[Float64, float]
 def _places(normals: NDArray[Any], mask: BoolArray) -> tuple[Indices, Indices]:
     """Return rows and columns of the pixels used: they and their neighbors face the camera."""
     usable = mask & (normals[..., 2] > FACING)
-    whole = usable[1:-1, 1:-1] & usable[1:-1, 2:] & usable[1:-1, :-2] & usable[2:, 1:-1] & usable[:-2, 1:-1]
+    whole = (
+        usable[1:-1, 1:-1]
+        & usable[1:-1, 2:]
+        & usable[1:-1, :-2]
+        & usable[2:, 1:-1]
+        & usable[:-2, 1:-1]
+    )
     rows, columns = np.nonzero(whole)
     step = max(1, len(rows) // SAMPLE)
     return rows[::step] + 1, columns[::step] + 1

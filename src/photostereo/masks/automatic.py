@@ -81,14 +81,19 @@ def find_object(
     stack, shape = shrunk(frames, control=control)
     out = np.zeros(stack.shape[1:3], dtype=bool)
     if without is not None:
-        out = cv2.resize(without.astype(np.float32), out.shape[::-1], interpolation=cv2.INTER_AREA) > 0
+        out = (
+            cv2.resize(without.astype(np.float32), out.shape[::-1], interpolation=cv2.INTER_AREA)
+            > 0
+        )
     known = clues(stack, out)
     if known is None:
         return FoundObject(np.zeros(shape, dtype=bool), "the photographs are black")
     found, odds = _cut(known, out, control)
     if found.any():
         found = _whole(found, odds, known.light)
-    found, is_ball = (found & ~out, False) if out.any() else _with_balls(found, stack, known.light, control)
+    found, is_ball = (
+        (found & ~out, False) if out.any() else _with_balls(found, stack, known.light, control)
+    )
     doubt, soft = _doubt(found, odds, known), found.astype(np.float32)
     for _ in range(0 if is_ball else 2):
         soft = _matte(soft > 0.5, stack, out)
@@ -122,7 +127,10 @@ def _matte(mask: BoolArray, stack: Float32, out: BoolArray) -> Float32:
     order = np.argsort(shares, axis=0)
     shares, contrast = (np.take_along_axis(part, order, 0) for part in (shares, contrast))
     share, total = np.zeros((2, shares.shape[1]), np.float32)
-    for weights, quantile in ((np.maximum(contrast, 0), BOUND), (np.maximum(-contrast, 0), 1 - BOUND)):
+    for weights, quantile in (
+        (np.maximum(contrast, 0), BOUND),
+        (np.maximum(-contrast, 0), 1 - BOUND),
+    ):
         heaped = np.cumsum(weights, axis=0)
         place = np.argmax(heaped >= quantile * heaped[-1], axis=0)
         weight = heaped[-1] ** 0.25  # both count unless one has little contrast
@@ -137,10 +145,14 @@ def _cut(known: Clues, out: BoolArray, control: Control) -> tuple[BoolArray, Flo
     difference = _difference(known)
     certain = (difference > CERTAIN) & ~out
     settled = (known.border & ~certain) | out
-    length = (0.02 + 1 / (1 + (known.edges / max(float(known.edges.mean()), 1e-6)) ** 2)).astype(np.float32)
+    length = (0.02 + 1 / (1 + (known.edges / max(float(known.edges.mean()), 1e-6)) ** 2)).astype(
+        np.float32
+    )
     guess = np.where(_hull(certain, known.light), -GUESS, GUESS)
     half = 0.5 * CERTAIN
-    cost = np.where(difference < half, guess, -(np.clip(difference, half, CERTAIN) - half) / CERTAIN)
+    cost = np.where(
+        difference < half, guess, -(np.clip(difference, half, CERTAIN) - half) / CERTAIN
+    )
     odds = cost
     found = cheapest_outline(np.where(settled, 1.0, cost).astype(np.float32), length)
     for _ in range(TURNS):
@@ -161,17 +173,23 @@ def _difference(known: Clues) -> FloatArray:
     border = known.border
 
     def beyond(clue: FloatArray, least: float) -> FloatArray:
-        middle, upper = np.percentile(clue[border], [50, 75])  # a quarter of the border may be something else
+        middle, upper = np.percentile(
+            clue[border], [50, 75]
+        )  # a quarter of the border may be something else
         return np.asarray((clue - middle) / max(TENTH_PER_QUARTER * (upper - middle), least))
 
     different = np.maximum(beyond(known.level, 0.2), beyond(known.strangeness, 0.2))
     if known.color is not None:
         apart = np.linalg.norm(known.color - np.median(known.color[border], axis=0), axis=-1)
-        different = np.maximum(different, apart / max(1.3 * float(np.percentile(apart[border], 75)), 0.1))
+        different = np.maximum(
+            different, apart / max(1.3 * float(np.percentile(apart[border], 75)), 0.1)
+        )
     return np.asarray(different)
 
 
-def _likelier(one: FloatArray, other: FloatArray, found: BoolArray, ground: BoolArray) -> FloatArray:
+def _likelier(
+    one: FloatArray, other: FloatArray, found: BoolArray, ground: BoolArray
+) -> FloatArray:
     """Log-likelihood ratio of two clues of each pixel, ground over object, from their histograms so far."""
 
     def cells(clue: FloatArray) -> Indices:
@@ -182,7 +200,9 @@ def _likelier(one: FloatArray, other: FloatArray, found: BoolArray, ground: Bool
     cell = CELLS * cells(one) + cells(other)
 
     def frequency(where: BoolArray) -> FloatArray:
-        count = np.bincount(cell[where], minlength=CELLS**2).reshape(CELLS, CELLS).astype(np.float64)
+        count = (
+            np.bincount(cell[where], minlength=CELLS**2).reshape(CELLS, CELLS).astype(np.float64)
+        )
         smooth = cv2.GaussianBlur(count, (0, 0), 1.0, borderType=cv2.BORDER_REPLICATE)
         return np.asarray(smooth / max(smooth.sum(), 1) + 1e-4)
 
@@ -228,7 +248,9 @@ def _with_balls(
 ) -> tuple[BoolArray, bool]:
     """Remove balls beside the object from the mask, or return a ball's disc; also whether the object is a ball."""
     some = stack[:: max(1, len(stack) // BALL_FRAMES)]
-    gray, _ = shrunk((gray_from_rgb(image) if image.ndim == 3 else image for image in some), BALL_PIXELS)
+    gray, _ = shrunk(
+        (gray_from_rgb(image) if image.ndim == 3 else image for image in some), BALL_PIXELS
+    )
     total = float(light[mask].sum())
     balls = find_balls(gray, control=control)
     for ball in balls:
@@ -274,7 +296,8 @@ def cheapest_outline(cost: Float32, length: Float32) -> BoolArray:
         height, width = levels[-1][0].shape
         # A coarse pixel covers four, a piece of its outline two: the costs weigh twice as much.
         coarse_cost, coarse_length = (
-            cv2.resize(part, (width // 2, height // 2), interpolation=cv2.INTER_AREA) for part in levels[-1]
+            cv2.resize(part, (width // 2, height // 2), interpolation=cv2.INTER_AREA)
+            for part in levels[-1]
         )
         levels.append((2 * coarse_cost, coarse_length))
     u = np.asarray(levels[-1][0] < 0, np.float32)

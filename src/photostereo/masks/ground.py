@@ -75,7 +75,9 @@ def clues(stack: Float32, out: BoolArray) -> Clues | None:
 
     ``out`` (h, w) is known to be neither object nor ground, so it does not count as border.
     """
-    top = float(np.percentile(stack[..., ::2, ::2] if stack.ndim == 3 else stack[:, ::2, ::2], 99.5))
+    top = float(
+        np.percentile(stack[..., ::2, ::2] if stack.ndim == 3 else stack[:, ::2, ::2], 99.5)
+    )
     if top <= 0:
         return None
     stack = np.maximum(stack / np.float32(top), 0)
@@ -88,7 +90,9 @@ def clues(stack: Float32, out: BoolArray) -> Clues | None:
     if (border & ~out).any():
         border &= ~out
     values = _without_pattern(stack, border)
-    weights, apart = (part.reshape(-1, *out.shape) for part in lit_as_ground(values.reshape(len(values), -1)))
+    weights, apart = (
+        part.reshape(-1, *out.shape) for part in lit_as_ground(values.reshape(len(values), -1))
+    )
     weights /= weights.sum(axis=0)
     level = np.log((weights * stack).sum(axis=0) + np.float32(DARK))
     color = None if colored is None else _color(np.einsum("dhw,dhwc->hwc", weights, colored))
@@ -116,7 +120,9 @@ def _edges(stack: Float32, color: Float32 | None) -> Float32:
     each = np.stack([steepness(np.log(image + np.float32(DARK))) for image in stack])
     squares = np.quantile(each, LIT, axis=0, method="nearest")
     if color is not None:
-        squares = squares + sum(steepness(np.ascontiguousarray(color[..., part])) for part in range(2))
+        squares = squares + sum(
+            steepness(np.ascontiguousarray(color[..., part])) for part in range(2)
+        )
     return np.asarray(np.sqrt(squares), np.float32)
 
 
@@ -153,7 +159,9 @@ def lit_as_ground(values: Float32) -> tuple[Float32, Float32]:
             if support > most:
                 most, level = support, values[j, i]
         total, seen = 0.0, 0
-        least = min(np.log(DARK_PATTERN + SHADOW * max(np.exp(level) - DARK_PATTERN, 0.0)) - level, 0.0)
+        least = min(
+            np.log(DARK_PATTERN + SHADOW * max(np.exp(level) - DARK_PATTERN, 0.0)) - level, 0.0
+        )
         for k in range(count):
             u = values[k, i] - level
             weights[k, i] = 1 / (1 + (u / ALIKE) ** 2) ** 2

@@ -58,7 +58,9 @@ def mask_from_values(
     return np.asarray(values > 0.5 * top), (note,) if soft else ()
 
 
-def mask_from_brightness(images: Iterable[NDArray[Any]], without: BoolArray | None = None) -> BoolArray:
+def mask_from_brightness(
+    images: Iterable[NDArray[Any]], without: BoolArray | None = None
+) -> BoolArray:
     """Find a bright object in front of a dark background: Otsu's threshold on each pixel's largest value.
 
     The threshold is found on the square root of the maximum over the photographs, so that dim parts of the object

@@ -51,7 +51,9 @@ def find_brackets(
 
     if lights is None:
         sizes = (each for each in range(2, count // 3 + 1) if count % each == 0)
-        return next((groups for each in sizes if _same_sequence(groups := in_a_row(each), times)), None)
+        return next(
+            (groups for each in sizes if _same_sequence(groups := in_a_row(each), times)), None
+        )
     number = len(lights)
     if number == count:
         same = np.abs(np.diff(np.asarray(lights, dtype=np.float64), axis=0)).max(axis=1) <= 1e-6
@@ -61,22 +63,35 @@ def find_brackets(
         return None
     candidates = []
     if count % number == 0:
-        candidates = [in_a_row(count // number), [list(range(k, count, number)) for k in range(number)]]
+        candidates = [
+            in_a_row(count // number),
+            [list(range(k, count, number)) for k in range(number)],
+        ]
     by_name: dict[str, list[int]] = {}
-    for place in np.argsort(times, kind="stable").tolist():  # each group may have its exposures in any order
-        by_name.setdefault(re.split(r"[-_. ]+(?=[^-_. ]+$)", files[place].stem)[0], []).append(place)
+    for place in np.argsort(
+        times, kind="stable"
+    ).tolist():  # each group may have its exposures in any order
+        by_name.setdefault(re.split(r"[-_. ]+(?=[^-_. ]+$)", files[place].stem)[0], []).append(
+            place
+        )
     candidates.append(sorted(by_name.values(), key=min))
-    return next((some for some in candidates if len(some) == number and _same_sequence(some, times)), None)
+    return next(
+        (some for some in candidates if len(some) == number and _same_sequence(some, times)), None
+    )
 
 
-def merge_exposures(linear: Sequence[Float32], times: Sequence[float], full: Sequence[Float32]) -> Float32:
+def merge_exposures(
+    linear: Sequence[Float32], times: Sequence[float], full: Sequence[Float32]
+) -> Float32:
     """Merge linear photographs at the shortest of ``times``; clipping is detected in ``full``, the stored values."""
     shortest = int(np.argmin(times))
     relative = np.asarray(times, dtype=np.float64) / times[shortest]
     trust = []
     for stored in full:
         brightest = stored.max(axis=2, keepdims=True) if stored.ndim == 3 else stored
-        trust.append(np.clip((CLIPPED - brightest) / (CLIPPED - NEARLY_CLIPPED), 0, 1).astype(np.float32))
+        trust.append(
+            np.clip((CLIPPED - brightest) / (CLIPPED - NEARLY_CLIPPED), 0, 1).astype(np.float32)
+        )
     # If even the shortest is clipped, there is nothing better.
     trust[shortest] = np.maximum(trust[shortest], np.float32(1e-6))
     merged: Float32 = np.zeros_like(linear[shortest])
@@ -84,7 +99,9 @@ def merge_exposures(linear: Sequence[Float32], times: Sequence[float], full: Seq
     for first in (True, False):
         total, weight = np.zeros_like(merged), np.zeros_like(merged)
         for values, time, usable in zip(linear, relative, trust, strict=True):
-            variance = 1.0 if first else 1 + np.maximum(merged, 0) * np.float32(time / SHOT_EQUALS_READ)
+            variance = (
+                1.0 if first else 1 + np.maximum(merged, 0) * np.float32(time / SHOT_EQUALS_READ)
+            )
             share = usable * np.float32(time**2) / variance
             total += share * values / np.float32(time)
             weight += share

@@ -22,7 +22,11 @@ from photostereo.core.conventions import GRAY_WEIGHTS, Float32, FloatArray, line
 
 
 def develop_into(
-    target: Float32, stored: NDArray[Any], strength: NDArray[Any], srgb: bool, gray_limit: float | None
+    target: Float32,
+    stored: NDArray[Any],
+    strength: NDArray[Any],
+    srgb: bool,
+    gray_limit: float | None,
 ) -> None:
     """Write stored values as intensities; see the module docstring."""
     values, top = (decoded_srgb(stored), 1.0) if srgb else (stored, full_scale(stored))
@@ -66,7 +70,9 @@ def full_scale(stored: NDArray[Any]) -> float:
 
 def linear_part(stored: NDArray[Any], *, srgb: bool) -> Float32:
     """Stored values with full scale 1, the sRGB curve undone if they carry it."""
-    return decoded_srgb(stored) if srgb else stored.astype(np.float32) / np.float32(full_scale(stored))
+    return (
+        decoded_srgb(stored) if srgb else stored.astype(np.float32) / np.float32(full_scale(stored))
+    )
 
 
 def decoded_srgb(stored: NDArray[Any]) -> Float32:

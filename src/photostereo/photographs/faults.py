@@ -71,8 +71,12 @@ class Fault:
         """The fault as a note."""
         if not self.used:
             return Finding("left-out", file=self.file, reason=self.reason, why=self.why)
-        because = "as requested" if self.wanted else f"because fewer than {FEWEST_LEFT} would be left"
-        return Finding("used-all-the-same", file=self.file, reason=self.reason, why=self.why, because=because)
+        because = (
+            "as requested" if self.wanted else f"because fewer than {FEWEST_LEFT} would be left"
+        )
+        return Finding(
+            "used-all-the-same", file=self.file, reason=self.reason, why=self.why, because=because
+        )
 
     def as_error(self, path: Path) -> CaptureError:
         """The fault as an error, for use if no photograph may be left out."""
@@ -84,7 +88,9 @@ class Fault:
         return {"file": self.file, "reason": self.reason, "why": self.why}
 
 
-def survey(source: Photographs, control: Control = SILENT) -> tuple[Float32, float, dict[int, CaptureError]]:
+def survey(
+    source: Photographs, control: Control = SILENT
+) -> tuple[Float32, float, dict[int, CaptureError]]:
     """Reduced pictures of those photographs that can be read, their scale, and the errors of the others by number."""
     scale = min(1.0, LONGEST / max(source.shape[1:3]))
     control.stage("photographs", source.shape[0])
@@ -176,7 +182,9 @@ def _is_blurred(fine: Float64, rest: Float64, number: int) -> bool:
         known = rest[:, group]
         values, vectors = np.linalg.eigh(known @ known.transpose(0, 2, 1))
         values, vectors = values[:, None, -BASIS:], vectors[..., -BASIS:]
-        inverse = (vectors / np.maximum(values, 1e-6 * values[..., -1:] + 1e-30)) @ vectors.transpose(0, 2, 1)
+        inverse = (
+            vectors / np.maximum(values, 1e-6 * values[..., -1:] + 1e-30)
+        ) @ vectors.transpose(0, 2, 1)
         shares = inverse @ (known @ rest[:, number, :, None])
         predicted.append((fine[:, group] * shares).sum(axis=1))
     (one, other), own = predicted, fine[:, number]

@@ -20,7 +20,13 @@ from photostereo.io.camera import Heads, changes, common_orientation, exposure_o
 from photostereo.io.images import decode_image
 from photostereo.io.spool import Kept, open_spool
 from photostereo.photographs.brackets import merge_exposures
-from photostereo.photographs.develop import as_rgb, develop_into, include_exposure, linear_part, upright
+from photostereo.photographs.develop import (
+    as_rgb,
+    develop_into,
+    include_exposure,
+    linear_part,
+    upright,
+)
 from photostereo.photographs.framing import Framing, moved_back
 from photostereo.photographs.source import Photographs, require_finite
 
@@ -46,7 +52,9 @@ class PhotographFiles(Photographs):
     #: Intensities are clipped so that the gray value is at most this. In color all three channels are scaled alike.
     gray_limit: float | None = None
     framing: Framing = field(default_factory=Framing)  #: the part that is used
-    ambient: Float32 | None = None  #: whole picture of the light to subtract, linear, at an exposure of 1
+    ambient: Float32 | None = (
+        None  #: whole picture of the light to subtract, linear, at an exposure of 1
+    )
     flat: Float32 | None = None  #: whole picture to divide by
     #: all exposures, by the one in ``files``
     brackets: Mapping[Path, Sequence[Path]] = field(default_factory=dict)
@@ -54,8 +62,12 @@ class PhotographFiles(Photographs):
     workers: int | None = None  #: threads; None for one per processor
     full_frame: tuple[int, int] = (0, 0)  #: height and width of the whole photographs
     is_color: bool = False  #: whether the files have three channels
-    kinds: dict[Path, np.dtype[Any]] = field(default_factory=dict)  #: stored type of each decoded file
-    digests: dict[Path, str] = field(default_factory=dict)  #: SHA-256 of every file that has been read
+    kinds: dict[Path, np.dtype[Any]] = field(
+        default_factory=dict
+    )  #: stored type of each decoded file
+    digests: dict[Path, str] = field(
+        default_factory=dict
+    )  #: SHA-256 of every file that has been read
     _kept: Kept = field(default_factory=lambda: Kept(first={}))  #: decoded photographs
 
     @property
@@ -84,7 +96,9 @@ class PhotographFiles(Photographs):
         known = {self.kinds[file]: file.name for file in reversed(self.files) if file in self.kinds}
         if len(known) > 1:
             (other, another), (kind, one) = list(known.items())[-2:]
-            notes.append(Finding("bit-depths-differ", one=f"{one} is {kind}", another=f"{another} {other}"))
+            notes.append(
+                Finding("bit-depths-differ", one=f"{one} is {kind}", another=f"{another} {other}")
+            )
         if self.srgb is None and any(curved):
             notes.append(Finding("srgb-undone", some="" if all(curved) else f"{sum(curved)} of "))
         return (*notes, *self.camera_notes)
@@ -113,7 +127,9 @@ class PhotographFiles(Photographs):
         return len(self.files) * math.prod(self.full_frame) * channels * kind.itemsize
 
     def take(self, chosen: Sequence[int]) -> PhotographFiles:
-        each = {name: getattr(self, name)[list(chosen)] for name in ("exposed", "strengths", "moves")}
+        each = {
+            name: getattr(self, name)[list(chosen)] for name in ("exposed", "strengths", "moves")
+        }
         return replace(self, files=tuple(self.files[k] for k in chosen), **each)
 
     def with_strengths(self, strengths: NDArray[Any]) -> PhotographFiles:
@@ -122,7 +138,9 @@ class PhotographFiles(Photographs):
 
     def less_ambient(self, number: int) -> PhotographFiles:
         """The same photographs minus the light in one of them, which was taken with the lights off."""
-        dark = linear_part(self._stored(number, slice(None)), srgb=self._is_curved(self.files[number]))
+        dark = linear_part(
+            self._stored(number, slice(None)), srgb=self._is_curved(self.files[number])
+        )
         return replace(self, ambient=dark / np.float32(self.exposed[number]))
 
     def sample(self, most: int) -> PhotographFiles:
@@ -180,7 +198,9 @@ class PhotographFiles(Photographs):
             if (stored.ndim == 3) != self.is_color:
                 own, usual = ("gray", "RGB") if self.is_color else ("RGB", "gray")
                 first = self.files[0].name
-                raise CaptureError(code="mode-mismatch", file=path, own=own, name=first, usual=usual)
+                raise CaptureError(
+                    code="mode-mismatch", file=path, own=own, name=first, usual=usual
+                )
         self.kinds[path] = stored.dtype
         return stored
 
@@ -190,7 +210,9 @@ class PhotographFiles(Photographs):
         for file in self.brackets[path]:
             stored = self._decode(file)
             full.append(linear_part(stored, srgb=False))
-            linear.append(linear_part(stored, srgb=True) if self._is_curved(file, merged=False) else full[-1])
+            linear.append(
+                linear_part(stored, srgb=True) if self._is_curved(file, merged=False) else full[-1]
+            )
             times.append(exposure_of(self.heads[file]) or 1.0)
         return merge_exposures(linear, times, full)
 
@@ -204,7 +226,9 @@ class PhotographFiles(Photographs):
         """Raise if the height and width of a photograph differ from those of the first."""
         if frame != self.full_frame:
             own, usual = (f"{width} × {height}" for height, width in (frame, self.full_frame))
-            raise CaptureError(code="size-mismatch", file=path, name=self.files[0].name, own=own, usual=usual)
+            raise CaptureError(
+                code="size-mismatch", file=path, name=self.files[0].name, own=own, usual=usual
+            )
 
     def _develop_part(
         self, target: Float32, part: NDArray[Any], number: int, where: tuple[slice, slice]

@@ -69,7 +69,9 @@ class Framing:
         whole = np.zeros(full, dtype=bool)
         box = self.box(full)
         size = (box[1].stop - box[1].start, box[0].stop - box[0].start)
-        whole[box] = cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_LINEAR) >= 0.5
+        whole[box] = (
+            cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_LINEAR) >= 0.5
+        )
         return whole
 
     def positions(self, positions: NDArray[Any], full: tuple[int, int]) -> NDArray[Any]:
@@ -90,7 +92,9 @@ class Framing:
             return small * np.float32(self.scale)
         if label == "truth":
             length = np.linalg.norm(small, axis=-1, keepdims=True)
-            return np.asarray(np.where(length > 0.5, small / np.maximum(length, 1e-6), 0.0), dtype=np.float32)
+            return np.asarray(
+                np.where(length > 0.5, small / np.maximum(length, 1e-6), 0.0), dtype=np.float32
+            )
         return small
 
 
@@ -115,4 +119,6 @@ def moved_back(picture: Float32, move: FloatArray) -> Float32:
     middle = 0.5 * (np.array(size) - 1)
     onto = np.column_stack([turn, middle + move[:2] - turn @ middle])
     flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
-    return np.asarray(cv2.warpAffine(picture, onto, size, flags=flags, borderMode=cv2.BORDER_REPLICATE))
+    return np.asarray(
+        cv2.warpAffine(picture, onto, size, flags=flags, borderMode=cv2.BORDER_REPLICATE)
+    )

@@ -25,7 +25,9 @@ LARGEST_INTENSITY = 1e15
 
 def require_finite(image: NDArray[Any], file: Path | None, what: object = None) -> None:
     """Raise if a photograph has values that cannot be intensities: NaN, infinite or far too large."""
-    if image.size == 0 or max(float(image.max()), -float(image.min())) <= LARGEST_INTENSITY:  # false for NaN
+    if (
+        image.size == 0 or max(float(image.max()), -float(image.min())) <= LARGEST_INTENSITY
+    ):  # false for NaN
         return
     bad = int((~(np.abs(image) <= LARGEST_INTENSITY)).sum())
     raise CaptureError(code="photograph-not-finite", file=file, what=what or file, found=bad)
@@ -102,7 +104,9 @@ class Photographs(ABC):
             self.develop(chosen[place], images[place], rows)
 
         # In the order of the files, so that the error names the first bad one.
-        for _ in in_turn(read, len(images), self.workers or processors(), control, ahead=len(images)):
+        for _ in in_turn(
+            read, len(images), self.workers or processors(), control, ahead=len(images)
+        ):
             control.advance()
 
 

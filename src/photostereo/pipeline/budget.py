@@ -80,7 +80,9 @@ def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Set
     where = device_for(method, settings.device)
     whole = settings.checkpoint is not None or settings.resume is not None
     height, width = capture.frame
-    at_once = height * (row_of(capture, method) + width * OF_A_RESULT)  # in addition to the photographs
+    at_once = height * (
+        row_of(capture, method) + width * OF_A_RESULT
+    )  # in addition to the photographs
     if whole and OF_THE_PROGRAM + capture.stack_bytes + at_once > plan.budget:
         name, budget, remedy = capture.name, amount(plan.budget), "state-needs-memory"
         raise ParameterError(code="no-state-in-parts", remedy=remedy, name=name, budget=budget)
@@ -88,7 +90,9 @@ def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Set
     if need > plan.budget:
         size, words, left = f"{width} × {height}", amount(need), amount(max(plan.budget, 0))
         remedy = "less-to-write" if settings.surface or settings.report else "more-memory"
-        raise ParameterError(code="no-memory-for-results", remedy=remedy, size=size, need=words, budget=left)
+        raise ParameterError(
+            code="no-memory-for-results", remedy=remedy, size=size, need=words, budget=left
+        )
     if not whole and (method.model.divisible or not plan.loads):
         bands_of(capture, method, method.resolve(settings.parameters), where, plan.solving)
 

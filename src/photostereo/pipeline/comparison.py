@@ -102,7 +102,9 @@ def solve_each(
     write_text(folder / "comparison.csv", text.getvalue())
     write_json(folder / "comparison.json", rows)
     write_png(folder / "comparison.png", _picture(capture, results))
-    return Compared(results, depths, rows, [result.method for result in results], capture.truth, capture)
+    return Compared(
+        results, depths, rows, [result.method for result in results], capture.truth, capture
+    )
 
 
 def copy_results(
@@ -119,13 +121,25 @@ def copy_results(
         result.save(folder / place)
         expected = read_summary(source).get("expected_error") or {"degrees": None, "grade": None}
         if expected["degrees"] is not None:
-            write_json(folder / place / "summary.json", {**result.summary(), "expected_error": expected})
+            write_json(
+                folder / place / "summary.json", {**result.summary(), "expected_error": expected}
+            )
         depths.append(read_depth(source, mask.shape))
         if depths[-1] is not None:
             write_array(folder / place / "depth.npy", depths[-1])
-        angle = angular_error(result.normals, results[0].normals if truth is None else truth, mask)[mask]
-        figures = {"mean": angle.mean(), "median": np.median(angle), "p90": np.percentile(angle, 90)}
-        row = {"name": name, "method": result.method, **{key: float(value) for key, value in figures.items()}}
+        angle = angular_error(result.normals, results[0].normals if truth is None else truth, mask)[
+            mask
+        ]
+        figures = {
+            "mean": angle.mean(),
+            "median": np.median(angle),
+            "p90": np.percentile(angle, 90),
+        }
+        row = {
+            "name": name,
+            "method": result.method,
+            **{key: float(value) for key, value in figures.items()},
+        }
         rows.append(row | {"expected": expected["degrees"], "grade": expected["grade"]})
     return Compared(results, depths, rows, folders, truth, labels=names)
 
@@ -162,7 +176,9 @@ def _picture(capture: Capture, results: Sequence[Reconstruction]) -> NDArray[np.
             tiles.append(colored)
             caption += f"  {error[capture.mask].mean():.2f}"
         head = np.full((28, capture.frame[1], 3), 255, dtype=np.uint8)
-        cv2.putText(head, caption, (6, 20), cv2.FONT_HERSHEY_SIMPLEX, 0.5, (20, 20, 20), 1, cv2.LINE_AA)
+        cv2.putText(
+            head, caption, (6, 20), cv2.FONT_HERSHEY_SIMPLEX, 0.5, (20, 20, 20), 1, cv2.LINE_AA
+        )
         columns.append(np.concatenate([head, *tiles]))
     return np.concatenate(columns, axis=1)
 

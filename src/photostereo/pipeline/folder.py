@@ -67,7 +67,9 @@ def fill_results(
         """Write arrays and pictures; return their descriptions and the part of the page about the photographs."""
         result.save(folder, quiet)
         pictured = None if surface is None else size
-        meanings = write_pictures(folder, result, flip_y=settings.flip_y, size=pictured, control=quiet)
+        meanings = write_pictures(
+            folder, result, flip_y=settings.flip_y, size=pictured, control=quiet
+        )
         if photographs is None or not (settings.report and overlap):
             return meanings, None
         from photostereo.report.page import capture_evidence
@@ -82,7 +84,11 @@ def fill_results(
         from photostereo.results.surface_files import write_surface
 
         give_back_memory()
-        how: dict[str, Any] = {"normal_map": False, "flip_y": settings.flip_y, "name": result.capture}
+        how: dict[str, Any] = {
+            "normal_map": False,
+            "flip_y": settings.flip_y,
+            "name": result.capture,
+        }
         how |= {"surface": whole, "control": watched}
         return write_surface(folder, result.normals, result.mask, result.albedo, surface, **how)[1]
 
@@ -140,7 +146,10 @@ def fill_results(
     if settings.material is not None:
         from photostereo.results.export import export_result
 
-        how: dict[str, Any] = {"tileable": settings.material == "tileable", "texels": settings.texels}
+        how: dict[str, Any] = {
+            "tileable": settings.material == "tileable",
+            "texels": settings.texels,
+        }
         how |= {"pixel_size": size, "capture": photographs, "control": control}
         summary["conventions"] |= export_result(folder, result, ["material"], **how)["conventions"]
     control.finish()
@@ -159,7 +168,9 @@ def _describe_capture(folder: Path, capture: Capture, summary: dict[str, Any]) -
     """Add facts about the photographs, and about the lights if no light file gave them; write mask and lights."""
     write_png(folder / "mask.png", capture.whole_mask.astype(np.uint8) * np.uint8(255))
     meanings = summary["conventions"]
-    meanings["mask.png"] = "White on the object, at the size of the photographs; edit it and use it again."
+    meanings["mask.png"] = (
+        "White on the object, at the size of the photographs; edit it and use it again."
+    )
     height, width = capture.frame
     facts: dict[str, Any] = {"count": len(capture), "height": height, "width": width}
     summary["photographs"] = facts
@@ -200,14 +211,18 @@ def provenance(
     files: list[dict[str, Any]] = [
         {"file": file.name, "sha256": digests.get(file) or file_digest(file)} for file in paths
     ]
-    if root.is_file() and not any(file.is_file() for file in paths):  # an archive contains the photographs
+    if root.is_file() and not any(
+        file.is_file() for file in paths
+    ):  # an archive contains the photographs
         files = [{"file": root.name, "sha256": file_digest(root), "photographs": list(names)}]
     return {
         "command": shlex.join(words),
         "path": str(place),
         "layout": origin.layout if origin is not None else "in memory",
         "reading": {
-            name: value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+            name: value
+            if value is None or isinstance(value, (bool, int, float, str))
+            else str(value)
             for name, value in vars(settings.reading).items()
             if name != "workers"
         },
@@ -306,13 +321,19 @@ def save(
     """
     if surface is not None:
         check_method(surface)
-    choice = None if surface is None else SurfaceChoice(method=surface, pixel_size=PixelSize.of(pixel_size))
+    choice = (
+        None
+        if surface is None
+        else SurfaceChoice(method=surface, pixel_size=PixelSize.of(pixel_size))
+    )
     target = Path(out).expanduser()
     settings = Settings(surface=choice, report=report, flip_y=flip_y)
     camera = None if capture is None else camera_of(capture)
 
     def integrated() -> Surface:
-        return integrate(result.normals, result.mask, method=str(surface), camera=camera, control=control)
+        return integrate(
+            result.normals, result.mask, method=str(surface), camera=camera, control=control
+        )
 
     with replacing_directory(target, force=force) as folder:
         facts: dict[str, Any] = {"integrated": integrated, "expected": assess(result, capture)}

@@ -133,7 +133,9 @@ class Pipeline(ReadingStages):
         known = {name: value for name, value in changes.items() if name in FLAT}
         given = {name: value for name, value in changes.items() if name not in FLAT}
         if given or {"method", "prior", "parameters"} & known.keys():
-            method = find_method(known.get("method", settings.method), known.get("prior", settings.prior))
+            method = find_method(
+                known.get("method", settings.method), known.get("prior", settings.prior)
+            )
             # Parameters of another method have other meanings.
             kept = {} if {"method", "prior"} & known.keys() else settings.parameters
             known["parameters"] = {**known.get("parameters", kept), **given}
@@ -224,7 +226,9 @@ class Pipeline(ReadingStages):
     def expected(self) -> ExpectedError | None:
         """The expected error of the solution, with its reasons."""
         capture, result = self.at_hand, self.solution
-        if "spread" not in result.maps and (capture.mask.size > budget.ENOUGH or not capture.in_memory):
+        if "spread" not in result.maps and (
+            capture.mask.size > budget.ENOUGH or not capture.in_memory
+        ):
             capture = budget.glance(capture, self.control)
         return assess(result, capture, self.diagnosis.findings, self.control)
 
@@ -327,14 +331,30 @@ class Pipeline(ReadingStages):
             return []
         settings, reading = self.settings, self.reading
         home = self.path if self.path.is_dir() else self.path.parent
-        named = [*map(reading.path_of, NAMED_FILES), settings.resume, settings.parameters.get("dictionary")]
+        named = [
+            *map(reading.path_of, NAMED_FILES),
+            settings.resume,
+            settings.parameters.get("dictionary"),
+        ]
         paths = [Path(name) for name in named if isinstance(name, (str, os.PathLike))]
-        used = [self.path, *(file for name in paths for file in (name, home / name) if exists(file))]
+        used = [
+            self.path,
+            *(file for name in paths for file in (name, home / name) if exists(file)),
+        ]
         return used if settings.checkpoint is None else [*used, Path(settings.checkpoint)]
 
     @property
     def _solving(self) -> dict[str, Any]:
-        names = ("method", "prior", "device", "strengths", "checkpoint", "resume", "memory", "parameters")
+        names = (
+            "method",
+            "prior",
+            "device",
+            "strengths",
+            "checkpoint",
+            "resume",
+            "memory",
+            "parameters",
+        )
         return {name: getattr(self.settings, name) for name in names}
 
     @property
@@ -358,7 +378,14 @@ def import_ahead() -> None:
             import_module("photostereo.reflectance.learned.weights").context_network()
             for name in NEEDED:
                 import_module(name)
-            for name in ("report", "parts", "head", "surface"):  # compiled, which takes as long as an import
-                import_module("photostereo.report.document").templates().get_template(f"{name}.html")
+            for name in (
+                "report",
+                "parts",
+                "head",
+                "surface",
+            ):  # compiled, which takes as long as an import
+                import_module("photostereo.report.document").templates().get_template(
+                    f"{name}.html"
+                )
 
     threading.Thread(target=work).start()

@@ -34,7 +34,9 @@ _LATER: dict[str, Any] = {"mask": None, "color": False, "moved_lights": (), "edi
 class ReadingStages(Staged):
     """The stages that read a capture from ``path``, or take a capture in memory."""
 
-    def __init__(self, path: str | os.PathLike[str] | Capture, settings: Settings, control: Control) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str] | Capture, settings: Settings, control: Control
+    ) -> None:
         super().__init__()
         self.path: Path | None = None
         if isinstance(path, (str, os.PathLike)):
@@ -88,7 +90,9 @@ class ReadingStages(Staged):
         color, may_be_gray = self._color
         capture = self._read(color=color)
         if may_be_gray and capture.is_color and not self._method_for(capture)[0].sees_colors:
-            return self._read(color=False)  # only now is it known that the method does not use colors
+            return self._read(
+                color=False
+            )  # only now is it known that the method does not use colors
         return capture
 
     def _read(self, *, color: bool) -> Capture:
@@ -103,7 +107,11 @@ class ReadingStages(Staged):
                     capture = read_lazily(self.path, reading, self.control)
         except PhotostereoError as problem:
             raise problem.about(self.path or "") from problem
-        return capture if images is None else capture.take(images, photographs_of_seed(self.settings.seed))
+        return (
+            capture
+            if images is None
+            else capture.take(images, photographs_of_seed(self.settings.seed))
+        )
 
     @property
     def lights(self) -> Lights:

@@ -52,7 +52,9 @@ def stage(
 class Stage(Generic[Value]):
     """A property that is computed once for each key."""
 
-    def __init__(self, make: Callable[[Any], Value], uses: tuple[str, ...], after: tuple[str, ...]) -> None:
+    def __init__(
+        self, make: Callable[[Any], Value], uses: tuple[str, ...], after: tuple[str, ...]
+    ) -> None:
         self.make, self.uses, self.after = make, uses, after
         self.name, self.__doc__ = make.__name__, make.__doc__
 
@@ -90,7 +92,11 @@ def comparable(value: Any) -> Any:
     (True, False)
     """
     if hasattr(value, "tobytes") and hasattr(value, "shape"):
-        return value.shape, str(value.dtype), hashlib.blake2b(value.tobytes(), digest_size=16).digest()
+        return (
+            value.shape,
+            str(value.dtype),
+            hashlib.blake2b(value.tobytes(), digest_size=16).digest(),
+        )
     if is_dataclass(value) and not isinstance(value, type):
         return tuple(comparable(getattr(value, entry.name)) for entry in fields(value))
     if isinstance(value, Mapping):

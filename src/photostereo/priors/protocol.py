@@ -40,7 +40,9 @@ class Prior(Protocol):
         """Return the initial state. A saved state must match its names, shapes and types to be resumed."""
         return {}
 
-    def update(self, state: PriorState, normals: Array, iteration: int, control: Control = SILENT) -> None:
+    def update(
+        self, state: PriorState, normals: Array, iteration: int, control: Control = SILENT
+    ) -> None:
         """Update the prior's own unknowns at fixed normals, in place; iterations count from 0."""
         return  # nothing to do without unknowns
 

@@ -53,7 +53,9 @@ class ModelEntry:
     #: (:meth:`.Model.see_whole`), and the ``"fall_off"`` (N, d) by which the intensities of near lights were divided.
     sees: tuple[str, ...] = ()
     workspace: int = 0  #: Additional bytes per intensity of a pixel while the model is built.
-    divisible: bool = True  #: Whether it can be solved in parts; a model that compares all pixels cannot.
+    divisible: bool = (
+        True  #: Whether it can be solved in parts; a model that compares all pixels cannot.
+    )
     #: Defaults of parameters that differ with a prior.
     with_prior: Mapping[str, Any] = field(default_factory=dict)
     on_gpu: bool = False  #: Accepts torch tensors as well as NumPy arrays, and so runs on a GPU.
@@ -81,4 +83,6 @@ class ModelEntry:
 @cache
 def registered_models() -> dict[str, ModelEntry]:
     """All models by name."""
-    return registered(ModelEntry, "photostereo.models", (f"{__package__}.{folder}" for folder in FOLDERS))
+    return registered(
+        ModelEntry, "photostereo.models", (f"{__package__}.{folder}" for folder in FOLDERS)
+    )

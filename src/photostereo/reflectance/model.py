@@ -137,7 +137,9 @@ class Model(ABC):
         return None
 
 
-def pixel_batches(count: int, control: Control, stage: str, *, size: int = BATCH) -> Iterator[slice]:
+def pixel_batches(
+    count: int, control: Control, stage: str, *, size: int = BATCH
+) -> Iterator[slice]:
     """Yield slices that cover ``range(count)``; report the stage and every finished batch to the control."""
     control.stage(stage, count)
     for first in range(0, count, size):

@@ -23,11 +23,15 @@ def read_about(capture: Path | None) -> dict[str, str]:
     path = (capture if capture.is_dir() else capture.parent) / FILE
     if not exists(path):
         return {}
-    remedy = f'Expected text for any of {", ".join(FACTS)}: {{"title": "Coin", "license": "CC BY 4.0"}}.'
+    remedy = (
+        f'Expected text for any of {", ".join(FACTS)}: {{"title": "Coin", "license": "CC BY 4.0"}}.'
+    )
     content = read_json(path, "capture description", remedy=remedy)
 
     def fail(problem: str) -> CaptureError:
-        return CaptureError(f"{path}: {problem}. {remedy}", code="bad-sidecar", file=path, problem=problem)
+        return CaptureError(
+            f"{path}: {problem}. {remedy}", code="bad-sidecar", file=path, problem=problem
+        )
 
     check_facts(content, {f"{name}?": str for name in FACTS}, fail)
     return {name: content[name] for name in FACTS if content.get(name)}

@@ -82,7 +82,9 @@ def write_comparison(
     # The more results, the fewer vertices for each.
     most = min(160_000, max(12_000, 300_000 // len(entries)))
     heights = {entry.key: entry.depth for entry in entries if entry.depth is not None}
-    grids = {key: pack_heights(depth, mask, frame, max_vertices=most) for key, depth in heights.items()}
+    grids = {
+        key: pack_heights(depth, mask, frame, max_vertices=most) for key, depth in heights.items()
+    }
     best = _best(results, entries, mask)
     if grids:
         data["surface"] = {"grids": grids, "first": best if best in grids else next(iter(grids))}
@@ -104,7 +106,9 @@ def write_comparison(
     }
     page = render_page("compare.html", data, **context)
     # One albedo for all results: the page compares normals.
-    common = Layers(frame, mask, albedos=[albedo_share(result.albedo, result.mask) for result in results])
+    common = Layers(
+        frame, mask, albedos=[albedo_share(result.albedo, result.mask) for result in results]
+    )
     sides = {
         entry.key: (
             Layers(frame, mask, entry.normals, depth=entry.depth),
@@ -147,7 +151,9 @@ def _first_pair(entries: Sequence[Entry], best: str) -> list[str]:
     return [keys[0], best if best != keys[0] else keys[-1]]
 
 
-def _align_heights(view: dict[str, Any], heights: Mapping[str, FloatArray], mask: BoolArray) -> None:
+def _align_heights(
+    view: dict[str, Any], heights: Mapping[str, FloatArray], mask: BoolArray
+) -> None:
     """Align the medians of all heights by a ``lift`` each, as integration leaves a constant undetermined."""
     ends = {}
     for key, depth in heights.items():
@@ -222,11 +228,15 @@ def figures_table(
 ) -> list[dict[str, Any]]:
     columns = []
 
-    def add(heading: str, values: Sequence[Any], words: Callable[[float], str], sign: int = -1) -> None:
+    def add(
+        heading: str, values: Sequence[Any], words: Callable[[float], str], sign: int = -1
+    ) -> None:
         numbers = np.array(values, dtype=np.float64)
         best = np.isclose(numbers, sign * np.nanmax(sign * numbers), rtol=1e-9) & (len(numbers) > 1)
         texts = ["–" if np.isnan(number) else words(number) for number in numbers]
-        cells = list(zip(np.nan_to_num(numbers, nan=np.inf).tolist(), texts, best.tolist(), strict=True))
+        cells = list(
+            zip(np.nan_to_num(numbers, nan=np.inf).tolist(), texts, best.tolist(), strict=True)
+        )
         columns.append({"heading": heading, "cells": cells})
 
     errors = [entry.error[mask] for entry in entries if entry.error is not None]
@@ -235,7 +245,12 @@ def figures_table(
         add("Median", [np.median(error) for error in errors], "{:.2f}°".format)
         add("90 % below", [np.percentile(error, 90) for error in errors], "{:.1f}°".format)
         for limit in (5, 10):
-            add(f"Within {limit}°", [100 * (error <= limit).mean() for error in errors], "{:.0f} %".format, 1)
+            add(
+                f"Within {limit}°",
+                [100 * (error <= limit).mean() for error in errors],
+                "{:.0f} %".format,
+                1,
+            )
     if capture is not None:
         left = [100 * typical_residual(result.normals, capture) for result in results]
         add("Unexplained", left, "{:.1f} %".format)
@@ -265,4 +280,6 @@ def error_chart(entries: Sequence[Entry], mask: BoolArray) -> list[Chart]:
         y_range=(0.0, 100.0),
         summary="Share of pixels below an angular error, by method",
     )
-    return [Chart("Pixels below an error", plot, legend(series), "Higher and further left is better.")]
+    return [
+        Chart("Pixels below an error", plot, legend(series), "Higher and further left is better.")
+    ]

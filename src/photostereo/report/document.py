@@ -144,7 +144,9 @@ def bundle(folder: str, *names: str) -> Markup:
 
 def source_hash(text: str) -> str:
     """Return the hash by which a policy allows an inline script or style sheet."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode(
+        "ascii"
+    )
 
 
 def json_for_script(data: Mapping[str, Any]) -> Markup:
@@ -155,13 +157,20 @@ def json_for_script(data: Mapping[str, Any]) -> Markup:
     return Markup(text)
 
 
-def safe_links(links: Mapping[str, str], meanings: Mapping[str, str] | None = None) -> list[dict[str, str]]:
+def safe_links(
+    links: Mapping[str, str], meanings: Mapping[str, str] | None = None
+) -> list[dict[str, str]]:
     """Labels, percent-encoded relative URLs and meanings; raise an error for a URL outside the page's folder."""
     result = []
     for label, target in links.items():
         parts = urlsplit(target)
         # A colon in the first segment could be parsed as a scheme ("javascript:").
-        if parts.scheme or parts.netloc or target.startswith(("/", "\\")) or ":" in target.split("/")[0]:
+        if (
+            parts.scheme
+            or parts.netloc
+            or target.startswith(("/", "\\"))
+            or ":" in target.split("/")[0]
+        ):
             raise ParameterError(code="link-leaves-folder", label=str(label), target=target)
         note = (meanings or {}).get(target, "")
         result.append({"label": str(label), "href": quote(target), "note": note})

@@ -44,11 +44,15 @@ def convergence_charts(history: Sequence[Iteration]) -> list[Chart]:
         else:
             title, note = HEADINGS.get(name, name), f"{values[-1]:.2g} at the end."
             charts.append(single(title, Series(title, values, 4), note, zero=True))
-    summary = f"The cost fell from {history[0].cost:.4g} to {last.cost:.4g} in {len(history)} iterations"
+    summary = (
+        f"The cost fell from {history[0].cost:.4g} to {last.cost:.4g} in {len(history)} iterations"
+    )
     cost = chart(terms, y_label="cost", summary=summary, zero=True, allow_log=True)
     errors = [record.error for record in history if record.error is not None]
     if len(errors) == len(history):
-        note = f"From {errors[0]:.2f}° after the first to {errors[-1]:.2f}° after the last iteration."
+        note = (
+            f"From {errors[0]:.2f}° after the first to {errors[-1]:.2f}° after the last iteration."
+        )
         charts.append(single("Error", Series("mean angular error", errors, 5), note, suffix="°"))
     return [Chart("Cost by term", cost, legend(terms)), *charts]
 

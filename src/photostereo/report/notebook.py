@@ -90,13 +90,20 @@ def _(capture: Capture) -> tuple[str, list[Panel], Facts]:
     frame = pictures.frame_around(capture.mask, max_pixels=PIXELS)
     chosen = np.unique(np.linspace(0, len(capture) - 1, min(len(capture), PHOTOGRAPHS)).astype(int))
     rows = (frame.rows.start, frame.rows.stop)
-    shown = [capture.photographs.rows(*rows, slice(n, n + 1))[0][:, frame.cols] for n in chosen.tolist()]
+    shown = [
+        capture.photographs.rows(*rows, slice(n, n + 1))[0][:, frame.cols] for n in chosen.tolist()
+    ]
     white = max(float(np.percentile(np.stack(shown), 99.3)), 1e-9)
     small = [pictures.resize(picture / white, frame.height, frame.width) for picture in shown]
-    panels = [(f"photograph {i + 1}", pictures.to_srgb(one)) for i, one in zip(chosen, small, strict=True)]
+    panels = [
+        (f"photograph {i + 1}", pictures.to_srgb(one)) for i, one in zip(chosen, small, strict=True)
+    ]
     height, width = capture.frame
     facts = [
-        ("photographs", f"{len(capture)}, {width} × {height}, {'RGB' if capture.is_color else 'gray'}"),
+        (
+            "photographs",
+            f"{len(capture)}, {width} × {height}, {'RGB' if capture.is_color else 'gray'}",
+        ),
         ("object", f"{wording.thousands(capture.pixel_count)} pixels"),
         ("lights", capture.lights.describe() if capture.lights.known else "not known"),
         ("truth", "known" if capture.truth is not None else "not known"),
@@ -123,7 +130,11 @@ def _(result: Reconstruction) -> tuple[str, list[Panel], Facts]:
         facts.append(("expected error", expected.words))
     if result.angular_error is not None:
         facts.append(("angular error", f"mean {result.angular_error.mean:.2f}°"))
-    return result.capture, panels, [*facts, ("time", wording.duration(sum(result.seconds.values())))]
+    return (
+        result.capture,
+        panels,
+        [*facts, ("time", wording.duration(sum(result.seconds.values())))],
+    )
 
 
 @contents.register
@@ -179,7 +190,9 @@ def plot(shown: Any) -> Any:
         raise MissingDependencyError(code="needs-matplotlib") from problem
     _, found, _ = contents(shown)
     figure = Figure(figsize=(3.2 * len(found), 3.4), layout="constrained")
-    for axes, (title, picture) in zip(figure.subplots(1, len(found), squeeze=False)[0], found, strict=True):
+    for axes, (title, picture) in zip(
+        figure.subplots(1, len(found), squeeze=False)[0], found, strict=True
+    ):
         axes.imshow(picture, cmap="gray")
         axes.set_title(title)
         axes.set_axis_off()
@@ -262,7 +275,11 @@ class Progress(Control):
 
     def finish(self) -> None:
         super().finish()
-        self._name, self._done, self._total = f"done, {wording.duration(sum(self.seconds.values()))}", 1, 1
+        self._name, self._done, self._total = (
+            f"done, {wording.duration(sum(self.seconds.values()))}",
+            1,
+            1,
+        )
         self._show()
 
     def _show(self) -> None:
@@ -272,7 +289,10 @@ class Progress(Control):
                 sys.stderr.write(f"\r{self._name} {self._done}/{self._total or '?'}\033[K")
             return
         share = f'value="{self._done}" max="{self._total}"' if self._total else ""
-        bar = {"text/html": f"<progress {share}></progress> {escape(self._name)}", "text/plain": self._name}
+        bar = {
+            "text/html": f"<progress {share}></progress> {escape(self._name)}",
+            "text/plain": self._name,
+        }
         if self._shown is None:
             display = import_module("IPython.display").display
             self._shown = display(bar, raw=True, display_id=True)

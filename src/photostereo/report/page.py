@@ -102,8 +102,15 @@ def write_report(
     >>> page.read_text(encoding="utf-8").startswith("<!doctype html>")
     True
     """
-    shown: dict[str, Any] = {"depth": depth, "tears": tears, "expected": expected, "evidence": evidence}
-    page = prepare_report(result, capture, **shown, pixel_size=pixel_size, about=about, control=control)
+    shown: dict[str, Any] = {
+        "depth": depth,
+        "tears": tears,
+        "expected": expected,
+        "evidence": evidence,
+    }
+    page = prepare_report(
+        result, capture, **shown, pixel_size=pixel_size, about=about, control=control
+    )
     page.write(path, files, meanings)
 
 
@@ -150,7 +157,9 @@ def prepare_report(
         context |= error_evidence(result, capture.truth, frame)
     if capture is not None:
         control.check()
-        context |= capture_evidence(result, capture, frame, control) if evidence is None else evidence
+        context |= (
+            capture_evidence(result, capture, frame, control) if evidence is None else evidence
+        )
         # The pictures themselves are already in the page.
         kept = ("number", "name", "light", "words", "verdict")
         data["photographs"] = [{name: one[name] for name in kept} for one in context["photographs"]]
@@ -159,7 +168,11 @@ def prepare_report(
     page = render_page("report.html", data, **context)
     room = page.room(PAGE_BYTES - OF_THE_LINKS)
     data["relight"] = view_data(
-        {result.method: (shown, {"folder": ""})}, shown, pixel_size=pixel_size, room=room, control=control
+        {result.method: (shown, {"folder": ""})},
+        shown,
+        pixel_size=pixel_size,
+        room=room,
+        control=control,
     )
     control.check()
     return page
@@ -168,7 +181,9 @@ def prepare_report(
 def identity_of(result: Reconstruction) -> str:
     """Return an identifier under which a browser stores the notes of a page."""
     digest = hashlib.sha256(f"{result.digest} {result.method}".encode())
-    digest.update(np.ascontiguousarray(result.normals[:: max(1, result.normals.shape[0] // 64)]).tobytes())
+    digest.update(
+        np.ascontiguousarray(result.normals[:: max(1, result.normals.shape[0] // 64)]).tobytes()
+    )
     return digest.hexdigest()[:20]
 
 
@@ -191,7 +206,9 @@ def capture_evidence(
 ) -> dict[str, Any]:
     diagnosis = diagnose(capture, result, control)
     control.check()
-    photographs, verdicts = contact_sheet(capture, result, diagnosis.saturation_by_photograph, control)
+    photographs, verdicts = contact_sheet(
+        capture, result, diagnosis.saturation_by_photograph, control
+    )
     control.check()
     calibration = None if capture.origin is None else capture.origin.calibration
     notes = [as_finding(note) for note in (() if capture.origin is None else capture.origin.notes)]
@@ -212,7 +229,11 @@ def capture_evidence(
         "corrected": [*corrected, *filter(None, [describe_correction(result.strengths)])],
         "verdicts": verdicts,
         "diagnosis": diagnosis,
-        "dark_map": pictures.map_picture(dark, result.mask, frame, top=float(max(diagnosis.photographs, 1))),
-        "residual_map": pictures.map_picture(100 * diagnosis.residual, result.mask, frame, top=50.0),
+        "dark_map": pictures.map_picture(
+            dark, result.mask, frame, top=float(max(diagnosis.photographs, 1))
+        ),
+        "residual_map": pictures.map_picture(
+            100 * diagnosis.residual, result.mask, frame, top=50.0
+        ),
         **evidence,
     }

@@ -33,7 +33,9 @@ OWN_MAPS = {"inliers": (0.0, 1.0), "errors": (-0.5, 0.5)}
 class Verdicts:
     """Maps of the photographs, all on one scale."""
 
-    kind: str  #: of the maps; the template has its title and the labels of the two ends of the scale
+    kind: (
+        str  #: of the maps; the template has its title and the labels of the two ends of the scale
+    )
     #: low, high: range of the scale
     low: float
     high: float
@@ -60,7 +62,9 @@ def find_verdicts(
     control.check()
     normals, known = pictures.shrink_normals(result.normals, result.mask, frame)
     # Pixels that are partly background cannot be compared.
-    known &= pictures.resize(frame.cut(result.mask).astype(np.float32), frame.height, frame.width) > 0.99
+    known &= (
+        pictures.resize(frame.cut(result.mask).astype(np.float32), frame.height, frame.width) > 0.99
+    )
     control.check()
     seen = capture.lights.take(list(chosen)).over(*frame.places(known), result.mask.shape)
     values, normals = seen.even(gray[:, known].T).T, normals[known]
@@ -68,16 +72,23 @@ def find_verdicts(
     control.check()
     level = np.where(fit.brightness > 0, fit.brightness, 1.0)
     differences = np.full(gray.shape, np.nan, dtype=np.float32)
-    differences[:, known] = (values - fit.amplitude * np.maximum(seen.shading(normals).T, 0)) / level
+    differences[:, known] = (
+        values - fit.amplitude * np.maximum(seen.shading(normals).T, 0)
+    ) / level
     return Verdicts("model", -0.75, 0.75, list(differences))
 
 
 def contact_sheet(
-    capture: Capture, result: Reconstruction, saturation: FloatArray | None, control: Control = SILENT
+    capture: Capture,
+    result: Reconstruction,
+    saturation: FloatArray | None,
+    control: Control = SILENT,
 ) -> tuple[list[Picture], Verdicts]:
     """Return at most ``MAX_PHOTOGRAPHS`` photographs, small, and the method's maps of them."""
     count = len(capture)
-    chosen = np.unique(np.linspace(0, count - 1, min(count, MAX_PHOTOGRAPHS)).round().astype(int)).tolist()
+    chosen = np.unique(
+        np.linspace(0, count - 1, min(count, MAX_PHOTOGRAPHS)).round().astype(int)
+    ).tolist()
     frame = pictures.frame_around(result.mask, max_pixels=1 << 30)
     # One exposure for all, so that dark photographs look dark.
     white = _white_level(capture)

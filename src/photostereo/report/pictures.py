@@ -18,7 +18,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.conventions import BoolArray, Float32, FloatArray, encode_normals, srgb_from_linear
+from photostereo.core.conventions import (
+    BoolArray,
+    Float32,
+    FloatArray,
+    encode_normals,
+    srgb_from_linear,
+)
 from photostereo.core.units import PixelSize
 from photostereo.io.png import encode_indexed_png, encode_picture, encode_png, encode_webp
 
@@ -61,7 +67,9 @@ class Frame:
     def places(self, shown: BoolArray) -> tuple[NDArray[Any], NDArray[Any]]:
         """Rows and columns in the photographs of the centers of the selected picture pixels (height, width)."""
         steps = self.box[0] / self.height, self.box[1] / self.width
-        down, right = (step * (at + 0.5) - 0.5 for step, at in zip(steps, np.nonzero(shown), strict=True))
+        down, right = (
+            step * (at + 0.5) - 0.5 for step, at in zip(steps, np.nonzero(shown), strict=True)
+        )
         return down + self.rows.start, right + self.cols.start
 
 
@@ -97,7 +105,9 @@ def small_map(values: FloatArray, side: int) -> Float32:
     return resize(values, *scaled_size(height, width, factor))
 
 
-def resize_masked(array: NDArray[Any], mask: BoolArray, height: int, width: int) -> tuple[Float32, BoolArray]:
+def resize_masked(
+    array: NDArray[Any], mask: BoolArray, height: int, width: int
+) -> tuple[Float32, BoolArray]:
     """Average over the mask pixels only; also return the shrunk mask (at least half covered). Zero outside it."""
     cover = resize(mask.astype(np.float32), height, width)
     inside, channels = cover >= 0.5, (...,) + (None,) * (array.ndim - 2)
@@ -109,11 +119,15 @@ def resize_masked(array: NDArray[Any], mask: BoolArray, height: int, width: int)
 def shrink_map(values: FloatArray, mask: BoolArray, frame: Frame) -> FloatArray:
     """Crop and shrink a scalar map (H, W) to the frame; NaN outside the mask."""
     known = frame.cut(mask & np.isfinite(values))
-    small, inside = resize_masked(np.nan_to_num(frame.cut(values)), known, frame.height, frame.width)
+    small, inside = resize_masked(
+        np.nan_to_num(frame.cut(values)), known, frame.height, frame.width
+    )
     return np.where(inside, small, np.nan)
 
 
-def shrink_normals(normals: FloatArray, mask: BoolArray, frame: Frame) -> tuple[FloatArray, BoolArray]:
+def shrink_normals(
+    normals: FloatArray, mask: BoolArray, frame: Frame
+) -> tuple[FloatArray, BoolArray]:
     """Crop and shrink unit normals to the frame; also return where they are known."""
     known = frame.cut(mask & normals.any(axis=-1))
     small, inside = resize_masked(frame.cut(normals), known, frame.height, frame.width)
@@ -127,7 +141,9 @@ def normals_picture(normals: FloatArray, inside: BoolArray) -> NDArray[np.uint8]
     return with_alpha(encode_normals(normals, inside, bits=8), inside)
 
 
-def albedo_picture(albedo: FloatArray, mask: BoolArray, frame: Frame) -> tuple[NDArray[np.uint8], BoolArray]:
+def albedo_picture(
+    albedo: FloatArray, mask: BoolArray, frame: Frame
+) -> tuple[NDArray[np.uint8], BoolArray]:
     """The albedo in sRGB, (h, w) or (h, w, 3); white is the 99th percentile inside the mask."""
     small, inside = resize_masked(frame.cut(albedo), frame.cut(mask), frame.height, frame.width)
     white = float(np.percentile(small[inside], 99)) if inside.any() else 1.0
@@ -151,7 +167,9 @@ def spread_beyond(values: NDArray[Any], inside: BoolArray, rings: int) -> tuple[
 @cache
 def _srgb_table() -> NDArray[np.uint8]:
     # The power function is slow. Table steps are a quarter of a gray level where the curve is steepest.
-    return np.rint(255 * srgb_from_linear(np.linspace(0, 1, 1 << 14, dtype=np.float32))).astype(np.uint8)
+    return np.rint(255 * srgb_from_linear(np.linspace(0, 1, 1 << 14, dtype=np.float32))).astype(
+        np.uint8
+    )
 
 
 def to_srgb(linear: FloatArray) -> NDArray[np.uint8]:
@@ -192,7 +210,9 @@ class Painting:
         return self.colors[self.index]
 
 
-def paint(values: FloatArray, low: float, high: float, scale: str, *, levels: int = 255) -> Painting:
+def paint(
+    values: FloatArray, low: float, high: float, scale: str, *, levels: int = 255
+) -> Painting:
     """Color a map with a scale; NaN is transparent."""
     known = np.isfinite(values)
     span = high - low if high > low else 1.0
@@ -247,7 +267,9 @@ def shown(
     return {"address": address, "width": width, "height": height}
 
 
-def map_picture(values: FloatArray, mask: BoolArray, frame: Frame, *, top: float = ERROR_TOP) -> Picture:
+def map_picture(
+    values: FloatArray, mask: BoolArray, frame: Frame, *, top: float = ERROR_TOP
+) -> Picture:
     """Color a map of numbers from 0 to ``top``; a fixed ``top`` makes reports comparable."""
     picture = shown(paint(shrink_map(values, mask, frame), 0, top, "ember"))
     inside = values[mask]

@@ -63,13 +63,17 @@ class Axes:
 
     width, height, left, right, top, bottom = 440, 250, 58, 428, 14, 210
 
-    def __init__(self, x: tuple[float, float], y: tuple[float, float], *, log: bool = False) -> None:
+    def __init__(
+        self, x: tuple[float, float], y: tuple[float, float], *, log: bool = False
+    ) -> None:
         self.across = _scale(*x, self.left, self.right)
         self.up = _scale(*y, self.bottom, self.top, log)
         self.x_ticks: Ticks = []
         self.y_ticks: Ticks = []
 
-    def label(self, x: Sequence[float], y: Sequence[float], x_suffix: str = "", y_suffix: str = "") -> None:
+    def label(
+        self, x: Sequence[float], y: Sequence[float], x_suffix: str = "", y_suffix: str = ""
+    ) -> None:
         self.x_ticks = [(self.across(tick), short_number(tick) + x_suffix) for tick in x]
         self.y_ticks = [(self.up(tick), short_number(tick) + y_suffix) for tick in y]
 
@@ -109,7 +113,9 @@ def line_chart(
     axes.label(whole or ticks, (decade_ticks if log else round_ticks)(low, high), y_suffix=suffix)
     drawn = []
     for line in series:
-        known = [(a, v) for a, v in zip(x, line.values, strict=True) if v > 0 or (v <= 0 and not log)]
+        known = [
+            (a, v) for a, v in zip(x, line.values, strict=True) if v > 0 or (v <= 0 and not log)
+        ]
         drawn.append((line, [(axes.across(a), axes.up(v)) for a, v in known]))
     return _drawn("lines", axes, drawn, x_label, y_label, summary)
 
@@ -129,7 +135,9 @@ def histogram(errors: FloatArray, top: float, marks: Mapping[str, float]) -> Mar
     width = (axes.right - axes.left) / BINS
     bars = [
         (axes.left + n * width + 0.4, axes.up(float(share)), width - 0.8, color)
-        for n, (share, (_, color)) in enumerate(zip(shares, gradient_stops("ember", BINS), strict=True))
+        for n, (share, (_, color)) in enumerate(
+            zip(shares, gradient_stops("ember", BINS), strict=True)
+        )
         if share > 0
     ]
     labels = [
@@ -137,7 +145,9 @@ def histogram(errors: FloatArray, top: float, marks: Mapping[str, float]) -> Mar
         for n, (name, value) in enumerate(marks.items())
     ]
     said = ", ".join(f"{name} {value:.1f}" for name, value in marks.items())
-    return _drawn("histogram", axes, bars, labels, f"Histogram of the angular error: {said} degrees")
+    return _drawn(
+        "histogram", axes, bars, labels, f"Histogram of the angular error: {said} degrees"
+    )
 
 
 def light_compass(lights: Sequence[tuple[Sequence[float], str]]) -> Markup:
@@ -205,7 +215,11 @@ def short_number(value: float) -> str:
         return "0"
     size = abs(value)
     if size >= 1e6:
-        return f"{value / 1e6:.3g}M" if size < 1e9 else f"{value:.1e}".replace("e+", "e").replace("e0", "e")
+        return (
+            f"{value / 1e6:.3g}M"
+            if size < 1e9
+            else f"{value:.1e}".replace("e+", "e").replace("e0", "e")
+        )
     if size >= 1e4:
         return f"{value / 1e3:.3g}k"
     if size < 1e-3:

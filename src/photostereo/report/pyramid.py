@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, Float32, FloatArray
 from photostereo.core.units import PixelSize
-from photostereo.report.pictures import Frame, color_scales, resize_masked, spread_beyond, to_srgb, webp
+from photostereo.report.pictures import (
+    Frame,
+    color_scales,
+    resize_masked,
+    spread_beyond,
+    to_srgb,
+    webp,
+)
 from photostereo.runtime.threads import in_turn, processors
 
 #: Pixels along a side of a tile.
@@ -42,7 +49,9 @@ class Layers:
 
     frame: Frame  #: the part that is shown
     mask: BoolArray  #: (H, W) bool
-    normals: FloatArray | None = None  #: (H, W, 3) unit, zero if unknown; None if only colors are shown
+    normals: FloatArray | None = (
+        None  #: (H, W, 3) unit, zero if unknown; None if only colors are shown
+    )
     #: arrays and factors whose sum is the albedo; empty if there is none
     albedos: Sequence[tuple[FloatArray, float]] = ()
     depth: FloatArray | None = None  #: (H, W) heights in pixels, or None
@@ -102,8 +111,16 @@ class Layers:
             return 1e-3
         level = max(0, self.levels - 2)
         normals = self.frame.cut(self.normals)
-        unit, known = _unit(*shrink(normals, self.frame.cut(self.mask) & normals.any(axis=-1), level))
-        known = known[1:-1, 1:-1] & known[:-2, 1:-1] & known[2:, 1:-1] & known[1:-1, :-2] & known[1:-1, 2:]
+        unit, known = _unit(
+            *shrink(normals, self.frame.cut(self.mask) & normals.any(axis=-1), level)
+        )
+        known = (
+            known[1:-1, 1:-1]
+            & known[:-2, 1:-1]
+            & known[2:, 1:-1]
+            & known[1:-1, :-2]
+            & known[1:-1, 2:]
+        )
         values = np.abs(mean_curvature(unit)[known]) / (1 << level)
         top = float(np.percentile(values, 90)) if values.size else 0.0
         return float(f"{top:.2g}") if top > 1e-6 else 1e-3
@@ -119,7 +136,9 @@ class Layers:
         box = np.s_[top + rows.start : top + rows.stop, left + cols.start : left + cols.stop]
         known = np.asarray(self.mask[box])
         if kind == "albedo":
-            values = _sum([np.float32(factor) * np.asarray(albedo[box]) for albedo, factor in self.albedos])
+            values = _sum(
+                [np.float32(factor) * np.asarray(albedo[box]) for albedo, factor in self.albedos]
+            )
         else:
             values = np.asarray(getattr(self, kind)[box])
             known = known & (values.any(axis=-1) if kind == "normals" else np.isfinite(values))
@@ -130,7 +149,9 @@ class Layers:
             small, inside = shrink(np.where(known, values - low, 0), known, level)
             code = np.where(inside, 1 + np.rint(np.clip(small / (high - low), 0, 1) * 65534), 0)
             high_byte, low_byte = np.divmod(code.astype(np.uint32), 256)
-            return np.stack([high_byte, low_byte, np.zeros_like(low_byte)], axis=-1).astype(np.uint8)
+            return np.stack([high_byte, low_byte, np.zeros_like(low_byte)], axis=-1).astype(
+                np.uint8
+            )
         small, inside = shrink(values, known, level)
         if kind == "albedo":
             picture, _ = spread_beyond(to_srgb(small / np.float32(self.white)), inside, 3)
@@ -181,7 +202,9 @@ def shrink(values: FloatArray, known: BoolArray, level: int) -> tuple[Float32, B
     if height > band:
         bands = [slice(first, first + band) for first in range(0, height, band)]
         parts = [shrink(values[rows], known[rows], level) for rows in bands]
-        return np.concatenate([part for part, _ in parts]), np.concatenate([inside for _, inside in parts])
+        return np.concatenate([part for part, _ in parts]), np.concatenate(
+            [inside for _, inside in parts]
+        )
     pad = ((0, -height % step), (0, -width % step))
     # Repeat the edge, so that the missing pixels of an incomplete cell do not count as unknown.
     rows, cols = (height + pad[0][1]) // step, (width + pad[1][1]) // step
@@ -247,7 +270,9 @@ def view_data(
     }
 
 
-def fill(channels: Sequence[Channel], budget: int, control: Control = SILENT) -> list[dict[str, list[str]]]:
+def fill(
+    channels: Sequence[Channel], budget: int, control: Control = SILENT
+) -> list[dict[str, list[str]]]:
     """Encode levels from the coarsest, always held, to the finest that fits the budget of characters.
 
     Returns the data URLs of each channel by level, row by row.
@@ -267,7 +292,9 @@ def fill(channels: Sequence[Channel], budget: int, control: Control = SILENT) ->
     return found
 
 
-def encode_level(channels: Sequence[Channel], level: int, control: Control = SILENT) -> list[list[str]]:
+def encode_level(
+    channels: Sequence[Channel], level: int, control: Control = SILENT
+) -> list[list[str]]:
     """Encode the tiles of a level as data URLs, empty if a tile shows nothing."""
     places = list(np.ndindex(*channels[0][0].tiles(level)))
     count = len(channels) * len(places)

@@ -30,7 +30,9 @@ LOOPBACK = "127.0.0.1"
 PAGE = "report.html"
 #: Path of the tiles, relative to the page.
 TILES = "tiles"
-_TILE_PATH = re.compile(rf"{TILES}/(normals|albedo|depth)/([^/]+)/(\d{{1,2}})/(\d{{1,5}})/(\d{{1,5}})\.png")
+_TILE_PATH = re.compile(
+    rf"{TILES}/(normals|albedo|depth)/([^/]+)/(\d{{1,2}})/(\d{{1,5}})/(\d{{1,5}})\.png"
+)
 
 
 class ResultTiles:
@@ -41,7 +43,9 @@ class ResultTiles:
         relight = parse_page(page).data.get("relight") or {"sets": {}, "held": 0}
         named = [one.get("folder") for one in relight["sets"].values()]
         self.names = [name or "-" for name in named if name is not None]
-        self.names = [name for name in self.names if self._file(name, "normals") and self._file(name, "mask")]
+        self.names = [
+            name for name in self.names if self._file(name, "normals") and self._file(name, "mask")
+        ]
         self.layers = cache(self._layers)
         #: The finest level that the page holds.
         self.held = relight["held"]
@@ -50,7 +54,9 @@ class ResultTiles:
         """Return the page, allowed to request tiles, or a tile, with its media type; None for any other name."""
         try:
             if name == PAGE and is_own(self.folder, self.folder / PAGE):
-                return with_tiles(page_text(self.folder / PAGE)).encode(), "text/html; charset=utf-8"
+                return with_tiles(
+                    page_text(self.folder / PAGE)
+                ).encode(), "text/html; charset=utf-8"
             if found := _TILE_PATH.fullmatch(name):
                 channel, result, *numbers = found.groups()
                 tile = self._tile(channel, result, *map(int, numbers))
@@ -70,13 +76,17 @@ class ResultTiles:
 
     def _layers(self, name: str, channel: str) -> Layers:
         """Return the arrays of a channel; all results share the albedo."""
-        mask = np.asarray(self._array(self.names[0] if channel == "albedo" else name, "mask"), dtype=bool)
+        mask = np.asarray(
+            self._array(self.names[0] if channel == "albedo" else name, "mask"), dtype=bool
+        )
         arrays: dict[str, Any] = {}
         if channel == "albedo":
             painted = [one for one in self.names if self._file(one, "albedo")] or self.names[:1]
             albedos = [self._array(one, "albedo", mask.shape) for one in painted]
             several = len(albedos) > 1
-            arrays["albedos"] = [albedo_share(one, mask) if several else (one, 1.0) for one in albedos]
+            arrays["albedos"] = [
+                albedo_share(one, mask) if several else (one, 1.0) for one in albedos
+            ]
         else:
             arrays[channel] = self._array(name, channel, mask.shape)
         return Layers(frame_around(mask), mask, **arrays)
@@ -105,7 +115,9 @@ def make_server(page: Path, port: int = 0) -> ThreadingHTTPServer:
         handler = partial(LocalHandler, directory=str(folder), tiles=tiles)
         return LocalServer((LOOPBACK, port), handler)
     except (OSError, OverflowError) as problem:
-        raise OutputError(code="port-unavailable", port=port, host=LOOPBACK, problem=str(problem)) from None
+        raise OutputError(
+            code="port-unavailable", port=port, host=LOOPBACK, problem=str(problem)
+        ) from None
 
 
 class LocalServer(ThreadingHTTPServer):

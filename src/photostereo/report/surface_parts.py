@@ -38,7 +38,12 @@ def surface_parts(
         grid = pack_heights(depth, result.mask, frame, tears=tears)
         data, step = {"grids": {result.method: grid}}, int(grid["step"])
         depth_map = depth_picture(depth, result.mask, frame, pixel_size)
-    facts = {"has_depth": data is not None, "grid_step": step, "depth_map": depth_map, "color_bar": color_bar}
+    facts = {
+        "has_depth": data is not None,
+        "grid_step": step,
+        "depth_map": depth_map,
+        "color_bar": color_bar,
+    }
     return data, {name: render_part(name, **facts) for name in PARTS}
 
 
@@ -66,12 +71,18 @@ def pack_heights(
     # Incomplete cells at the lower and right edges are padded with holes.
     pad = ((0, -height % step), (0, -width % step))
     rows, cols = -(-height // step), -(-width // step)
-    cover, total = (resize(np.pad(part, pad), rows, cols) for part in (known, np.where(known, cut_depth, 0)))
+    cover, total = (
+        resize(np.pad(part, pad), rows, cols) for part in (known, np.where(known, cut_depth, 0))
+    )
     means, filled = spread_beyond(total / np.maximum(cover, 1e-6), cover > 0, 1)
     heights = np.where(filled, means, np.nan)
-    low, high = (float(np.nanmin(heights)), float(np.nanmax(heights))) if filled.any() else (0.0, 0.0)
+    low, high = (
+        (float(np.nanmin(heights)), float(np.nanmax(heights))) if filled.any() else (0.0, 0.0)
+    )
     span = high - low if high > low else 1.0
-    codes = np.where(filled, 1 + np.rint((np.nan_to_num(heights) - low) / span * 65534), 0).astype("<u2")
+    codes = np.where(filled, 1 + np.rint((np.nan_to_num(heights) - low) / span * 65534), 0).astype(
+        "<u2"
+    )
     cuts = ""
     if tears is not None:
         torn = resize(np.pad(frame.cut(tears), pad), rows, cols) > 0

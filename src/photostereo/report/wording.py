@@ -25,7 +25,9 @@ def method_words(name: str) -> tuple[str, str]:
 def status_words(result: Reconstruction) -> str:
     """Describe how the solve ended."""
     if result.status == "converged":
-        return f"converged after {result.iterations} iteration{'' if result.iterations == 1 else 's'}"
+        return (
+            f"converged after {result.iterations} iteration{'' if result.iterations == 1 else 's'}"
+        )
     if result.status == "iterations":
         return f"stopped at the limit of {result.iterations} iterations"
     return result.status

@@ -34,9 +34,7 @@ def describe_heights(size: PixelSize | None, outside: str) -> str:
     """Describe a file of heights in a sentence; with ``size`` None, they are in pixels by intent."""
     unit = "mm" if size is not None and size.known else "pixels"
     unknown = " (the size of a pixel was not given)" if size is not None and not size.known else ""
-    return (
-        f"Heights in {unit}{unknown}, growing toward the camera; rows run down; {outside} outside the mask."
-    )
+    return f"Heights in {unit}{unknown}, growing toward the camera; rows run down; {outside} outside the mask."
 
 
 def describe_normals(flip_y: bool, *, signed: bool) -> str:
@@ -46,7 +44,9 @@ def describe_normals(flip_y: bool, *, signed: bool) -> str:
     return f"Normals: {numbers}; x right, green {green}, z toward the camera; 0 outside the mask."
 
 
-def encode_heights(depth: ArrayLike, mask: BoolArray) -> tuple[NDArray[np.uint16], tuple[float, float]]:
+def encode_heights(
+    depth: ArrayLike, mask: BoolArray
+) -> tuple[NDArray[np.uint16], tuple[float, float]]:
     """Encode heights as 16-bit gray; also return their range ``(low, high)``.
 
     Zero is outside the mask; inside, ``height = low + (value − 1) / 65534 · (high − low)``.
@@ -59,7 +59,9 @@ def encode_heights(depth: ArrayLike, mask: BoolArray) -> tuple[NDArray[np.uint16
     return picture, (low, high)
 
 
-def write_heights(folder: Path, depth: ArrayLike, mask: BoolArray, size: PixelSize) -> dict[str, Any]:
+def write_heights(
+    folder: Path, depth: ArrayLike, mask: BoolArray, size: PixelSize
+) -> dict[str, Any]:
     """Write ``depth.npy``, in pixels like the normals, ``depth.png`` and ``depth.tiff``; return facts about them."""
     import tifffile  # takes 0.1 s, and not every result has heights
 
@@ -78,7 +80,11 @@ def write_heights(folder: Path, depth: ArrayLike, mask: BoolArray, size: PixelSi
         tifffile.imwrite(file, lengths.astype(np.float32), metadata=None, **about)
     write_bytes(folder / "depth.png", encode_png(picture, size=size, comment=comment))
     return {
-        "files": {"depth.npy": describe_heights(None, "NaN"), "depth.png": comment, "depth.tiff": said},
+        "files": {
+            "depth.npy": describe_heights(None, "NaN"),
+            "depth.png": comment,
+            "depth.tiff": said,
+        },
         "range": [span[0], span[1]],
         "range_pixels": [float(z[mask].min()), float(z[mask].max())],
         "png": f"{rule}; 0 is outside the mask",
@@ -131,14 +137,20 @@ def read_normal_map(
 
 
 def write_exr(
-    path: Path, channels: dict[str, NDArray[np.generic]], *, size: PixelSize | None = None, comment: str = ""
+    path: Path,
+    channels: dict[str, NDArray[np.generic]],
+    *,
+    size: PixelSize | None = None,
+    comment: str = "",
 ) -> Path:
     """Write a 32-bit EXR with one plane per name, such as ``{"R": …, "G": …, "B": …}``; needs the extra ``exr``."""
     try:
         import OpenEXR
     except ImportError as problem:
         raise MissingDependencyError(code="needs-openexr") from problem
-    planes = {name: np.ascontiguousarray(plane, dtype=np.float32) for name, plane in channels.items()}
+    planes = {
+        name: np.ascontiguousarray(plane, dtype=np.float32) for name, plane in channels.items()
+    }
     header: dict[str, Any] = {"compression": OpenEXR.ZIP_COMPRESSION, "type": OpenEXR.scanlineimage}
     if size is not None and size.known:
         header["xDensity"] = size.per_inch
@@ -173,7 +185,12 @@ def write_pictures(
 ) -> dict[str, str]:
     """Write ``normals.png`` and ``albedo.png``; return the meaning of each file, including the arrays beside them."""
     write_normal_png(
-        folder / "normals.png", result.normals, result.mask, flip_y=flip_y, size=size, control=control
+        folder / "normals.png",
+        result.normals,
+        result.mask,
+        flip_y=flip_y,
+        size=size,
+        control=control,
     )
 
     def albedo() -> bytes:

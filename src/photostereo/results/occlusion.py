@@ -26,7 +26,9 @@ DIRECTIONS, REACH = 16, 0.125
 def ambient_occlusion(height: Float64, normals: Float64, *, wrap: bool = False) -> Float64:
     """Ambient occlusion (H, W) of a relief, periodic with ``wrap``: 1 is open, 0 occluded. Heights are in pixels."""
     reach = max(4, int(REACH * min(height.shape)))
-    distances = np.unique(np.rint(np.geomspace(1.0, reach, 4 + 4 * int(math.log2(reach)))).astype(np.int64))
+    distances = np.unique(
+        np.rint(np.geomspace(1.0, reach, 4 + 4 * int(math.log2(reach)))).astype(np.int64)
+    )
     relief, n = (np.ascontiguousarray(values, dtype=np.float64) for values in (height, normals))
     return np.asarray(_occlusion(relief, n, distances, DIRECTIONS, wrap))
 

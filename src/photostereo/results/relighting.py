@@ -28,7 +28,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from photostereo.core.conventions import BoolArray, Float32, Float64, FloatArray, gray_from_rgb, srgb_curve
+from photostereo.core.conventions import (
+    BoolArray,
+    Float32,
+    Float64,
+    FloatArray,
+    gray_from_rgb,
+    srgb_curve,
+)
 from photostereo.core.shading import relative_albedo
 from photostereo.core.shading import relight as relight
 from photostereo.runtime.illumination import shading
@@ -92,7 +99,12 @@ BASES: dict[str, Callable[[Float64], Float64]] = {"ptm": ptm_basis, "hsh": hsh_b
 
 
 def fit_lights(
-    normals: ArrayLike, albedo: ArrayLike, mask: BoolArray, *, basis: str = "ptm", linear: bool = False
+    normals: ArrayLike,
+    albedo: ArrayLike,
+    mask: BoolArray,
+    *,
+    basis: str = "ptm",
+    linear: bool = False,
 ) -> LightModel:
     """Fit the light model of a result.
 

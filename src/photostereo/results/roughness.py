@@ -45,9 +45,13 @@ def estimate_roughness(capture: Capture, normals: FloatArray) -> Float64:
 
     capture = capture.evened()
     step = max(1, int(np.ceil(np.sqrt(normals.shape[0] * normals.shape[1] / MOST_PIXELS))))
-    some = (np.asarray(photograph[::step, ::step], dtype=np.float64) for photograph in capture.images)
+    some = (
+        np.asarray(photograph[::step, ::step], dtype=np.float64) for photograph in capture.images
+    )
     seen = np.stack([values if values.ndim == 2 else gray_from_rgb(values) for values in some])
-    lights = capture.lights_at(np.arange(capture.mask.size).reshape(capture.frame)[::step, ::step].ravel())
+    lights = capture.lights_at(
+        np.arange(capture.mask.size).reshape(capture.frame)[::step, ::step].ravel()
+    )
     n = lights.in_view(np.asarray(normals[::step, ::step], dtype=np.float64).reshape(-1, 3))
     nl = shading(n, lights.matrix).T.reshape(seen.shape)
     nv = n[:, 2].reshape(seen.shape[1:])

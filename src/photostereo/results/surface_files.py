@@ -70,7 +70,11 @@ def write_surface(
     dict
         Its entry in ``summary.json``, with ``conventions`` (file name → meaning of its numbers) and ``seconds`` by stage.
     """
-    kinds, size, watertight = check_formats(choice.formats, MESHES), choice.pixel_size, choice.watertight
+    kinds, size, watertight = (
+        check_formats(choice.formats, MESHES),
+        choice.pixel_size,
+        choice.watertight,
+    )
     seconds: dict[str, float] = {}
     began = time.perf_counter()
 
@@ -104,7 +108,9 @@ def write_surface(
         said["tears.npy"] = "True where a link to the right or downward neighbor is cut."
     control.check()
     if normal_map:
-        write_normal_png(job.folder / "normals.png", job.normals, job.mask, flip_y=flip_y, size=size)
+        write_normal_png(
+            job.folder / "normals.png", job.normals, job.mask, flip_y=flip_y, size=size
+        )
         said["normals.png"] = describe_normals(flip_y, signed=False)
     if choice.exr:
         said |= FORMATS["exr"].write(job)
@@ -186,7 +192,9 @@ def _write_meshes(job: Job, kinds: Sequence[str]) -> dict[str, str]:
 def _unit_or_zero(normals: NDArray[Any], surface: Surface) -> Float32:
     """Return normals that are unit where known and zero elsewhere; the same array if they already are."""
     parts = row_bands(*surface.mask.shape)
-    if normals.dtype == np.float32 and all(_is_unit_or_zero(normals[r], surface.mask[r]) for r in parts):
+    if normals.dtype == np.float32 and all(
+        _is_unit_or_zero(normals[r], surface.mask[r]) for r in parts
+    ):
         return normals
     unit = np.zeros(normals.shape, dtype=np.float32)
     for rows in row_bands(*surface.mask.shape):

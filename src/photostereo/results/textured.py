@@ -134,24 +134,32 @@ def tangents_of(normals: Float64) -> Float64:
     return np.where(length > 1e-9, along / np.maximum(length, 1e-9), [1.0, 0.0, 0.0])
 
 
-def bake_normals(normals: FloatArray, frame: FloatArray, control: Control = SILENT) -> NDArray[np.uint8]:
+def bake_normals(
+    normals: FloatArray, frame: FloatArray, control: Control = SILENT
+) -> NDArray[np.uint8]:
     """Encode normals (h, w, 3) in the frames of a mesh (h, w, 5: normal, x and z of the tangent) as an 8-bit map."""
     frame = _padded(frame, np.isfinite(frame[..., 0]))
     picture = np.empty(normals.shape, dtype=np.uint8)
     for rows in row_bands(*normals.shape[:2]):
         control.check()
         # Arithmetic on three planes is several times faster than on vectors.
-        n, unit = (np.array(np.moveaxis(v[rows], -1, 0), np.float32) for v in (frame[..., :3], normals))
+        n, unit = (
+            np.array(np.moveaxis(v[rows], -1, 0), np.float32) for v in (frame[..., :3], normals)
+        )
         t = np.stack([frame[rows, :, 3], np.zeros_like(n[0]), frame[rows, :, 4]])
         _normalize(n)
         t -= _dot(t, n) * n
         _normalize(t)
         _normalize(unit)
-        b = np.stack([n[1] * t[2] - n[2] * t[1], n[2] * t[0] - n[0] * t[2], n[0] * t[1] - n[1] * t[0]])
+        b = np.stack(
+            [n[1] * t[2] - n[2] * t[1], n[2] * t[0] - n[0] * t[2], n[0] * t[1] - n[1] * t[0]]
+        )
         # A normal that faces away from the light mesh cannot be encoded: project it onto the surface.
         local = np.stack([_dot(unit, t), _dot(unit, b), np.maximum(_dot(unit, n), 0.0)])
         _normalize(local)
-        picture[rows] = encode_normals(np.moveaxis(local, 0, -1), np.ones(local.shape[1:], bool), bits=8)
+        picture[rows] = encode_normals(
+            np.moveaxis(local, 0, -1), np.ones(local.shape[1:], bool), bits=8
+        )
     return picture
 
 
@@ -218,7 +226,9 @@ def _normalize(planes: Float32) -> None:
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def interpolate(points: Float64, faces: NDArray[np.int64], values: Float64, result: FloatArray) -> None:
+def interpolate(
+    points: Float64, faces: NDArray[np.int64], values: Float64, result: FloatArray
+) -> None:
     """Write into (h, w, k) the vertex values (V, k), interpolated over triangles with corners (V, 2) in texels."""
     height, width, depth = result.shape
     for number in range(faces.shape[0]):
@@ -240,4 +250,6 @@ def interpolate(points: Float64, faces: NDArray[np.int64], values: Float64, resu
                 a = 1.0 - b - c
                 if a >= -1e-9 and b >= -1e-9 and c >= -1e-9:
                     for k in range(depth):
-                        result[row, col, k] = a * values[one, k] + b * values[two, k] + c * values[three, k]
+                        result[row, col, k] = (
+                            a * values[one, k] + b * values[two, k] + c * values[three, k]
+                        )

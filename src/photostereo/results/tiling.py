@@ -20,7 +20,11 @@ def largest_rectangle(mask: BoolArray) -> tuple[slice, slice]:
     height, width = int(bottom - top), int(right - left)
     if min(height, width) < LEAST_TEXELS:
         raise ParameterError(
-            code="sample-too-small", remedy="whole-frame", width=width, height=height, least=LEAST_TEXELS
+            code="sample-too-small",
+            remedy="whole-frame",
+            width=width,
+            height=height,
+            least=LEAST_TEXELS,
         )
     return slice(int(top), int(bottom)), slice(int(left), int(right))
 
@@ -29,7 +33,9 @@ def largest_rectangle(mask: BoolArray) -> tuple[slice, slice]:
 def _largest(mask: BoolArray) -> tuple[int, int, int, int]:
     """Find, for every row, the largest rectangle in the histogram of mask pixels above it (with a stack)."""
     rows, cols = mask.shape
-    height = np.zeros(cols + 1, dtype=np.int64)  # the last column stays empty and closes all open rectangles
+    height = np.zeros(
+        cols + 1, dtype=np.int64
+    )  # the last column stays empty and closes all open rectangles
     starts = np.zeros(cols + 1, dtype=np.int64)
     tall = np.zeros(cols + 1, dtype=np.int64)
     best, area = (0, 0, 0, 0), 0
@@ -62,7 +68,9 @@ def make_tileable(maps: Float64) -> Float64:
     across = _wrap_columns(maps)
     wrapped = np.swapaxes(_wrap_columns(np.swapaxes(across, 0, 1)), 0, 1)
     for axis, slope in ((1, 0), (0, 1)):
-        wrapped = np.roll(wrapped, -_ordinary_place(np.swapaxes(wrapped, 1, axis), slope), axis=axis)
+        wrapped = np.roll(
+            wrapped, -_ordinary_place(np.swapaxes(wrapped, 1, axis), slope), axis=axis
+        )
     return np.ascontiguousarray(wrapped)
 
 

@@ -28,7 +28,9 @@ def solve_shifted_3x3(entries: Array, weight: Array, right: Array) -> Array:
     """Solve ``(H + w I) n = b``, one system per pixel: entries (..., 6) xx, xy, xz, yy, yz, zz; w (...); b (..., 3)."""
     if are_doubles(right, entries, weight):
         counts = prod(entries.shape[:-1]), prod(weight.shape)
-        return launch_per_pixel("solve_shifted", right, (entries, weight, right), right.shape, *counts)
+        return launch_per_pixel(
+            "solve_shifted", right, (entries, weight, right), right.shape, *counts
+        )
     if _for_loops(right, entries, weight):
         out = np.empty_like(right)
         solve_each(entries, weight, right, out)
@@ -42,7 +44,9 @@ def solve_shifted_3x3(entries: Array, weight: Array, right: Array) -> Array:
 def quadratic_form(entries: Array, n: Array) -> Array:
     """Return nᵀH n of each pixel: entries (..., 6), n (..., 3)."""
     if are_doubles(n, entries):
-        return launch_per_pixel("quadratic_form", n, (entries, n), n.shape[:-1], prod(entries.shape[:-1]))
+        return launch_per_pixel(
+            "quadratic_form", n, (entries, n), n.shape[:-1], prod(entries.shape[:-1])
+        )
     xx, xy, xz, yy, yz, zz = (entries[..., k] for k in range(6))
     x, y, z = (n[..., k] for k in range(3))
     return xx * x * x + yy * y * y + zz * z * z + 2.0 * (xy * x * y + xz * x * z + yz * y * z)
@@ -57,7 +61,9 @@ def _for_loops(first: Array, *others: Array) -> bool:
     """Return whether these are NumPy arrays of one problem, each with a row for every pixel."""
     if is_tensor(first) or first.ndim != 2:
         return False
-    return all(one.shape[:1] == first.shape[:1] and one.dtype == np.float64 for one in (first, *others))
+    return all(
+        one.shape[:1] == first.shape[:1] and one.dtype == np.float64 for one in (first, *others)
+    )
 
 
 _inlined = njit(cache=True, inline="always")

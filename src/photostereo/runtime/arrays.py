@@ -117,7 +117,9 @@ class Device:
             return {}
         import torch
 
-        gpu = {} if self.torch_name == "cpu" else {"gpu": torch.cuda.get_device_name(self.torch_name)}
+        gpu = (
+            {} if self.torch_name == "cpu" else {"gpu": torch.cuda.get_device_name(self.torch_name)}
+        )
         return {"torch": torch.__version__, **gpu}
 
     def put(self, array: NDArray[Any]) -> Array:
@@ -174,7 +176,9 @@ def find_device(name: str) -> Device:
         raise ParameterError(code="no-gpu", name=name, reason=reason)
     major, minor = torch.cuda.get_device_capability(int(number or 0))
     if major < OLDEST_CAPABILITY:
-        raise ParameterError(code="old-gpu", name=name, major=major, minor=minor, oldest=OLDEST_CAPABILITY)
+        raise ParameterError(
+            code="old-gpu", name=name, major=major, minor=minor, oldest=OLDEST_CAPABILITY
+        )
     return Device(name, name)
 
 
@@ -205,7 +209,9 @@ def matmul_precision(name: str) -> Iterator[None]:
 
 def _precision_of_libraries(torch: Any) -> list[Any]:
     """Return the per-library precision settings of newer torch versions, which are set along with the global one."""
-    products = (getattr(getattr(torch.backends, name, None), "matmul", None) for name in ("cuda", "mkldnn"))
+    products = (
+        getattr(getattr(torch.backends, name, None), "matmul", None) for name in ("cuda", "mkldnn")
+    )
     return [product for product in products if hasattr(product, "fp32_precision")]
 
 

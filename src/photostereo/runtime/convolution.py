@@ -11,7 +11,9 @@ from photostereo.core.conventions import Float32
 
 def convolve(w: Mapping[str, Float32], name: str, x: Float32, stride: int = 1) -> Float32:
     """Compute a zero-padded 3 × 3 convolution; ``w`` holds torch's weight and bias."""
-    from photostereo.runtime.products import convolve_lines  # with Numba, which need not be imported first
+    from photostereo.runtime.products import (
+        convolve_lines,
+    )  # with Numba, which need not be imported first
 
     kernel = w[f"{name}.weight"]
     outputs, inputs = kernel.shape[:2]

@@ -27,12 +27,17 @@ _MAX_DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTE
 def are_doubles(first: Any, *others: Any) -> bool:
     """Return whether these are GPU tensors in double precision, the others with the axes of the first or its last ones."""
     return all(
-        is_tensor(array) and array.is_cuda and array.dtype.itemsize == 8 and array.is_floating_point()
+        is_tensor(array)
+        and array.is_cuda
+        and array.dtype.itemsize == 8
+        and array.is_floating_point()
         for array in (first, *others)
     ) and all(other.ndim > 0 for other in others)
 
 
-def launch_per_pixel(name: str, vectors: Any, arrays: tuple[Any, ...], shape: Any, *counts: int) -> Any:
+def launch_per_pixel(
+    name: str, vectors: Any, arrays: tuple[Any, ...], shape: Any, *counts: int
+) -> Any:
     """Run a kernel of ``pixelwise.cu``: a small step that a descent repeats for each of the vectors (..., 3)."""
     total, out = vectors.numel() // 3, vectors.new_empty(shape)
     arguments = tuple(array.contiguous() for array in (*arrays, out))
@@ -72,7 +77,9 @@ def launch(
         shape = (blocks, 1, 1, threads, 1, 1)
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         if cooperative:
-            _check(driver.cuLaunchCooperativeKernel(function, *shape, shared, stream, pointers), driver)
+            _check(
+                driver.cuLaunchCooperativeKernel(function, *shape, shared, stream, pointers), driver
+            )
         else:
             _check(driver.cuLaunchKernel(function, *shape, shared, stream, pointers, None), driver)
 

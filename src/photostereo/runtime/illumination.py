@@ -12,7 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import Float32, FloatArray
-from photostereo.runtime.arrays import Array, cast, contiguous, empty, is_tensor, like, tensor_batches
+from photostereo.runtime.arrays import (
+    Array,
+    cast,
+    contiguous,
+    empty,
+    is_tensor,
+    like,
+    tensor_batches,
+)
 
 
 def shading(normals: Array, lights: Array) -> Array:
@@ -74,18 +82,26 @@ def least_squares(values: Array, lights: NDArray[Any]) -> Array:
     return shading(values, cast(inverse, str(values.dtype).removeprefix("torch.")))
 
 
-def weighted_least_squares(values: FloatArray, lights: FloatArray, weight: FloatArray) -> FloatArray:
+def weighted_least_squares(
+    values: FloatArray, lights: FloatArray, weight: FloatArray
+) -> FloatArray:
     """Return the least squares of values (N, d) with weights (N, d), for NumPy arrays."""
-    products = (lights[..., :, None, :] * lights[..., None, :, :]).reshape(*lights.shape[:-2], 9, -1)
+    products = (lights[..., :, None, :] * lights[..., None, :, :]).reshape(
+        *lights.shape[:-2], 9, -1
+    )
     moment = projected(weight, products).reshape(-1, 3, 3)
     # Small enough to matter only for pixels that the weights leave undetermined.
     moment += 1e-9 * np.eye(3) * np.maximum(np.trace(moment, axis1=1, axis2=2), 1e-9)[:, None, None]
-    return np.asarray(np.linalg.solve(moment, projected(weight * values, lights)[..., None])[..., 0])
+    return np.asarray(
+        np.linalg.solve(moment, projected(weight * values, lights)[..., None])[..., 0]
+    )
 
 
 def without_matte(values: Array, lights: NDArray[Any], chosen: Any = slice(None)) -> Array:
     """Return the residuals of values (N, d) from the closest matte surface, optionally for ``chosen`` photographs only."""
-    return values[:, chosen] - shading(least_squares(values, lights), like(lights[..., chosen], values))
+    return values[:, chosen] - shading(
+        least_squares(values, lights), like(lights[..., chosen], values)
+    )
 
 
 def some_lights(lights: Array, which: Any) -> Array:
@@ -154,5 +170,9 @@ def turns_to_z(vectors: FloatArray) -> Float32:
     """Return the smallest rotations (N, 3, 3) that turn vectors (N, 3) with z > 0 to (0, 0, 1)."""
     x, y, z = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).T
     share = 1.0 / (1.0 + z)
-    rows = [[1.0 - share * x * x, -share * x * y, -x], [-share * x * y, 1.0 - share * y * y, -y], [x, y, z]]
+    rows = [
+        [1.0 - share * x * x, -share * x * y, -x],
+        [-share * x * y, 1.0 - share * y * y, -y],
+        [x, y, z],
+    ]
     return np.moveaxis(np.array(rows), -1, 0).astype(np.float32)

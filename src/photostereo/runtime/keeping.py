@@ -35,7 +35,10 @@ def _from_elsewhere(function: Any) -> str:
     hashed, seen, waiting = hashlib.sha256(), {function}, [function]
     while waiting:
         names, known = waiting[-1].__code__.co_names, waiting.pop().__globals__
-        places = [known, *(vars(known[name]) for name in names if inspect.ismodule(known.get(name)))]
+        places = [
+            known,
+            *(vars(known[name]) for name in names if inspect.ismodule(known.get(name))),
+        ]
         for value in (place[name] for place in places for name in names if name in place):
             if isinstance(value, (int, float)):
                 hashed.update(repr(value).encode())

@@ -34,7 +34,9 @@ __all__ = ["njit", "prange", "shared"]
 #: If the largest array of a loop is smaller than this, a second thread is not worthwhile: waking it takes 50 µs.
 WORTHWHILE = 1 << 16
 
-if numba.config.DISABLE_JIT:  # loops in Python would take hours, and some exist only in machine code
+if (
+    numba.config.DISABLE_JIT
+):  # loops in Python would take hours, and some exist only in machine code
     raise PhotostereoError(code="compiler-off")
 
 

@@ -32,7 +32,9 @@ def _tile(rows: int, vectors: int, lanes: int) -> Any:
     def at(builder: Any, array: Any, row: Any, column: Any, kind: Any) -> Any:
         """Pointer to an element of an array with any strides."""
         place = builder.ptrtoint(array.data, row.type)
-        for index, stride in zip((row, column), cgutils.unpack_tuple(builder, array.strides), strict=True):
+        for index, stride in zip(
+            (row, column), cgutils.unpack_tuple(builder, array.strides), strict=True
+        ):
             place = builder.add(place, builder.mul(index, stride))
         return builder.inttoptr(place, kind.as_pointer())
 
@@ -50,7 +52,8 @@ def _tile(rows: int, vectors: int, lanes: int) -> Any:
         sums = [[cgutils.alloca_once_value(builder, zero) for _ in beside] for _ in below]
         with cgutils.for_range(builder, cgutils.unpack_tuple(builder, x.shape)[1]) as loop:
             factors = [
-                builder.load(at(builder, matrix, loop.index, place, vector), align=4) for place in beside
+                builder.load(at(builder, matrix, loop.index, place, vector), align=4)
+                for place in beside
             ]
             for place, line in zip(below, sums, strict=True):
                 value = builder.load(at(builder, x, place, loop.index, single))
@@ -58,7 +61,9 @@ def _tile(rows: int, vectors: int, lanes: int) -> Any:
                 everywhere = builder.shuffle_vector(first, zero, none)
                 for total, factor in zip(line, factors, strict=True):
                     product = builder.fmul(everywhere, factor, flags=("contract",))
-                    builder.store(builder.fadd(product, builder.load(total), flags=("contract",)), total)
+                    builder.store(
+                        builder.fadd(product, builder.load(total), flags=("contract",)), total
+                    )
         for r, line in zip(below, sums, strict=True):
             for place, total in zip(beside, line, strict=True):
                 builder.store(builder.load(total), at(builder, out, r, place, vector), align=4)
@@ -73,7 +78,13 @@ def _tile(rows: int, vectors: int, lanes: int) -> Any:
 
 _wide, _narrow, _wide_row, _narrow_row, _column = (
     _tile(*form)
-    for form in ((ROWS, VECTORS, LANES), (ROWS, 1, NARROW), (1, VECTORS, LANES), (1, 1, NARROW), (1, 1, 1))
+    for form in (
+        (ROWS, VECTORS, LANES),
+        (ROWS, 1, NARROW),
+        (1, VECTORS, LANES),
+        (1, 1, NARROW),
+        (1, 1, 1),
+    )
 )
 
 

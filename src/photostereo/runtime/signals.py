@@ -80,7 +80,9 @@ def deferred_interrupt() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # a pending signal is delivered to ``remember`` here
+        signal.pthread_sigmask(
+            signal.SIG_SETMASK, mask
+        )  # a pending signal is delivered to ``remember`` here
         signal.signal(signal.SIGINT, before)
         if struck:
             signal.raise_signal(signal.SIGINT)
@@ -134,7 +136,9 @@ def _receive(number: int, frame: FrameType | None) -> None:
 
 def _not_swallowed(problem: sys.UnraisableHookArgs) -> None:
     """Send the signal again if the exception was raised where Python ignores exceptions (a finalizer, a callback)."""
-    if _State.received is not None and isinstance(problem.exc_value, (KeyboardInterrupt, SystemExit)):
+    if _State.received is not None and isinstance(
+        problem.exc_value, (KeyboardInterrupt, SystemExit)
+    ):
         _send_again(_State.received)
     else:
         sys.__unraisablehook__(problem)

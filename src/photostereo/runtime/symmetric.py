@@ -26,7 +26,15 @@ def symmetric_entries(matrix: Array) -> Array:
 
 
 def solve_symmetric_3x3(
-    xx: Array, xy: Array, xz: Array, yy: Array, yz: Array, zz: Array, b0: Array, b1: Array, b2: Array
+    xx: Array,
+    xy: Array,
+    xz: Array,
+    yy: Array,
+    yz: Array,
+    zz: Array,
+    b0: Array,
+    b1: Array,
+    b2: Array,
 ) -> tuple[Array, Array, Array]:
     """Solve one symmetric positive definite 3 × 3 system per pixel by an LDLᵀ factorization."""
     l10, l20 = xy / xx, xz / xx

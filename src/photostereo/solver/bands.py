@@ -81,7 +81,9 @@ def _gray_on_device(
         frames = device.put(capture.photographs.rows(first, last, some))
         flat = frames.reshape(len(frames), -1)
         gray[:, some] = (flat if whole else flat[:, chosen]).T
-    gray /= device.put(np.asarray(scale, dtype=np.float32))  # by an array: torch multiplies by 1/number
+    gray /= device.put(
+        np.asarray(scale, dtype=np.float32)
+    )  # by an array: torch multiplies by 1/number
     return gray
 
 
@@ -92,7 +94,9 @@ def solve_band(
     :data:`STEPS_OF_A_BAND` steps."""
     part, inside = Part.rows(capture.mask, band.first, band.last), control.unreported()
     entry = learned.measured.method.prior
-    pixels, colors = _pixels_of_rows(capture, band.first, band.last, learned.measured, device, inside)
+    pixels, colors = _pixels_of_rows(
+        capture, band.first, band.last, learned.measured, device, inside
+    )
     lights = capture.lights_at(part.index)
     lights.even(pixels)
     control.check()
@@ -106,9 +110,13 @@ def solve_band(
     else:
         start = model.start(inside)
         control.advance()
-        prior, _ = entry.build(learned.values, Setting(part.mask, device=device, lessons=learned.lessons))
+        prior, _ = entry.build(
+            learned.values, Setting(part.mask, device=device, lessons=learned.lessons)
+        )
         control.check()
-        bounded = model if learned.bound is None else WithinNoise(model, start, *learned.bound, part.mask)
+        bounded = (
+            model if learned.bound is None else WithinNoise(model, start, *learned.bound, part.mask)
+        )
         problem = Problem(bounded, prior, start, shares=learned.shares)
         solution = problem.follow(learned.iterations, inside)
         del problem, bounded, prior, start

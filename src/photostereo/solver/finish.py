@@ -39,7 +39,10 @@ class Pictures(NamedTuple):
 
 
 def with_colors(
-    result: Reconstruction, capture: Capture, frames: Iterable[NDArray[Any]], control: Control = SILENT
+    result: Reconstruction,
+    capture: Capture,
+    frames: Iterable[NDArray[Any]],
+    control: Control = SILENT,
 ) -> Reconstruction:
     """Add the tint of photographs (H, W, 3), read one at a time, to a gray result."""
     inside, frames = result.mask, Conditions(factors=result.strengths).correct_frames(frames)
@@ -82,7 +85,9 @@ def pictures_of(
     if frames is not None and colors is not None:
         tinted = _tinted(gray, _along(unit, colors, lights.matrix))
     elif frames is not None:
-        tinted = _tinted(to_numpy(gray), _along_frames(to_numpy(unit), mask, frames, lights, control))
+        tinted = _tinted(
+            to_numpy(gray), _along_frames(to_numpy(unit), mask, frames, lights, control)
+        )
     largest = np.finfo(np.float32).max
     if not (bool(xp.isfinite(unit).all()) and bool((abs(tinted) <= largest).all())):
         raise ParameterError(code="result-not-finite")

@@ -34,7 +34,9 @@ class Method:
     look: Look  #: label, color and marker in figures
     citation: str  #: where it comes from
     prior: PriorEntry | None = None  #: none for a pixelwise method
-    defaults: Mapping[str, Any] = field(default_factory=dict)  #: those that differ from model and prior
+    defaults: Mapping[str, Any] = field(
+        default_factory=dict
+    )  #: those that differ from model and prior
 
     @property
     def model_parameters(self) -> tuple[Parameter, ...]:
@@ -76,14 +78,19 @@ class Method:
 
     def _own(self, parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
         return tuple(
-            replace(p, default=self.defaults[p.name]) if p.name in self.defaults else p for p in parameters
+            replace(p, default=self.defaults[p.name]) if p.name in self.defaults else p
+            for p in parameters
         )
 
 
 def _preset(name: str, model: str, look: Look, title: str, assumes: str, **defaults: Any) -> Method:
     entry = registered_models()[model]
-    citation = DICTIONARY.citation + (f"; on the model of {entry.citation}" if model == "sbl" else "")
-    return Method(name, title, assumes, entry, look, citation, DICTIONARY, {**entry.with_prior, **defaults})
+    citation = DICTIONARY.citation + (
+        f"; on the model of {entry.citation}" if model == "sbl" else ""
+    )
+    return Method(
+        name, title, assumes, entry, look, citation, DICTIONARY, {**entry.with_prior, **defaults}
+    )
 
 
 @cache
@@ -170,7 +177,10 @@ def find_method(name: str | Method, prior: str | None = None) -> Method:
     model, plus, inside = choose(name).name.partition("+")
     if model not in _registered():
         known, words = ", ".join(method_names()), ", ".join(WORDS)
-        hint, pair = did_you_mean(name, (*method_names(), *WORDS)), f"{method_names()[0]}+{prior_names()[0]}"
+        hint, pair = (
+            did_you_mean(name, (*method_names(), *WORDS)),
+            f"{method_names()[0]}+{prior_names()[0]}",
+        )
         raise ParameterError(
             code="unknown-method", method=name, hint=hint, known=known, words=words, pair=pair
         )
@@ -180,7 +190,9 @@ def find_method(name: str | Method, prior: str | None = None) -> Method:
     return method if prior is None else _with_prior(method, prior)
 
 
-def method_for(capture: Capture, name: str | Method, prior: str | None = None) -> tuple[Method, str]:
+def method_for(
+    capture: Capture, name: str | Method, prior: str | None = None
+) -> tuple[Method, str]:
     """Return the method for a capture by name or word, and the reason for the choice if a word was given."""
     if not isinstance(name, str):
         return find_method(name, prior), ""

@@ -100,7 +100,9 @@ def lowered(lights: Lights, depth: FloatArray, capture: Capture) -> Lights:
         fit = fit_lit(seen.even(gray.copy()), seen.matrix, none)
         return float(np.median(fit.misfit / ((fit.scaled**2).sum(-1) + 1e-12)))
 
-    best = minimize_scalar(misfit, bounds=(-reach, reach), method="bounded", options={"xatol": 1e-3 * reach})
+    best = minimize_scalar(
+        misfit, bounds=(-reach, reach), method="bounded", options={"xatol": 1e-3 * reach}
+    )
     return lights.lowered(float(best.x)) if best.fun < BETTER * misfit(0.0) else lights
 
 
@@ -126,5 +128,9 @@ def enlarged(depth: FloatArray, step: int, frame: tuple[int, int]) -> FloatArray
     from scipy.ndimage import distance_transform_edt, map_coordinates
 
     nearest = distance_transform_edt(np.isnan(depth), return_distances=False, return_indices=True)
-    rows, columns = np.meshgrid(np.arange(frame[0]) / step, np.arange(frame[1]) / step, indexing="ij")
-    return np.asarray(step * map_coordinates(depth[tuple(nearest)], [rows, columns], order=1, mode="nearest"))
+    rows, columns = np.meshgrid(
+        np.arange(frame[0]) / step, np.arange(frame[1]) / step, indexing="ij"
+    )
+    return np.asarray(
+        step * map_coordinates(depth[tuple(nearest)], [rows, columns], order=1, mode="nearest")
+    )

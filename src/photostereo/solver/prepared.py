@@ -79,7 +79,9 @@ class Measured:
             "mask": part.mask,
             "colors": colors,
             "noise": noise,
-            "surroundings": None if whole is None else control.aside(lambda: whole.at(*part.places)),
+            "surroundings": None
+            if whole is None
+            else control.aside(lambda: whole.at(*part.places)),
             "fall_off": lights.fall_off,
         }
         seen = {name: available[name] for name in entry.sees if available[name] is not None}
@@ -126,19 +128,32 @@ class Prepared:
         """Noise of the scaled intensities, which are freed; computed only if a strength is chosen from it."""
 
         def again(other: Array) -> Model:
-            return self.measured.model_of(self.part, self.lights, other, self.colors, corrected=True)
+            return self.measured.model_of(
+                self.part, self.lights, other, self.colors, corrected=True
+            )
 
         return NoiseEvidence.of(self.model, self.noise.pop(), again)
 
-    def require(self, capture: Capture, method: Method, values: Mapping[str, Any], device: Device) -> None:
+    def require(
+        self, capture: Capture, method: Method, values: Mapping[str, Any], device: Device
+    ) -> None:
         """Raise a :class:`ParameterError` if this was prepared for something else."""
         own, entry = self.measured.values, self.measured.method
         same_model = all(np.array_equal(values[name], value) for name, value in own.items())
-        if (capture, method.name, device) != (self.capture, entry.name, self.device) or not same_model:
-            prepared, asked = f"{entry.name} on {self.capture.name}", f"{method.name} on {capture.name}"
+        if (capture, method.name, device) != (
+            self.capture,
+            entry.name,
+            self.device,
+        ) or not same_model:
+            prepared, asked = (
+                f"{entry.name} on {self.capture.name}",
+                f"{method.name} on {capture.name}",
+            )
             raise ParameterError(code="prepared-for-something-else", prepared=prepared, asked=asked)
 
-    def solve(self, values: Mapping[str, Any], control: Control = SILENT, **state: Any) -> Reconstruction:
+    def solve(
+        self, values: Mapping[str, Any], control: Control = SILENT, **state: Any
+    ) -> Reconstruction:
         """Return the reconstruction for these values of all parameters (from :meth:`Method.resolve`).
 
         ``state`` gives the states to resume from and save to: see :meth:`Problem.solve`.
@@ -156,13 +171,18 @@ class Prepared:
         began = time.perf_counter()
         like_pixels = self.model.start(SILENT)[0]
         strengths = {
-            name: like(np.array([values[name] for values in settings], dtype=np.float64), like_pixels)
+            name: like(
+                np.array([values[name] for values in settings], dtype=np.float64), like_pixels
+            )
             for name in self.measured.method.prior.strengths
         }
         problem, _ = self._problem({**settings[0], **strengths}, SILENT)
         solution = self._solved(replace(problem, problems=len(settings)), settings[0])
         seconds = {**self.seconds, "solve": (time.perf_counter() - began) / len(settings)}
-        return [self._finish(solution.select(g), values, Clock(seconds)) for g, values in enumerate(settings)]
+        return [
+            self._finish(solution.select(g), values, Clock(seconds))
+            for g, values in enumerate(settings)
+        ]
 
     def learn(self, values: Mapping[str, Any], control: Control) -> tuple[Learned, dict[str, Any]]:
         """Return what tiles reuse from a descent on the sample, and the history and arrays of the result."""
@@ -190,7 +210,9 @@ class Prepared:
             truth = self.lights.in_view(truth.reshape(-1, 3)[self.part.index])
         return problem.solve(**limits, control=control, truth=truth, **options)
 
-    def _problem(self, values: Mapping[str, Any], control: Control) -> tuple[Problem, Mapping[str, Any]]:
+    def _problem(
+        self, values: Mapping[str, Any], control: Control
+    ) -> tuple[Problem, Mapping[str, Any]]:
         """Return model and prior; unset strengths are chosen from the noise, and the answer then stays within it."""
         model, entry = self.model, self.measured.method.prior
         if entry is None:
@@ -208,24 +230,32 @@ class Prepared:
             model = WithinNoise(model, start, found, hessian, self.part.mask)
         return Problem(model, prior, start), chosen
 
-    def _finish(self, solution: Solution, values: Mapping[str, Any], clock: Clock) -> Reconstruction:
+    def _finish(
+        self, solution: Solution, values: Mapping[str, Any], clock: Clock
+    ) -> Reconstruction:
         pictures = pictures_of(
             self.part.mask,
-            self.measured.conditions.correct_frames(self.capture.images) if self.capture.is_color else None,
+            self.measured.conditions.correct_frames(self.capture.images)
+            if self.capture.is_color
+            else None,
             self.lights,
             self.model,
             solution,
             self.measured.scale,
             colors=self.colors,
         )
-        return self.result(pictures, values, clock, history=solution.history, arrays=solution.arrays())
+        return self.result(
+            pictures, values, clock, history=solution.history, arrays=solution.arrays()
+        )
 
     def result(
         self, pictures: Pictures, values: Mapping[str, Any], clock: Clock, **facts: Any
     ) -> Reconstruction:
         """Return the result with these pictures of the whole capture; ``facts`` are further fields of it."""
         capture, mask, truth = self.capture, np.asarray(self.capture.mask), self.capture.truth
-        if "spread" in pictures.maps:  # single pixels know neither the surface nor what photographs share
+        if (
+            "spread" in pictures.maps
+        ):  # single pixels know neither the surface nor what photographs share
             factor = factor_of_detail(pictures.normals, mask) * factor_of_many(len(capture))
             np.multiply(pictures.maps["spread"], np.float32(factor), out=pictures.maps["spread"])
         result = Reconstruction(
@@ -272,12 +302,19 @@ def prepare(
         capture.require_light()
         seen = intensities(capture, where, colors=entry.sees_colors)
     else:
-        part, small = sample, Crop(capture.mask, SMALL) if "surroundings" in entry.model.sees else None
-        seen, digest, images = _survey(capture, sample, where, control, small, colors=entry.sees_colors)
+        part, small = (
+            sample,
+            Crop(capture.mask, SMALL) if "surroundings" in entry.model.sees else None,
+        )
+        seen, digest, images = _survey(
+            capture, sample, where, control, small, colors=entry.sees_colors
+        )
     lights = capture.lights_at(part.index)
     pixels, colors = lights.even(seen.pixels), seen.colors
     noise = Noise(pixels, lights.matrix, part.mask, lights.amplified)
-    conditions = measure_conditions(noise, strengths=strengths, model_needs_noise="noise" in entry.model.sees)
+    conditions = measure_conditions(
+        noise, strengths=strengths, model_needs_noise="noise" in entry.model.sees
+    )
     measured = Measured(entry, values, seen.scale, conditions)
     if sample is not None and small is not None:
         measured = replace(measured, whole=_see_whole(measured, capture, small, images, control))
@@ -295,7 +332,13 @@ def prepare(
 
 
 def _survey(
-    capture: Capture, sample: Part, device: Device, control: Control, small: Crop | None, *, colors: bool
+    capture: Capture,
+    sample: Part,
+    device: Device,
+    control: Control,
+    small: Crop | None,
+    *,
+    colors: bool,
 ) -> tuple[Intensities, Callable[[], str], list[NDArray[np.float32]]]:
     """Read every photograph once; return the intensities of a sample, the digest of the capture once it is known, and
     small photographs."""
@@ -332,12 +375,24 @@ def _survey(
         if found is not None:
             found /= np.float32(scale)
     seen = Intensities(device.put(pixels), scale, None if tinted is None else device.put(tinted))
-    shape, directions, mask = capture.photographs.shape, capture.lights.directions, np.asarray(capture.mask)
-    return seen, lambda: digest_of(shape, (job.result() for job in hashes), directions, mask), images
+    shape, directions, mask = (
+        capture.photographs.shape,
+        capture.lights.directions,
+        np.asarray(capture.mask),
+    )
+    return (
+        seen,
+        lambda: digest_of(shape, (job.result() for job in hashes), directions, mask),
+        images,
+    )
 
 
 def _see_whole(
-    measured: Measured, capture: Capture, small: Crop, images: Sequence[NDArray[np.float32]], control: Control
+    measured: Measured,
+    capture: Capture,
+    small: Crop,
+    images: Sequence[NDArray[np.float32]],
+    control: Control,
 ) -> Any:
     """Return what the model computes from small photographs of the whole object."""
     colors = np.stack(images, 1) / np.float32(measured.scale)

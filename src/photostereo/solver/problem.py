@@ -87,7 +87,9 @@ class Problem:
     prior: Prior | None = None
     #: normals and unknowns to begin with; by default the model's own
     start: tuple[Array, Unknowns] | None = None
-    problems: int = 0  #: if not 0, this many problems with different strengths descend together, on a GPU
+    problems: int = (
+        0  #: if not 0, this many problems with different strengths descend together, on a GPU
+    )
     #: shares of the prior's shift to keep if the model stays within the noise; by default the best by Stein's estimate
     shares: Shares | None = None
 
@@ -128,7 +130,9 @@ class Problem:
             waiting.append(self._iterate(state, number - 1, goal, control))
             if keep_lessons:
                 lessons.append(self.prior.lesson(state.prior))
-            saves = checkpoint is not None and (number % checkpoint_every == 0 or number == max_iter)
+            saves = checkpoint is not None and (
+                number % checkpoint_every == 0 or number == max_iter
+            )
             if not (saves or len(waiting) == fetch_every or number == max_iter):
                 continue
             before = state.history[-1].cost if state.history else np.inf
@@ -137,7 +141,9 @@ class Problem:
             for record in records:
                 control.iteration(record)
                 control.advance()
-            done = tol > 0 and np.isfinite(before) and before - records[-1].cost <= tol * abs(before)
+            done = (
+                tol > 0 and np.isfinite(before) and before - records[-1].cost <= tol * abs(before)
+            )
             done = done or (still > 0 and records[-1].change <= still)
             if checkpoint is not None and (saves or done):
                 state.save(checkpoint)
@@ -149,7 +155,9 @@ class Problem:
         if shares is None and isinstance(self.model, WithinNoise):
             shares = best_share(self.model, self.prior, start, state, control)
         ended = self._ended(state, status, len(state.history), shares)
-        return replace(ended, history=state.history, prior=self.prior, state=state.prior, lessons=lessons)
+        return replace(
+            ended, history=state.history, prior=self.prior, state=state.prior, lessons=lessons
+        )
 
     def follow(self, passes: int, control: Control = SILENT) -> Solution:
         """Run ``passes`` iterations with a prior that follows the lessons of another; no figures are recorded."""
@@ -185,12 +193,16 @@ class Problem:
             "cost": sum(terms.values(), start=data),
             "data": data,
             "change": moved**0.5,
-            "error": data * np.nan if truth is None else angle_between(state.normals, truth).mean(-1),
+            "error": data * np.nan
+            if truth is None
+            else angle_between(state.normals, truth).mean(-1),
             **terms,
             **self.prior.record(state.prior),
         }
 
-    def _ended(self, state: SolveState, status: str, iterations: int, shares: Shares | None) -> Solution:
+    def _ended(
+        self, state: SolveState, status: str, iterations: int, shares: Shares | None
+    ) -> Solution:
         """Return the end of a descent, with the shares of the prior's shift that are worth keeping."""
         if shares is None or not isinstance(self.model, WithinNoise):
             return Solution(state.normals, state.unknowns, status, iterations)
@@ -203,7 +215,9 @@ class Problem:
         if not fit.converged:
             finding = Finding("model-not-converged", iterations=fit.iterations)
             warnings.warn(ConvergenceWarning(finding), stacklevel=4)
-        status = "closed form" if fit.iterations == 0 else "converged" if fit.converged else "iterations"
+        status = (
+            "closed form" if fit.iterations == 0 else "converged" if fit.converged else "iterations"
+        )
         return Solution(fit.normals, fit.unknowns, status, fit.iterations)
 
 

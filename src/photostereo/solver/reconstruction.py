@@ -45,17 +45,27 @@ class Reconstruction(Displayed):
     history: tuple[Iteration, ...] = ()  #: a record of every iteration
     #: arrays (H, W, ...) of the method by name, such as ``spread``, the expected error in degrees
     maps: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)  #: others, such as ``dictionary``
+    arrays: Mapping[str, NDArray[Any]] = field(
+        default_factory=dict
+    )  #: others, such as ``dictionary``
     angular_error: ErrorSummary | None = None  #: against the truth, if the capture has one
     versions: Mapping[str, str] = field(default_factory=dict)  #: of the software
     chosen: str = ""  #: why this method was chosen, if ``auto``, ``best`` or ``fast`` was asked for
     #: (d,) divisor of each photograph, 1 for those that were not corrected; None if the light strengths were used
     #: as given
     strengths: NDArray[np.float32] | None = None
-    near: str = ""  #: how near lights and the depth were found in turn; empty if the lights are distant
+    near: str = (
+        ""  #: how near lights and the depth were found in turn; empty if the lights are distant
+    )
 
     def __post_init__(self) -> None:
-        for array in (self.normals, self.albedo, self.mask, *self.maps.values(), *self.arrays.values()):
+        for array in (
+            self.normals,
+            self.albedo,
+            self.mask,
+            *self.maps.values(),
+            *self.arrays.values(),
+        ):
             array.flags.writeable = False
 
     def __repr__(self) -> str:
@@ -93,11 +103,17 @@ class Reconstruction(Displayed):
     def strengths_summary(self, names: Sequence[str] = ()) -> dict[str, Any]:
         """Return, for ``summary.json``, whether photographs were corrected, and each factor by name or number."""
         factors = () if self.strengths is None else self.strengths.tolist()
-        names = names if len(names) == len(factors) else [str(number + 1) for number in range(len(factors))]
+        names = (
+            names
+            if len(names) == len(factors)
+            else [str(number + 1) for number in range(len(factors))]
+        )
         return {
             "choice": "given" if self.strengths is None else "auto",
             "corrected": any(factor != 1.0 for factor in factors),
-            "factors": {name: round(factor, 6) for name, factor in zip(names, factors, strict=True)},
+            "factors": {
+                name: round(factor, 6) for name, factor in zip(names, factors, strict=True)
+            },
         }
 
     def relight(self, direction: Sequence[float], *, linear: bool = False) -> NDArray[np.float64]:
@@ -120,7 +136,9 @@ class Reconstruction(Displayed):
         light = np.asarray(direction, dtype=np.float64)
         if light.shape != (3,) or not np.isfinite(light).all() or not light.any():
             raise ParameterError(code="not-a-direction")
-        return relight(self.normals, self.albedo, self.mask, light / np.linalg.norm(light), linear=linear)
+        return relight(
+            self.normals, self.albedo, self.mask, light / np.linalg.norm(light), linear=linear
+        )
 
     def save(self, folder: str | Path, control: Control = SILENT) -> None:
         """Write ``normals.npy``, ``albedo.npy``, ``mask.npy``, ``summary.json``, ``extras.npz`` into an existing folder.
@@ -161,7 +179,9 @@ class Reconstruction(Displayed):
                 **{name: facts[name] for name in _SAME},
                 history=tuple(Iteration.from_dict(record) for record in facts["history"]),
                 maps={name[4:]: array for name, array in found.items() if name.startswith("map_")},
-                arrays={name[6:]: array for name, array in found.items() if name.startswith("array_")},
+                arrays={
+                    name[6:]: array for name, array in found.items() if name.startswith("array_")
+                },
                 angular_error=ErrorSummary(**error) if error else None,
                 chosen=facts.get("chosen") or "",
                 near=facts.get("near_lights") or "",

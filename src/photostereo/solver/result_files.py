@@ -65,7 +65,11 @@ def read_arrays(folder: Path) -> dict[str, NDArray[Any]]:
     extras = folder / "extras.npz"
     if extras.exists():
         found = read_npz(extras, "extras", remedy=remedy)
-        specs = {name: ArraySpec("H W *", kinds="fuib", finite=False) for name in found if name[:4] == "map_"}
+        specs = {
+            name: ArraySpec("H W *", kinds="fuib", finite=False)
+            for name in found
+            if name[:4] == "map_"
+        }
         specs |= {name: ArraySpec("*", kinds="fuib") for name in found if name.startswith("array_")}
         if "map_spread" in found:
             specs["map_spread"] = ArraySpec("H W", low=-_LARGEST, high=_LARGEST)
@@ -89,11 +93,18 @@ def read_depth(folder: Path, frame: tuple[int, ...]) -> FloatArray | None:
 def read_truth(path: Path, frame: tuple[int, ...] | None = None) -> FloatArray:
     """Read true normals from an ``.npy`` file."""
     remedy = "Save the true normals as an H × W × 3 array of numbers."
-    return map_array(path, "truth", frame, mapped=False, remedy=remedy).astype(np.float32, copy=False)
+    return map_array(path, "truth", frame, mapped=False, remedy=remedy).astype(
+        np.float32, copy=False
+    )
 
 
 def map_array(
-    path: Path, name: str, frame: tuple[int, ...] | None = None, *, mapped: bool = True, remedy: str = ""
+    path: Path,
+    name: str,
+    frame: tuple[int, ...] | None = None,
+    *,
+    mapped: bool = True,
+    remedy: str = "",
 ) -> NDArray[Any]:
     """Memory-map or read one array of a result, and check it."""
     array = read_npy(path, name, remedy=remedy or _not_a_result(path.parent), mapped=mapped)

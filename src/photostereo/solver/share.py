@@ -51,14 +51,20 @@ class Moved:
         self._model, self._by = model, by
 
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
-        return self._by + self._model.update_normals(unknowns, weight, pull - weight[..., None] * self._by)
+        return self._by + self._model.update_normals(
+            unknowns, weight, pull - weight[..., None] * self._by
+        )
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
         return self._model.update_unknowns(normals - self._by, unknowns)
 
 
 def best_share(
-    model: WithinNoise, prior: Prior, start: tuple[Array, Unknowns], end: SolveState, control: Control
+    model: WithinNoise,
+    prior: Prior,
+    start: tuple[Array, Unknowns],
+    end: SolveState,
+    control: Control,
 ) -> Shares:
     """Return α of a descent from ``start`` to ``end``; 1 if nothing moved."""
     normals, unknowns = start

@@ -130,14 +130,21 @@ def solve(
 
 
 def _settled(
-    capture: Capture, entry: Method, values: Mapping[str, Any], device: str, strengths: str, control: Control
+    capture: Capture,
+    entry: Method,
+    values: Mapping[str, Any],
+    device: str,
+    strengths: str,
+    control: Control,
 ) -> tuple[Capture, str]:
     """Return the capture with near lights that use its depth, and how that was found; unchanged for distant lights."""
     if not capture.lights.is_near or capture.lights.depth is not None:
         return capture, ""
     alone = find_method(entry.model.name)
     of_model, known = entry.of_model(values), {parameter.name for parameter in alone.parameters}
-    parameters = {name: value for name, value in of_model.items() if name in known}  # some are for a prior
+    parameters = {
+        name: value for name, value in of_model.items() if name in known
+    }  # some are for a prior
 
     def normals(small: Capture) -> Reconstruction:
         quiet = control.unreported()
@@ -163,7 +170,11 @@ def _tiles(
 
 
 def _solve_tiles(
-    prepared: Prepared, values: Mapping[str, Any], bands: Sequence[Band], control: Control, deal: Deal | None
+    prepared: Prepared,
+    values: Mapping[str, Any],
+    bands: Sequence[Band],
+    control: Control,
+    deal: Deal | None,
 ) -> Reconstruction:
     """Learn on the sample, solve every band with the result, and join the bands.
 

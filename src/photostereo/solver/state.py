@@ -69,7 +69,9 @@ class SolveState:
             HISTORY + name: np.array([np.nan if row[name] is None else row[name] for row in rows])
             for name in (rows[0] if rows else ("number", "cost"))
         }
-        write_arrays(path, **{name: to_numpy(array) for name, array in self.arrays().items()}, **columns)
+        write_arrays(
+            path, **{name: to_numpy(array) for name, array in self.arrays().items()}, **columns
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> SolveState:
@@ -82,10 +84,16 @@ class SolveState:
         if missing := REQUIRED - arrays.keys():
             raise complaint(f"it has no {', '.join(sorted(missing))}")
         for name, array in arrays.items():  # NaN is an unknown error
-            if array.dtype.kind not in "fiu" or not (name == f"{HISTORY}error" or np.isfinite(array).all()):
+            if array.dtype.kind not in "fiu" or not (
+                name == f"{HISTORY}error" or np.isfinite(array).all()
+            ):
                 raise complaint(f"{name} holds values that are not finite numbers")
         unknowns, prior, columns = (
-            {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+            {
+                name.removeprefix(prefix): array
+                for name, array in arrays.items()
+                if name.startswith(prefix)
+            }
             for prefix in (UNKNOWN, PRIOR, HISTORY)
         )
         with explained(complaint):
@@ -108,10 +116,16 @@ def resumed(saved: SolveState | str | Path, first: SolveState) -> SolveState:
         if found.get(name) != needed.get(name):
             kinds = {"found": found.get(name, "missing"), "needed": needed.get(name, "none")}
             file = None if isinstance(saved, SolveState) else saved
-            raise ParameterError(code="state-does-not-fit", file=file, array=name, advice=_REMEDY, **kinds)
+            raise ParameterError(
+                code="state-does-not-fit", file=file, array=name, advice=_REMEDY, **kinds
+            )
 
-    def moved(arrays: dict[str, Array]) -> dict[str, Array]:  # copied: the caller's state must not change
-        return {name: like(np.array(to_numpy(array)), first.normals) for name, array in arrays.items()}
+    def moved(
+        arrays: dict[str, Array],
+    ) -> dict[str, Array]:  # copied: the caller's state must not change
+        return {
+            name: like(np.array(to_numpy(array)), first.normals) for name, array in arrays.items()
+        }
 
     normals = moved({NORMALS: state.normals})[NORMALS]
     return SolveState(normals, moved(state.unknowns), moved(state.prior), state.history)

@@ -120,7 +120,13 @@ class Band:
 
 
 def bytes_of_row(
-    width: int, photographs: int, channels: int, *, prior: bool, colors: bool = False, workspace: int = 0
+    width: int,
+    photographs: int,
+    channels: int,
+    *,
+    prior: bool,
+    colors: bool = False,
+    workspace: int = 0,
 ) -> int:
     """Return the bytes needed to solve one row: intensities by pixel (also in color if the model uses ``colors``) and the
     few photographs being read; the model, with ``workspace`` bytes per intensity; the prior."""
@@ -163,7 +169,10 @@ def plan_bands(
     top, bottom = (0, height) if inside is None else inside
     around = -(-HALO // step) * step if halo else 0
     spare = memory - OF_THE_PROGRAM - height * width * OF_A_RESULT
-    maps = spare // (row + width * 4 * photographs) >= bottom - top and (bottom - top) * width <= most_pixels
+    maps = (
+        spare // (row + width * 4 * photographs) >= bottom - top
+        and (bottom - top) * width <= most_pixels
+    )
     rows = max(ROWS, PIXELS / width) if small else math.inf
     if maps and bottom - top <= rows:
         return [Band(top, bottom, top, bottom, maps)]
@@ -187,7 +196,11 @@ def plan_bands(
 
 
 def bands_of(
-    capture: Capture, method: Method, values: Mapping[str, Any], device: Device, memory: int | None = None
+    capture: Capture,
+    method: Method,
+    values: Mapping[str, Any],
+    device: Device,
+    memory: int | None = None,
 ) -> list[Band]:
     """Return the bands for solving a capture within ``memory`` bytes; by default half of the free memory."""
     if not method.model.divisible:
@@ -208,6 +221,8 @@ def bands_of(
         halo=method.has_prior or "mask" in method.model.sees,
         step=values[method.prior.aligned_to] if method.prior and method.prior.aligned_to else 1,
         inside=(int(present[0]), int(present[-1]) + 1),
-        most_pixels=math.inf if device.uses_torch or capture.pixel_count <= MOST_PIXELS else MOST_PIXELS,
+        most_pixels=math.inf
+        if device.uses_torch or capture.pixel_count <= MOST_PIXELS
+        else MOST_PIXELS,
         small=capture.pixel_count > PIXELS and not device.uses_torch,
     )

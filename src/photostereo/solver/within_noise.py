@@ -60,7 +60,12 @@ from photostereo.core.control import SILENT, Control
 from photostereo.diagnosis.noise import Noise, chi_square_quantile
 from photostereo.diagnosis.noise_fields import more_noise, noise_fields
 from photostereo.reflectance.lambertian.model import Lambertian
-from photostereo.reflectance.learned.matte import HIDDEN_MISFIT, fit_both, mean_around, misfit_around
+from photostereo.reflectance.learned.matte import (
+    HIDDEN_MISFIT,
+    fit_both,
+    mean_around,
+    misfit_around,
+)
 from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.runtime.arrays import Array, cast, contiguous, is_tensor, like, namespace, to_numpy
 from photostereo.runtime.illumination import least_squares
@@ -86,9 +91,13 @@ class NormalNoise:
     """Noise of a model's normals and, if measured by trial, their comparison with least squares."""
 
     noise: Array  #: (N, 3) of the model's own normals, in full
-    bias: Array | None = None  #: (N, 3) the model's normals less those of least squares, of the same lengths
+    bias: Array | None = (
+        None  #: (N, 3) the model's normals less those of least squares, of the same lengths
+    )
     matte_noise: Array | None = None  #: (N, 3) of the latter
-    matte: Array | None = None  #: (N,) from 1, where noise explains the least-squares residual, to 0
+    matte: Array | None = (
+        None  #: (N,) from 1, where noise explains the least-squares residual, to 0
+    )
 
     def removed(self, shift: Array, change: Array) -> Array:
         """Return the part (N,) of a model's error that a shift removes; ``change`` is that of the shift with full noise."""
@@ -148,7 +157,10 @@ class NoiseEvidence:
     @classmethod
     def of(cls, model: Model, noise: Noise, build: Callable[[Array], Model]) -> NoiseEvidence:
         """Measure the evidence for a model of pixels with this noise; ``build`` builds the model of other pixels."""
-        count, disturbing = noise.lights.shape[-1], noise.sigma if model.noise is None else model.noise
+        count, disturbing = (
+            noise.lights.shape[-1],
+            noise.sigma if model.noise is None else model.noise,
+        )
         freedom = count - 3
         scales = model.scales_noise and freedom > 0
         return cls(
@@ -158,7 +170,9 @@ class NoiseEvidence:
             doubtful=1.0 + 2.0 * float(np.sqrt(2.0 / max(freedom, 1))),
             fields=noise_fields(noise.pixels, noise.lights, noise.sigma),
             most=freedom / chi_square_quantile(freedom, 0.001) if scales else float("inf"),
-            tried=partial(try_noise, build, noise, disturbing) if model.bends and freedom > 0 else None,
+            tried=partial(try_noise, build, noise, disturbing)
+            if model.bends and freedom > 0
+            else None,
             matte=is_matte(noise),
         )
 
@@ -185,7 +199,9 @@ def noise_to(model: Model, photographs: int, measured: float) -> float:
     if photographs <= 3:
         return 0.0  # no residual: noise cannot be distinguished from texture, and a prior must not guess
     if type(model).misfit is Model.misfit or isinstance(model, Lambertian):
-        return measured  # a matte model explains no more than the least squares of the estimate itself
+        return (
+            measured  # a matte model explains no more than the least squares of the estimate itself
+        )
     misfit = model.misfit(*model.start(SILENT))
     if misfit is None:
         return measured
@@ -233,7 +249,9 @@ class WithinNoise(Model):
             return self._evidence.tried(self._center)
         root = np.linalg.cholesky(self._excess * np.linalg.inv(self._hessian))
         fields = cast(self._evidence.fields, "float64")
-        return NormalNoise(self._evidence.disturbing * fields @ like(np.ascontiguousarray(root.T), fields))
+        return NormalNoise(
+            self._evidence.disturbing * fields @ like(np.ascontiguousarray(root.T), fields)
+        )
 
     @cached_property
     def _doubt(self) -> Array:
@@ -242,7 +260,9 @@ class WithinNoise(Model):
         if self._misfit is None or self._model.noise_is_of_normals:
             return nothing
         variance = self._evidence.common**2
-        excess = namespace(nothing).maximum(self._misfit - self._evidence.doubtful * variance, nothing)
+        excess = namespace(nothing).maximum(
+            self._misfit - self._evidence.doubtful * variance, nothing
+        )
         return excess / (excess + variance + 1e-30)
 
     def product(self, shift: Array, other: Array) -> float:
@@ -282,7 +302,9 @@ class WithinNoise(Model):
         hessian, linear = (contiguous(cast(part, "float64")) for part in quadratic)
         normals = np.empty_like(self._center)
         pull = contiguous(cast(pull, "float64"))
-        step_within(hessian, linear, self._center, self._radius, weight, pull, RADIUS_TOLERANCE, normals)
+        step_within(
+            hessian, linear, self._center, self._radius, weight, pull, RADIUS_TOLERANCE, normals
+        )
         return normals
 
     def _by_secants(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:

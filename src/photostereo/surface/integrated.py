@@ -86,10 +86,14 @@ class Surface(Displayed):
     torn_down: BoolArray  #: (H, W) whether the link to the neighbor below is cut
     method: str
     status: str  #: ``"converged"``, ``"max_iter"``, or ``"direct"`` for ``simchony``
-    iterations: int  #: of the outer loop (robust) or of the conjugate gradients; the most over all parts
+    iterations: (
+        int  #: of the outer loop (robust) or of the conjugate gradients; the most over all parts
+    )
     #: largest ``‖b − A z‖ / ‖b‖`` of the linear systems; for ``robust``, the share of the gradient left by the last solve
     residual: float
-    energy: tuple[float, ...] = ()  #: for ``robust``, the energy before every iteration of the largest part
+    energy: tuple[
+        float, ...
+    ] = ()  #: for ``robust``, the energy before every iteration of the largest part
     camera: Camera | None = None
     unknown: int = 0  #: normals that were zero or not finite
     away: int = 0  #: normals that faced away from the camera

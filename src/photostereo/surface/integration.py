@@ -136,7 +136,9 @@ def integrate(
         def solve(part: SlopeSource, group: BoolArray, pulls: Pulls | None) -> Heights:
             if method == "poisson":
                 lattice, side, start = assemble(part, group, pulls, control)
-                return conjugate_gradients(lattice, side, start, rtol=rtol, control=control, **limit)
+                return conjugate_gradients(
+                    lattice, side, start, rtol=rtol, control=control, **limit
+                )
             problem = RobustProblem(part.field(group), pulls, sharpness, tol=tol, **limit)
             return solve_robust(problem, control)
 
@@ -149,7 +151,9 @@ def integrate(
     depth[~inside] = np.nan
     if not found.converged:
         warnings.warn(
-            ConvergenceWarning(Finding("surface-not-converged", method=method, iterations=found.iterations)),
+            ConvergenceWarning(
+                Finding("surface-not-converged", method=method, iterations=found.iterations)
+            ),
             stacklevel=2,
         )
     return Surface(
@@ -205,7 +209,9 @@ def _pulls(
             known = camera.log_from_depth(known)
         found = mask & np.isfinite(known)
         if not found.any():
-            raise ParameterError("No anchor lies inside the mask: all are NaN there.", code="no-anchors")
+            raise ParameterError(
+                "No anchor lies inside the mask: all are NaN there.", code="no-anchors"
+            )
         pull[found] += anchor_weight
         target[found] = anchor_weight * known[found] / pull[found]
     return pull, target
@@ -248,7 +254,9 @@ def _integrate_parts(
         own = None if pulls is None else (np.where(group, pulls[0][box], 0.0), pulls[1][box])
         result = solve(source.crop(box), group, own)
         found = np.where(group, result.values, 0.0)
-        center_parts(found, np.where(group, labels[box], 0), None if pulls is None else pulls[0][box])
+        center_parts(
+            found, np.where(group, labels[box], 0), None if pulls is None else pulls[0][box]
+        )
         values[box] += found
         for whole, part in zip(torn, result.torn or (), strict=False):
             whole[box] |= part
@@ -261,7 +269,9 @@ def center_parts(values: Float64, labels: NDArray[np.int32], pull: Float64 | Non
     """Shift every connected part without a pull to mean zero, in place."""
     flat = labels.ravel()
     count = int(flat.max()) + 1
-    mean = np.bincount(flat, values.ravel(), count) / np.maximum(np.bincount(flat, minlength=count), 1)
+    mean = np.bincount(flat, values.ravel(), count) / np.maximum(
+        np.bincount(flat, minlength=count), 1
+    )
     mean[0] = 0.0
     if pull is not None:
         mean[np.bincount(flat, pull.ravel(), count) > 0] = 0.0

@@ -63,7 +63,9 @@ class Lattice:
 
     def apply(self, values: Float64, out: Float64) -> Float64:
         """Compute ``out = A values``."""
-        apply_laplacian(self.right, self.down, NO_PULL if self.pull is None else self.pull, values, out)
+        apply_laplacian(
+            self.right, self.down, NO_PULL if self.pull is None else self.pull, values, out
+        )
         return out
 
     def diagonal(self) -> Float32:
@@ -138,7 +140,9 @@ def enlarge(picture: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 @njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]
-def apply_laplacian(right: Float32, down: Float32, pull: Float32, values: Float64, out: Float64) -> Any:
+def apply_laplacian(
+    right: Float32, down: Float32, pull: Float32, values: Float64, out: Float64
+) -> Any:
     """Compute ``out = A values``. An empty ``pull`` means none."""
     height, width = values.shape
     for row in prange(height):
@@ -158,7 +162,13 @@ def apply_laplacian(right: Float32, down: Float32, pull: Float32, values: Float6
 
 @njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
 def plus_neighbors(
-    total: float, right: Float32, down: Float32, values: Float32, row: int, col: int, halvings: int = 0
+    total: float,
+    right: Float32,
+    down: Float32,
+    values: Float32,
+    row: int,
+    col: int,
+    halvings: int = 0,
 ) -> float:
     """Return ``total`` plus the weighted values of a pixel's neighbors; ``values`` may have half the resolution."""
     if col > 0:
@@ -173,14 +183,18 @@ def plus_neighbors(
 
 
 @njit(cache=True, parallel=True, fastmath={"contract"})  # type: ignore[untyped-decorator]
-def relax(right: Float32, down: Float32, inverse: Float32, side: Float32, values: Float32, color: int) -> Any:
+def relax(
+    right: Float32, down: Float32, inverse: Float32, side: Float32, values: Float32, color: int
+) -> Any:
     """Run one Gauss–Seidel sweep over the pixels of one chessboard color."""
     height, width = values.shape
     for row in prange(height):
         for col in range((row + color) % 2, width, 2):
             scale = inverse[row, col]
             if scale > 0:
-                values[row, col] = scale * plus_neighbors(side[row, col], right, down, values, row, col)
+                values[row, col] = scale * plus_neighbors(
+                    side[row, col], right, down, values, row, col
+                )
 
 
 @njit(cache=True, parallel=True, fastmath={"contract"})  # type: ignore[untyped-decorator]
@@ -192,7 +206,10 @@ def jacobi_change(
     for row in prange(height):
         for col in range(width):
             scale = inverse[row, col]
-            change = scale * plus_neighbors(side[row, col], right, down, values, row, col) - values[row, col]
+            change = (
+                scale * plus_neighbors(side[row, col], right, down, values, row, col)
+                - values[row, col]
+            )
             out[row, col] = change if scale > 0 else 0.0
 
 
@@ -210,9 +227,13 @@ def restrict(right: Float32, down: Float32, change: Float32, out: Float32) -> An
 
 
 @njit(cache=True, parallel=True, fastmath={"contract"})  # type: ignore[untyped-decorator]
-def prolong(right: Float32, down: Float32, inverse: Float32, coarse: Float32, values: Float32) -> Any:
+def prolong(
+    right: Float32, down: Float32, inverse: Float32, coarse: Float32, values: Float32
+) -> Any:
     """Compute ``values += P coarse``."""
     height, width = values.shape
     for row in prange(height):
         for col in range(width):
-            values[row, col] += inverse[row, col] * plus_neighbors(0.0, right, down, coarse, row, col, 1)
+            values[row, col] += inverse[row, col] * plus_neighbors(
+                0.0, right, down, coarse, row, col, 1
+            )

@@ -59,7 +59,9 @@ class Mesh:
         import trimesh
 
         attributes = {"vertex_normals": self.vertex_normals, "vertex_colors": self.vertex_colors}
-        return trimesh.Trimesh(self.vertices, self.faces, **attributes, process=False, validate=False)
+        return trimesh.Trimesh(
+            self.vertices, self.faces, **attributes, process=False, validate=False
+        )
 
 
 def build_mesh(
@@ -111,7 +113,9 @@ def build_mesh(
     (True, 44)
     """
     if not (np.isfinite(pixel_size) and pixel_size > 0):
-        raise ParameterError(f"The pixel size must be positive; it is {pixel_size}.", code="bad-pixel-size")
+        raise ParameterError(
+            f"The pixel size must be positive; it is {pixel_size}.", code="bad-pixel-size"
+        )
     if base is not None and not (np.isfinite(base) and base > 0):
         raise ParameterError(code="bad-base", base=base)
     solid = base is not None
@@ -240,7 +244,10 @@ def close_below(vertices: Float64, faces: Faces, thickness: float) -> tuple[Floa
     edges = boundary_edges(faces, count)
     one, two = edges[:, 0], edges[:, 1]
     walls = np.concatenate(
-        [np.stack([one, one + count, two], axis=1), np.stack([two, one + count, two + count], axis=1)]
+        [
+            np.stack([one, one + count, two], axis=1),
+            np.stack([two, one + count, two + count], axis=1),
+        ]
     )
     solid = np.concatenate([faces, faces[:, ::-1] + count, walls])
     return np.concatenate([vertices, plate]), solid
@@ -277,5 +284,9 @@ def decimate_mesh(mesh: Mesh, triangles: int) -> Mesh:
         colors = None if colors is None else colors[nearest]
     corners = packed.reshape(-1, 3).astype(np.int32)
     return replace(
-        mesh, vertices=fewer * scale + middle, faces=corners, given_normals=normals, vertex_colors=colors
+        mesh,
+        vertices=fewer * scale + middle,
+        faces=corners,
+        given_normals=normals,
+        vertex_colors=colors,
     )

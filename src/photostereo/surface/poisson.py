@@ -34,7 +34,9 @@ def assemble(
     control.check()
     height, width = inside.shape
     lattice = Lattice.empty(inside.shape, None if pulls is None else pulls[0])
-    side = np.zeros(inside.shape) if lattice.pull is None or pulls is None else lattice.pull * pulls[1]
+    side = (
+        np.zeros(inside.shape) if lattice.pull is None or pulls is None else lattice.pull * pulls[1]
+    )
     total, flow = np.zeros(2), np.zeros(2)
     for rows, both in strips(height):
         control.check()
@@ -45,7 +47,9 @@ def assemble(
             a, b = trust[near], trust[far]
             linked = (a > 0) & (b > 0)
             facing = np.where(linked, a * field.facing[near] + b * field.facing[far], 1.0)
-            weight = np.where(linked, 0.5 * facing**2 / np.where(linked, a + b, 1.0), 0.0).astype(np.float32)
+            weight = np.where(linked, 0.5 * facing**2 / np.where(linked, a + b, 1.0), 0.0).astype(
+                np.float32
+            )
             push = weight * ((a * tilt[near] + b * tilt[far]) / facing)
             (lattice.right, lattice.down)[axis][rows][near] = weight
             side[rows][far] += push

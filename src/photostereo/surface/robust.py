@@ -101,7 +101,9 @@ def lower_weighted(
         residual += pull * (target - values)
     steps = int(STEPS_PER_DIGIT * max(1.0, -float(np.log10(rtol))))
     start, quiet = np.zeros_like(residual), control.unreported()
-    correction = conjugate_gradients(lattice, residual, start, rtol=rtol, max_iter=steps, control=quiet)
+    correction = conjugate_gradients(
+        lattice, residual, start, rtol=rtol, max_iter=steps, control=quiet
+    )
     corrected = correction.values
     corrected += values
     return correction
@@ -129,7 +131,11 @@ def descend(problem: RobustProblem, start: Float64, control: Control = SILENT) -
     control.stage("integrate (robust)", problem.max_iter)
     for iteration in range(1, problem.max_iter + 1):
         solution = lower_weighted(
-            problem, now, softmin.soft_choice(problem.field, now, problem.sharpness)[0], rtol, control
+            problem,
+            now,
+            softmin.soft_choice(problem.field, now, problem.sharpness)[0],
+            rtol,
+            control,
         )
         residual, following = solution.residual, state(solution.values)
         del solution
@@ -172,7 +178,9 @@ def solve_robust(problem: RobustProblem, control: Control = SILENT) -> Heights:
         return trial
     remaining = replace(problem, max_iter=problem.max_iter - trial.iterations)
     rest = descend(remaining, trial.values, control)
-    return replace(rest, energy=trial.energy + rest.energy[1:], iterations=trial.iterations + rest.iterations)
+    return replace(
+        rest, energy=trial.energy + rest.energy[1:], iterations=trial.iterations + rest.iterations
+    )
 
 
 def start_from_least_squares(problem: RobustProblem, control: Control) -> Float64:
@@ -189,7 +197,10 @@ def first_start(problem: RobustProblem, control: Control) -> Float64:
     pulls = problem.pulls
     if pulls is not None:
         # s (z − t)² in fine pixels is 4 s (z − t)² in coarse ones, and a block represents four link equations.
-        total, moment = combine_blocks(np.add, pulls[0]), combine_blocks(np.add, pulls[0] * pulls[1])
+        total, moment = (
+            combine_blocks(np.add, pulls[0]),
+            combine_blocks(np.add, pulls[0] * pulls[1]),
+        )
         pulls = total, 0.5 * moment / np.where(total > 0, total, 1.0)
     coarse = replace(problem, field=coarsen(problem.field, control), pulls=pulls)
     result = descend(coarse, first_start(coarse, control), control.unreported())

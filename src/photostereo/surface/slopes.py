@@ -101,7 +101,9 @@ class SlopeSource:
         if weights is not None:
             self._weights = np.asarray(weights)
             if self._weights.shape != mask.shape:
-                raise ParameterError(code="weights-shape", weights=self._weights.shape, mask=mask.shape)
+                raise ParameterError(
+                    code="weights-shape", weights=self._weights.shape, mask=mask.shape
+                )
             inside = np.asarray(self._weights[mask], dtype=np.float64)
             if not np.isfinite(inside).all() or (inside < 0).any() or not (inside > 0).any():
                 raise ParameterError(code="bad-weights")
@@ -131,7 +133,10 @@ class SlopeSource:
         facing = np.maximum(np.where(known, self._facing(n, rows), 1.0), FACING_FLOOR) * inside
         col_scale = row_scale = 1.0
         if self.camera is not None:
-            col_scale, row_scale = self.camera.focal / self.camera.fx, self.camera.focal / self.camera.fy
+            col_scale, row_scale = (
+                self.camera.focal / self.camera.fx,
+                self.camera.focal / self.camera.fy,
+            )
         confidence = np.where(known, 1.0, UNKNOWN_CONFIDENCE) * inside
         if self._weights is not None:
             given = np.where(inside, self._weights[rows], 0.0) / self._top

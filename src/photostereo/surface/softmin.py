@@ -40,7 +40,9 @@ def soft_choice(field: SlopeField, values: Float64, sharpness: float) -> tuple[S
 
 def soft_energy(field: SlopeField, values: Float64, sharpness: float) -> float:
     """Return the energy of all pixels."""
-    return float(soft_sweep(*vars(field).values(), values, sharpness, NO_PULL, NO_PULL, NO_PULL).sum())
+    return float(
+        soft_sweep(*vars(field).values(), values, sharpness, NO_PULL, NO_PULL, NO_PULL).sum()
+    )
 
 
 def weighted_problem(
@@ -61,7 +63,9 @@ def weighted_problem(
             a = linked * share[near] * part.confidence[near] * part.facing[near]
             b = linked * (1.0 - share[far]) * part.confidence[far] * part.facing[far]
             weight = a * part.facing[near] + b * part.facing[far]
-            force = a * tilt[near] + b * tilt[far] - weight * (values[rows][far] - values[rows][near])
+            force = (
+                a * tilt[near] + b * tilt[far] - weight * (values[rows][far] - values[rows][near])
+            )
             (lattice.right, lattice.down)[axis][rows][near] = weight
             residual[rows][far] += force
             residual[rows][near] -= force

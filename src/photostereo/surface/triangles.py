@@ -114,7 +114,9 @@ def split_pinched(faces: Faces, suspect: BoolArray) -> tuple[Faces, NDArray[np.i
     # Corners of one vertex in two triangles with a common edge belong to one fan. Their edges have opposite directions.
     rows = np.concatenate([one, following[one]])
     cols = np.concatenate([following[two], two])
-    graph = coo_array((np.ones(rows.size, dtype=np.int8), (rows, cols)), shape=(slot.size, slot.size))
+    graph = coo_array(
+        (np.ones(rows.size, dtype=np.int8), (rows, cols)), shape=(slot.size, slot.size)
+    )
     fan = connected_components(graph, directed=False)[1]
     # The first fan of a vertex keeps it, every other one gets a copy.
     _, first, fan = np.unique(fan, return_index=True, return_inverse=True)

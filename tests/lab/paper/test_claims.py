@@ -30,7 +30,9 @@ def test_low_snr(tmp_path, better):
     levels = tuple(Corruption("poisson", level) for level in (5.0, 20.0))
     plan = Plan("poisson", (CAPTURE,), uses_of("all", "quick noisy"), (20,), levels)
     ours = 15.0 if better else 25.0
-    store = store_with(tmp_path, "poisson", plan, lambda t: ours if t.method in ("dlnv", "pdlnv") else 20.0)
+    store = store_with(
+        tmp_path, "poisson", plan, lambda t: ours if t.method in ("dlnv", "pdlnv") else 20.0
+    )
     (claim,) = check_claims(store)  # at 5 dB only: 20 dB is not below 10
     assert claim.holds is better
     assert "At 5 dB" in claim.statement
@@ -39,7 +41,9 @@ def test_low_snr(tmp_path, better):
 
 @pytest.mark.parametrize(("ours", "holds"), [(14.9, True), (15.1, False)])
 def test_five_degrees_on_harvard_cat(tmp_path, ours, holds):
-    plan = Plan("x", (CAPTURE,), uses_of("all", "quick noisy"), (20,), (Corruption("poisson", 5.0),))
+    plan = Plan(
+        "x", (CAPTURE,), uses_of("all", "quick noisy"), (20,), (Corruption("poisson", 5.0),)
+    )
     store = store_with(
         tmp_path, "harvard-cat", plan, lambda t: ours if t.method in ("dlnv", "pdlnv") else 20.0
     )

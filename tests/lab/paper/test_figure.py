@@ -58,7 +58,13 @@ def test_panels_hold_the_pixels_of_the_results(made) -> None:
 
 def test_the_command_writes_vector_text(made, tmp_path: Path) -> None:
     folder, _ = made
-    arguments = ["figure", str(folder / "ls"), str(folder / "l1"), "--truth", str(folder / "truth.npy")]
+    arguments = [
+        "figure",
+        str(folder / "ls"),
+        str(folder / "l1"),
+        "--truth",
+        str(folder / "truth.npy"),
+    ]
     arguments += ["--zoom", "16,12,10,8", "--relit=-1,1,1.5", "--quiet"]
     for suffix in ("svg", "pdf", "png"):
         out = tmp_path / f"figure.{suffix}"
@@ -91,7 +97,12 @@ def test_a_sweep_gives_the_maps_that_it_has_kept(made, tmp_path: Path) -> None:
     row |= {name: {} for name in ("parameters", "settled", "extra", "stages", "versions", "host")}
     store._database.put("trials", row)
     (tmp_path / "arrays").mkdir()
-    np.savez(tmp_path / "arrays" / "abc.npz", normals=capture.truth, truth=capture.truth, mask=capture.mask)
+    np.savez(
+        tmp_path / "arrays" / "abc.npz",
+        normals=capture.truth,
+        truth=capture.truth,
+        mask=capture.mask,
+    )
     (column,), truth = columns_of(tmp_path, None)
     assert column.name == "LS"
     assert np.array_equal(column.normals, capture.truth)

@@ -55,7 +55,9 @@ COMPARISONS = {
 
 
 def test_our_methods_stand_beside_the_papers_in_comparisons_of_all(monkeypatch):
-    monkeypatch.setattr(Catalog, "_at", lambda self, name: CaptureSpec(name, "/somewhere", "0" * 16))
+    monkeypatch.setattr(
+        Catalog, "_at", lambda self, name: CaptureSpec(name, "/somewhere", "0" * 16)
+    )
     for name in NAMES:
         plan, _ = NAMED_RUNS[name].plan(".", True)
         ours = [cell for cell in plan.cells if cell.label.endswith("(ours)")]
@@ -74,7 +76,9 @@ def test_our_methods_have_no_best_of_grid(tmp_path):
     for trial in plan.trials:
         store.write(trial, Outcome("done", errors={"mean": 1.0 if "net" in trial.method else 20.0}))
     reproduce(["poisson"], None, tmp_path, only_figures=True)
-    grid, defaults = ((tmp_path / "poisson" / f"table-{p}.csv").read_text() for p in ("oracle", "defaults"))
+    grid, defaults = (
+        (tmp_path / "poisson" / f"table-{p}.csv").read_text() for p in ("oracle", "defaults")
+    )
     assert "net" not in grid
     assert defaults.splitlines()[0].endswith("LS,net (ours),DLnet (ours)")
     assert defaults.splitlines()[1].endswith("20.00,1.00,1.00")

@@ -15,10 +15,18 @@ from photostereo_lab.sweeps.tables import Table
 
 def test_table_in_three_formats(tmp_path):
     table = Table(
-        "Errors | all", ("object", "SR_1"), (("a|b", "1 ± 2"), ("50 %", "3")), ("A note.",), {(0, 1)}
+        "Errors | all",
+        ("object", "SR_1"),
+        (("a|b", "1 ± 2"), ("50 %", "3")),
+        ("A note.",),
+        {(0, 1)},
     )
     table.write(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["table.csv", "table.md", "table.tex"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "table.csv",
+        "table.md",
+        "table.tex",
+    ]
     with (tmp_path / "table.csv").open(newline="") as file:
         assert list(csv.reader(file)) == [["object", "SR_1"], ["a|b", "1 ± 2"], ["50 %", "3"]]
     markdown = (tmp_path / "table.md").read_text()
@@ -34,10 +42,15 @@ def test_table_in_three_formats(tmp_path):
 
 def test_columns_that_say_nothing_are_left_out_of_latex():
     table = Table(
-        "T", ("a", "nothing", "none", "b"), (("x", "", "–", "1"), ("y", "", "–", "2")), best={(0, 3)}
+        "T",
+        ("a", "nothing", "none", "b"),
+        (("x", "", "–", "1"), ("y", "", "–", "2")),
+        best={(0, 3)},
     )
     latex = table.latex()
-    assert r"\begin{tabular}{lr}" in latex and r"a & b \\" in latex and r"x & \textbf{1} \\" in latex
+    assert (
+        r"\begin{tabular}{lr}" in latex and r"a & b \\" in latex and r"x & \textbf{1} \\" in latex
+    )
 
 
 def test_the_papers_averages():

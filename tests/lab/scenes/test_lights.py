@@ -22,7 +22,9 @@ def test_dome_fills_its_cap_evenly():
     c = np.cos(top)
     z1, z2 = (1 + c) / 2, (1 + c + c * c) / 3
     np.testing.assert_allclose(lights.mean(0), [0, 0, z1], atol=2e-3)
-    np.testing.assert_allclose(lights.T @ lights / d, np.diag([(1 - z2) / 2, (1 - z2) / 2, z2]), atol=3e-3)
+    np.testing.assert_allclose(
+        lights.T @ lights / d, np.diag([(1 - z2) / 2, (1 - z2) / 2, z2]), atol=3e-3
+    )
     # No two lights close together: the spacing is near that of a hexagonal packing.
     cosines = lights @ lights.T - 2.0 * np.eye(d)
     nearest = np.arccos(cosines.max(axis=1))
@@ -33,7 +35,9 @@ def test_dome_fills_its_cap_evenly():
 def test_ring_has_one_elevation_and_equal_steps():
     lights = ring_lights(8, elevation=30.0)
     np.testing.assert_allclose(lights[:, 2], 0.5, atol=1e-15)
-    np.testing.assert_allclose((lights * np.roll(lights, 1, axis=0)).sum(1), 0.25 + 0.75 * np.cos(np.pi / 4))
+    np.testing.assert_allclose(
+        (lights * np.roll(lights, 1, axis=0)).sum(1), 0.25 + 0.75 * np.cos(np.pi / 4)
+    )
 
 
 def test_random_lights_are_uniform_on_the_cap_and_seeded():

@@ -38,8 +38,12 @@ def test_lambertian_pixels_show_albedo_times_cosine(name, color):
 
 
 def test_unclipped_cosines_on_request():
-    capture = scenes.render_scene("sphere", size=40, lights=LIGHTS, cast_shadows=False, attached=False)
-    expected = (capture.truth.astype(float) @ capture.lights.matrix).transpose(2, 0, 1) * capture.truth_albedo
+    capture = scenes.render_scene(
+        "sphere", size=40, lights=LIGHTS, cast_shadows=False, attached=False
+    )
+    expected = (capture.truth.astype(float) @ capture.lights.matrix).transpose(
+        2, 0, 1
+    ) * capture.truth_albedo
     assert capture.images.min() < -0.05
     assert np.abs(capture.images - expected).max() < 5e-7
 
@@ -99,7 +103,9 @@ def test_same_seed_same_capture(name):
 
 @pytest.mark.parametrize("texture", TEXTURES)
 def test_textures_are_albedos_at_any_resolution(texture):
-    coarse, fine = (scenes.albedo_of(scenes.sphere(size), texture, rng=2, color=True) for size in (30, 90))
+    coarse, fine = (
+        scenes.albedo_of(scenes.sphere(size), texture, rng=2, color=True) for size in (30, 90)
+    )
     inside = scenes.sphere(30).mask & scenes.sphere(90).mask[1::3, 1::3]
     assert coarse[inside].min() > 0.0
     assert coarse.max() <= 1.0
@@ -153,12 +159,18 @@ def test_input_is_left_alone():
         (lambda: scenes.render_scene("sphere", texture="marbel"), "unknown-texture"),
         (lambda: scenes.render_scene("sphere", texture="painted"), "shape-without-colors"),
         (lambda: scenes.render_scene("sphere", reflectance="phong"), "unknown-reflectance"),
-        (lambda: scenes.render_scene("sphere", reflectance="ggx", attached=False), "no-attached-shadows"),
+        (
+            lambda: scenes.render_scene("sphere", reflectance="ggx", attached=False),
+            "no-attached-shadows",
+        ),
         (
             lambda: scenes.render_scene("sphere", lights=[[0, 0, -1], [0, 1, 1], [1, 0, 1]]),
             "bad-scene-lights",
         ),
-        (lambda: scenes.render_scene("sphere", lights=[[0, 0, 0], [0, 1, 1], [1, 0, 1]]), "bad-scene-lights"),
+        (
+            lambda: scenes.render_scene("sphere", lights=[[0, 0, 0], [0, 1, 1], [1, 0, 1]]),
+            "bad-scene-lights",
+        ),
         (lambda: scenes.render_scene("sphere", lights=[0, 0, 1]), "bad-scene-lights"),
     ],
 )

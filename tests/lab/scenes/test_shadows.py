@@ -29,7 +29,9 @@ def cast_shadow_reference(depth, mask, light, *, bias=0.05):
     return np.ascontiguousarray(shadow.T) if transposed else shadow
 
 
-BOTH = pytest.mark.parametrize("cast", [cast_shadow, cast_shadow_reference], ids=["compiled", "readable"])
+BOTH = pytest.mark.parametrize(
+    "cast", [cast_shadow, cast_shadow_reference], ids=["compiled", "readable"]
+)
 
 
 def light_at(azimuth, elevation):
@@ -135,9 +137,9 @@ def test_smooth_hollow_shadow_matches_dense_ray_casting():
     shadow = cast_shadow(depth, np.ones(depth.shape, bool), light_at(0.0, 20.0))[2]
     slope = np.tan(np.deg2rad(20.0))
     # The last ray that is blocked grazes the rim at x = 150 (slope 1 there, steeper than the ray).
-    blocked = (profile[None, :] > profile[:, None] + slope * (columns[None, :] - columns[:, None])) & (
-        columns[None, :] > columns[:, None]
-    )
+    blocked = (
+        profile[None, :] > profile[:, None] + slope * (columns[None, :] - columns[:, None])
+    ) & (columns[None, :] > columns[:, None])
     expected = blocked.any(axis=1)
     assert expected.any()
     assert np.abs(shadow.astype(int) - expected.astype(int)).sum() <= 2

@@ -81,7 +81,9 @@ def test_arrays_fit_together(name, size):
     assert surface.depth.dtype == surface.normals.dtype == np.float64
     assert np.array_equal(np.isfinite(surface.depth), surface.mask)
     assert (surface.normals[~surface.mask] == 0).all()
-    np.testing.assert_allclose(np.linalg.norm(surface.normals[surface.mask], axis=1), 1.0, atol=1e-12)
+    np.testing.assert_allclose(
+        np.linalg.norm(surface.normals[surface.mask], axis=1), 1.0, atol=1e-12
+    )
     assert (surface.normals[surface.mask][:, 2] > 0).all()
     with pytest.raises(ValueError, match="read-only"):
         surface.depth[0, 0] = 1.0

@@ -33,7 +33,9 @@ def test_reading_makes_no_database(tmp_path):
         with pytest.raises(OutputError) as caught:
             Database(tmp_path / name, SCHEMA, "results", read_only=True)
         assert caught.value.code == "no-database"
-    assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [("empty.sqlite", 0)]
+    assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [
+        ("empty.sqlite", 0)
+    ]
 
 
 def test_a_lock_that_stays_is_reported(tmp_path, monkeypatch):
@@ -87,7 +89,9 @@ def test_a_missing_column_is_an_error_of_ours(tmp_path):
 def test_a_damaged_name_of_a_column_is_an_error_of_ours(tmp_path):
     database = Database(tmp_path / "a.sqlite", {"t": {"unmistakable": str}}, "results")
     database.put("t", {"unmistakable": "1"})
-    database.path.write_bytes(database.path.read_bytes().replace(b"unmistakable", b"unmis\xffakable"))
+    database.path.write_bytes(
+        database.path.read_bytes().replace(b"unmistakable", b"unmis\xffakable")
+    )
     with pytest.raises(OutputError) as caught:
         Database(database.path, {"t": {"unmistakable": str}}, "results").rows("t")
     assert caught.value.code in ("database", "damaged-database")

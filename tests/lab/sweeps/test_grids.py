@@ -16,7 +16,9 @@ SMALL = {"patch": [4, 4, 3], "stride": 2, "atoms": 24, "max_iter": 3}
 
 def a_plan(captures):
     grid = MethodPlan("pdlnv", fixed=SMALL, grid={"p": [1, 2], "lam": [0.5, 2.0], "mu": [0.1, 0.2]})
-    return Plan("test", captures, (MethodPlan("ls"), grid), (8,), (Corruption("poisson", 10.0),), (0, 1))
+    return Plan(
+        "test", captures, (MethodPlan("ls"), grid), (8,), (Corruption("poisson", 10.0),), (0, 1)
+    )
 
 
 def test_a_grid_is_what_differs_in_lambda_and_mu_alone(captures):
@@ -28,7 +30,9 @@ def test_a_grid_is_what_differs_in_lambda_and_mu_alone(captures):
         assert (trial.hash in grids) == with_setting
         if with_setting:
             assert set(grids[trial.hash]) == every
-            assert tuple((name, trial.parameters[name]) for name in ("lam", "mu")) in grids[trial.hash]
+            assert (
+                tuple((name, trial.parameters[name]) for name in ("lam", "mu")) in grids[trial.hash]
+            )
 
 
 @pytest.mark.torch
@@ -37,7 +41,9 @@ def test_settings_solved_together_are_those_solved_alone(captures, monkeypatch):
 
     calls = []
     together = solve_module.solve_grid
-    monkeypatch.setattr(solve_module, "solve_grid", lambda *a, **k: calls.append(a[2]) or together(*a, **k))
+    monkeypatch.setattr(
+        solve_module, "solve_grid", lambda *a, **k: calls.append(a[2]) or together(*a, **k)
+    )
     worker_module._solve_grid.cache_clear()
     plan = a_plan(captures[:1])
     grids = grids_of(plan.trials)

@@ -19,7 +19,9 @@ from photostereo_lab.sweeps.sweep import run_trials
 
 
 def a_plan(captures, seeds):
-    return Plan("test", captures, (MethodPlan("ls"),), (8,), (Corruption("poisson", 10.0),), range(seeds))
+    return Plan(
+        "test", captures, (MethodPlan("ls"),), (8,), (Corruption("poisson", 10.0),), range(seeds)
+    )
 
 
 class SendsASignal(RunControl):
@@ -42,7 +44,9 @@ def test_a_stopped_worker_costs_one_failed_row_and_no_more(captures, tmp_path):
         run_trials(plan.trials[:4], store, client)  # the workers have loaded what they need
         victim = next(iter(client.run(os.getpid).values()))
         control = SendsASignal(victim, signal.SIGSTOP, after=6)
-        end = run_trials(plan.trials, store, client, options=RunOptions(deadline=10), control=control)
+        end = run_trials(
+            plan.trials, store, client, options=RunOptions(deadline=10), control=control
+        )
     assert control.sent
     assert (end.done, end.failed) == (len(plan.trials) - 1, 1)
     (failed,) = [row for row in store.rows().values() if row["status"] == "failed"]
@@ -56,7 +60,9 @@ def test_without_workers_what_is_left_fails_with_the_reason(captures, tmp_path):
         client.run(_leave_dead, nanny=True)
         (victim,) = client.run(os.getpid).values()
         control = SendsASignal(victim, signal.SIGKILL, after=2)
-        end = run_trials(plan.trials, store, client, options=RunOptions(wait_for_workers=2), control=control)
+        end = run_trials(
+            plan.trials, store, client, options=RunOptions(wait_for_workers=2), control=control
+        )
     assert end.done >= 2
     assert end.failed >= 1
     assert end.done + end.failed == len(plan.trials) == len(store.rows())
@@ -84,7 +90,9 @@ def test_a_client_without_the_key_is_refused(client):
         async def enter_and_leave() -> None:
             await (await knock_at(door, timeout=seconds, **key)).close()
 
-        with ThreadPoolExecutor(1) as own:  # the browser of other tests may have left a loop in this thread
+        with ThreadPoolExecutor(
+            1
+        ) as own:  # the browser of other tests may have left a loop in this thread
             own.submit(asyncio.run, enter_and_leave()).result()
 
     with pytest.raises(OSError):
@@ -93,11 +101,15 @@ def test_a_client_without_the_key_is_refused(client):
         knock(address)
     with pytest.raises(OSError):
         knock(address.replace("tls://", "tcp://"))
-    knock(address, 60, **client.security.get_connection_args("client"))  # whoever has the key comes in
+    knock(
+        address, 60, **client.security.get_connection_args("client")
+    )  # whoever has the key comes in
     assert client.submit(abs, -1, pure=False).result(timeout=60) == 1
 
 
-@pytest.mark.parametrize("limits", [{"deadline": 0}, {"wait_for_workers": -1.0}, {"deadline": float("nan")}])
+@pytest.mark.parametrize(
+    "limits", [{"deadline": 0}, {"wait_for_workers": -1.0}, {"deadline": float("nan")}]
+)
 def test_deadlines_are_positive(limits):
     with pytest.raises(ParameterError) as caught:
         RunOptions(**limits)

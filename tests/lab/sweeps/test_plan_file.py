@@ -89,7 +89,11 @@ BAD = {
     "unknown key": ("seeds = [0, 7]", "sedes = [0, 7]", "sedes"),
     "key of a method": ("defaults = false", "default = false", "methods[1].default"),
     "defaults of the wrong type": ("defaults = false", 'defaults = "no"', "methods[1].defaults"),
-    "fixed and in the grid": ("fixed = { p = 2 }", "fixed = { p = 2, mu = 1 }", "methods[1].grid.mu"),
+    "fixed and in the grid": (
+        "fixed = { p = 2 }",
+        "fixed = { p = 2, mu = 1 }",
+        "methods[1].grid.mu",
+    ),
     "reference": ('reference = "ls"', 'reference = "me"', "captures[1]"),
     "capture of the wrong type": ('    "sphere.npz",', "    17,", "captures[0]"),
     "a method twice": ('label = "two pieces"', 'label = "ls"', "methods"),
@@ -103,7 +107,11 @@ def test_a_bad_plan_is_refused_naming_the_key(name, write, folder, tmp_path):
     path = write(GOOD.replace(old, new, 1))
     with pytest.raises(ParameterError) as caught:
         sweep(path, tmp_path / "out", data=folder)
-    assert (caught.value.code, caught.value.file, caught.value.values["key"]) == ("invalid-plan", path, key)
+    assert (caught.value.code, caught.value.file, caught.value.values["key"]) == (
+        "invalid-plan",
+        path,
+        key,
+    )
     assert not (tmp_path / "out").exists(), "nothing is written for a bad plan"
 
 

@@ -36,7 +36,9 @@ TABLES = ("table.csv", "table.md", "table.tex", "table-oracle.csv", "table-defau
 
 
 def a_plan(captures, seeds=(0, 1)):
-    dictionary = MethodPlan("dlnv", fixed={**SMALL, "lam": 1.0}, grid={"mu": [0.1, 0.2]}, defaults=False)
+    dictionary = MethodPlan(
+        "dlnv", fixed={**SMALL, "lam": 1.0}, grid={"mu": [0.1, 0.2]}, defaults=False
+    )
     noise = (Corruption("poisson", 10.0),)
     return Plan("test", captures, (MethodPlan("ls"), dictionary), (8,), noise, seeds)
 
@@ -207,7 +209,9 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_tables(write_plan, tmp_path
 @pytest.mark.slow
 def test_a_scheduler_by_its_address(write_plan, tmp_path, recorder):
     plan = write_plan(1)
-    with LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=":0", host="127.0.0.1") as cluster:
+    with LocalCluster(
+        n_workers=1, threads_per_worker=2, dashboard_address=":0", host="127.0.0.1"
+    ) as cluster:
         address = cluster.scheduler_address
         assert address.startswith("tcp://127.0.0.1:")
         end = sweep(plan, tmp_path / "out", options=RunOptions(scheduler=address), control=recorder)
@@ -237,7 +241,9 @@ name = "ls"
     (column,), truth = columns_of(out, ["ls"])
     row = next(iter(Store(out).rows().values()))
     assert truth is not None and column.normals.shape == truth.shape
-    assert angular_error(column.normals, truth, column.mask)[column.mask].mean() == pytest.approx(row["mean"])
+    assert angular_error(column.normals, truth, column.mask)[column.mask].mean() == pytest.approx(
+        row["mean"]
+    )
 
 
 def test_no_scheduler_at_the_address(write_plan, tmp_path):

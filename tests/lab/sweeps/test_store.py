@@ -73,7 +73,9 @@ for seed in range(int(sys.argv[2]), int(sys.argv[2]) + 60):
 def test_processes_write_at_the_same_time(tmp_path):
     # Four writers, every second one on the same trials as its neighbor.
     starts = ("0", "50", "0", "50")
-    writers = [subprocess.Popen([sys.executable, "-c", WRITER, tmp_path, first]) for first in starts]
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, tmp_path, first]) for first in starts
+    ]
     assert [writer.wait(200) for writer in writers] == [0, 0, 0, 0]
     rows = Store(tmp_path).rows()
     assert len(rows) == 110
@@ -88,7 +90,9 @@ def test_a_store_that_cannot_be_made(tmp_path):
     with pytest.raises(OutputError) as caught:
         Store(tmp_path / "file")
     assert caught.value.code == "database"
-    (tmp_path / "results.sqlite").write_text("this is not a database, but long enough to look like one" * 30)
+    (tmp_path / "results.sqlite").write_text(
+        "this is not a database, but long enough to look like one" * 30
+    )
     with pytest.raises(OutputError) as caught:
         Store(tmp_path)
     assert caught.value.code == "damaged-database"

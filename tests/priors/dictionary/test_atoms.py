@@ -39,13 +39,19 @@ def test_square_dct_is_scipys():
 def test_square_separable_dct_is_scipys_three_dimensional_transform():
     D = initial_dictionary("dct-separable", SIZE)
     patch = np.random.default_rng(0).standard_normal((3, 4, 5))  # z, y, x
-    np.testing.assert_allclose(D @ patch.ravel(), scipy.fft.dctn(patch, norm="ortho").ravel(), atol=1e-13)
+    np.testing.assert_allclose(
+        D @ patch.ravel(), scipy.fft.dctn(patch, norm="ortho").ravel(), atol=1e-13
+    )
 
 
 def test_fewer_atoms_are_the_lowest_frequencies():
-    np.testing.assert_allclose(initial_dictionary("dct", SIZE, 9), dct_matrix(LENGTH)[:9], atol=1e-13)
+    np.testing.assert_allclose(
+        initial_dictionary("dct", SIZE, 9), dct_matrix(LENGTH)[:9], atol=1e-13
+    )
     D = initial_dictionary("dct-separable", (8, 8, 1), 3)
-    rows = [np.kron(dct_matrix(8)[k_y], dct_matrix(8)[k_x]) for k_y, k_x in [(0, 0), (0, 1), (1, 0)]]
+    rows = [
+        np.kron(dct_matrix(8)[k_y], dct_matrix(8)[k_x]) for k_y, k_x in [(0, 0), (0, 1), (1, 0)]
+    ]
     np.testing.assert_allclose(D, rows, atol=1e-13)
 
 
@@ -55,7 +61,9 @@ def test_overcomplete_dct_has_evenly_finer_frequencies():
     atom -= atom.mean()
     D = initial_dictionary("dct", SIZE, 150)
     np.testing.assert_allclose(D[k], atom / np.linalg.norm(atom), atol=1e-14)
-    np.testing.assert_allclose(D[1:].sum(axis=1), 0, atol=1e-12)  # only the first atom sees the mean
+    np.testing.assert_allclose(
+        D[1:].sum(axis=1), 0, atol=1e-12
+    )  # only the first atom sees the mean
 
 
 def test_four_times_overcomplete_separable_dct_is_the_usual_one():
@@ -77,7 +85,8 @@ def test_random_patches_are_seeded_different_and_never_empty():
     patches = PATCHES.copy()
     patches[::2] = 0
     first, again, other = (
-        initial_dictionary("random-patches", SIZE, 100, patches=patches, rng=seed) for seed in (3, 3, 4)
+        initial_dictionary("random-patches", SIZE, 100, patches=patches, rng=seed)
+        for seed in (3, 3, 4)
     )
     np.testing.assert_array_equal(first, again)
     assert np.abs(first - other).max() > 0.1

@@ -18,7 +18,9 @@ def test_patch_by_patch_is_atom_by_atom(patches: int, length: int, atoms: int, k
     D = (D / np.linalg.norm(D, axis=1, keepdims=True)).astype(kind)
     P = rng.normal(size=(patches, length)).astype(kind)
     history = [D + 0.1 * rng.normal(size=D.shape) for _ in range(3)]
-    history = [(atom / np.linalg.norm(atom, axis=1, keepdims=True)).astype(kind) for atom in history]
+    history = [
+        (atom / np.linalg.norm(atom, axis=1, keepdims=True)).astype(kind) for atom in history
+    ]
     two = [P.copy(), D.copy(), np.zeros((atoms, patches), kind)]
     D_one, B_one = D.copy(), np.zeros((atoms, patches), kind)
     for given in history:

@@ -55,7 +55,8 @@ def cat_patches(data_dir):
     mask = cv2.imread(str(folder / "mask.png"), cv2.IMREAD_GRAYSCALE) > 0
     weights = np.array([0.114021, 0.587043, 0.298936])  # OpenCV reads blue, green, red
     photographs = [
-        (cv2.imread(str(folder / name), cv2.IMREAD_UNCHANGED)[mask] / 65535 / strength[::-1]) @ weights
+        (cv2.imread(str(folder / name), cv2.IMREAD_UNCHANGED)[mask] / 65535 / strength[::-1])
+        @ weights
         for name, strength in zip(names, intensities, strict=True)
     ]
     Y = np.clip(np.stack(photographs, axis=1), 0, 1)
@@ -76,7 +77,9 @@ def test_code_update_by_brute_force():
         assert np.abs(g).max() <= q
         candidates = np.linspace(-q, q, 4001) if q < 5 else np.linspace(-5, 5, 4001)
         found = np.sum((E - g.T * d) ** 2, axis=1) + mu**2 * (g[0] != 0)
-        tried = np.sum((E[:, None] - candidates[:, None] * d) ** 2, axis=2) + mu**2 * (candidates != 0)
+        tried = np.sum((E[:, None] - candidates[:, None] * d) ** 2, axis=2) + mu**2 * (
+            candidates != 0
+        )
         assert (found <= tried.min(axis=1) + 1e-12).all()
         assert (found <= np.sum(E**2, axis=1) + 1e-12).all()
 
@@ -110,7 +113,18 @@ def test_threshold_keeps_its_edge():
 
 
 def assert_same_passes(
-    P, D, B, *, mu, q=np.inf, dtype, reference, tolerance, passes=3, update_atoms=True, ties_allowed=True
+    P,
+    D,
+    B,
+    *,
+    mu,
+    q=np.inf,
+    dtype,
+    reference,
+    tolerance,
+    passes=3,
+    update_atoms=True,
+    ties_allowed=True,
 ):
     """Compiled in ``dtype`` against readable in ``reference``: codes, atoms and residual."""
     P_ref = P.astype(dtype).astype(reference)
@@ -123,7 +137,9 @@ def assert_same_passes(
         ties = (B_new != 0) != (B_ref != 0)
         if ties_allowed and ties.any():
             kept = np.maximum(np.abs(B_new[ties]), np.abs(B_ref[ties]))
-            assert ties.sum() <= 3 and np.abs(kept / mu - 1).max() < tolerance, "a difference that is no tie"
+            assert ties.sum() <= 3 and np.abs(kept / mu - 1).max() < tolerance, (
+                "a difference that is no tie"
+            )
             return
         scale = np.abs(B_ref).max(initial=mu)
         assert np.abs(B_new - B_ref).max() <= tolerance * scale
@@ -257,7 +273,9 @@ def test_cost_never_rises_in_any_step(q):
     for _ in range(2):
         for i in range(len(D)):
             for update_atoms in (False, True):
-                dictionary_pass(R, D[i : i + 1], B[i : i + 1], mu=mu, q=q, update_atoms=update_atoms)
+                dictionary_pass(
+                    R, D[i : i + 1], B[i : i + 1], mu=mu, q=q, update_atoms=update_atoms
+                )
                 costs.append(cost(P, D, B, mu))
         dictionary_pass(R_whole, D_whole, B_whole, mu=mu, q=q)
     assert np.diff(costs).max() <= 1e-10 * costs[0]

@@ -70,7 +70,10 @@ def test_only_patches_that_touch_the_mask_are_kept_and_none_is_missing(grid):
         if grid.mask[row : row + w_y, col : col + w_x].any()
     ]
     assert list(zip(grid.window_rows, grid.window_cols, strict=True)) == expected
-    assert grid.row_starts[-1] == grid.mask.shape[0] - w_y and grid.col_starts[-1] == grid.mask.shape[1] - w_x
+    assert (
+        grid.row_starts[-1] == grid.mask.shape[0] - w_y
+        and grid.col_starts[-1] == grid.mask.shape[1] - w_x
+    )
     assert np.diff(grid.row_starts).max(initial=1) <= w_y
 
 
@@ -82,7 +85,9 @@ def test_in_place_forms_and_the_pull(grid):
     assert grid.add_extract(n, R) is R
     np.testing.assert_array_equal(R, P + extract(grid, n))
     # The residual P(n) - X of any patches X gives back the pull of X.
-    np.testing.assert_allclose(grid.pull(n, extract(grid, n) - P), adjoint(grid, P), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        grid.pull(n, extract(grid, n) - P), adjoint(grid, P), rtol=0, atol=1e-12
+    )
 
 
 def test_the_papers_frame_has_19304_patches():
@@ -96,7 +101,11 @@ def test_the_papers_frame_has_19304_patches():
 def test_order_inside_a_patch_is_component_then_y_then_x():
     height, width = 5, 7
     rows, cols = np.mgrid[:height, :width]
-    n = np.stack([100 * c + 10 * rows + cols for c in range(3)], axis=-1).reshape(-1, 3).astype(float)
+    n = (
+        np.stack([100 * c + 10 * rows + cols for c in range(3)], axis=-1)
+        .reshape(-1, 3)
+        .astype(float)
+    )
     grid = PatchGrid.from_mask(np.ones((height, width), bool), size=(3, 2, 3), stride=2)
     second = extract(grid, n)[1]  # one step to the right
     np.testing.assert_array_equal(second[:6], [2, 3, 4, 12, 13, 14])

@@ -90,7 +90,9 @@ def test_the_descent_ends_at_the_minimizer_of_scipy(delta: float) -> None:
 
     def whole(flat):
         normals = flat.reshape(-1, 3)
-        return ((pixels - normals @ LIGHTS) ** 2).sum() + cost_by_definition(MASK, normals, lam, delta)
+        return ((pixels - normals @ LIGHTS) ** 2).sum() + cost_by_definition(
+            MASK, normals, lam, delta
+        )
 
     expected = minimize(whole, n.ravel(), method="BFGS", options={"gtol": 1e-9, "maxiter": 2000}).x
     prior = SmoothnessPrior(MASK, lam=lam, delta=delta)
@@ -124,7 +126,9 @@ def test_no_half_step_raises_the_cost_of_any_model(model: str, noisy) -> None:
     state = prior.begin(normals)
 
     def total():
-        return float(reflectance.cost(normals, unknowns)) + float(prior.cost(state, normals)["roughness"])
+        return float(reflectance.cost(normals, unknowns)) + float(
+            prior.cost(state, normals)["roughness"]
+        )
 
     costs = [total()]
     for _ in range(6):
@@ -173,7 +177,9 @@ def test_resumed_equals_uninterrupted_and_a_dictionarys_state_is_refused(noisy, 
     file, options = tmp_path / "state.npz", {"prior": "smoothness", "lam": 2.0, "delta": 0.05}
     whole = ps.solve(noisy, "ls", max_iter=6, **options)
     ps.solve(noisy, "ls", max_iter=3, checkpoint=file, **options)
-    assert np.array_equal(whole.normals, ps.solve(noisy, "ls", max_iter=6, resume=file, **options).normals)
+    assert np.array_equal(
+        whole.normals, ps.solve(noisy, "ls", max_iter=6, resume=file, **options).normals
+    )
     ps.solve(noisy, "dlnv", max_iter=1, lam=1.0, mu=0.1, checkpoint=file)
     with pytest.raises(ps.ParameterError) as caught:
         ps.solve(noisy, "ls", resume=file, **options)
@@ -196,11 +202,15 @@ def test_torch_equals_the_compiled_loops(noisy) -> None:
     normals = np.random.default_rng(5).normal(size=(MASK.sum(), 3))
     ours = SmoothnessPrior(MASK, lam=0.7, delta=0.9)
     theirs = SmoothnessPrior(MASK, lam=0.7, delta=0.9, device=device)
-    for mine, other in zip(ours.pull({}, normals), theirs.pull({}, device.put(normals)), strict=True):
+    for mine, other in zip(
+        ours.pull({}, normals), theirs.pull({}, device.put(normals)), strict=True
+    ):
         assert np.abs(to_numpy(other) - mine).max() < 1e-12
     one, two = ours.cost({}, normals), theirs.cost({}, device.put(normals))
     assert float(two["roughness"]) == pytest.approx(float(one["roughness"]), rel=1e-12)
-    cpu, torch = (ps.solve(noisy, "sbl", prior="smoothness", device=d) for d in ("cpu", "torch-cpu"))
+    cpu, torch = (
+        ps.solve(noisy, "sbl", prior="smoothness", device=d) for d in ("cpu", "torch-cpu")
+    )
     assert np.abs(cpu.normals - torch.normals).max() < 1e-4
 
 

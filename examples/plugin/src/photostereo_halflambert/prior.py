@@ -21,7 +21,9 @@ class MeanParameters:
 
     lam: float = number(1e-4, "weight of the prior", minimum=0)
     max_iter: int = integer(20, "outer iterations", minimum=1)
-    tol: float = number(0.0, "stop when the cost falls by less than this fraction; 0: never", minimum=0)
+    tol: float = number(
+        0.0, "stop when the cost falls by less than this fraction; 0: never", minimum=0
+    )
 
 
 class MeanPrior(Prior):
@@ -33,7 +35,9 @@ class MeanPrior(Prior):
     def begin(self, normals: Array) -> PriorState:
         return {"mean": normals.mean(-2)[..., None, :]}
 
-    def update(self, state: PriorState, normals: Array, iteration: int, control: Control = SILENT) -> None:
+    def update(
+        self, state: PriorState, normals: Array, iteration: int, control: Control = SILENT
+    ) -> None:
         if self._lessons:  # a band of a large capture uses the mean of the sample
             state["mean"][:] = like(self._lessons[iteration]["mean"], normals)
         else:

@@ -16,7 +16,9 @@ def corrupt(
     out: Path,
     poisson: float | None = option("Poisson noise with this signal-to-noise ratio.", metavar="DB"),
     salt_pepper: float | None = option("Share of values set to 0 or 1.", metavar="SHARE"),
-    gaussian: float | None = option("Gaussian noise, for intensities from 0 to 1.", metavar="SIGMA"),
+    gaussian: float | None = option(
+        "Gaussian noise, for intensities from 0 to 1.", metavar="SIGMA"
+    ),
     images: int | None = None,
     seed: int = 0,
     color: bool = False,
@@ -40,7 +42,9 @@ def corrupt(
     )
 
     require_free(out, force=force)
-    reading = ps.Pipeline(capture, control=terminal, color=color, images=images, seed=seed, method="ls")
+    reading = ps.Pipeline(
+        capture, control=terminal, color=color, images=images, seed=seed, method="ls"
+    )
     clean = noisy = reading.loaded
     rng = noise_of_seed(seed)
     if poisson is not None:

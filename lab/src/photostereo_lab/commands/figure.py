@@ -20,10 +20,16 @@ MOST = 12
 def figure(
     terminal: Terminal,
     sources: list[Path] = argument("Results of solve, compare or sweep.", "RESULT..."),
-    out: Path = option("A .pdf, .svg or .png file.", metavar="FIG", flags="--out -o", default=REQUIRED),
-    truth: Path | None = option("A capture with truth, or true normals as .npy or .png: adds error maps."),
+    out: Path = option(
+        "A .pdf, .svg or .png file.", metavar="FIG", flags="--out -o", default=REQUIRED
+    ),
+    truth: Path | None = option(
+        "A capture with truth, or true normals as .npy or .png: adds error maps."
+    ),
     zoom: list[str] | None = option("Add a close-up; can be repeated.", metavar="X,Y,W,H"),
-    relit: list[str] | None = option("Add a row lit from this direction; can be repeated.", metavar="X,Y,Z"),
+    relit: list[str] | None = option(
+        "Add a row lit from this direction; can be repeated.", metavar="X,Y,Z"
+    ),
     methods: str | None = option("Comma-separated methods to show (default: all)."),
     limit: float | None = option("Upper limit of the color scale, in degrees.", min=0.1),
     width: float = option("Width in inches.", min=1.0, max=40.0, default=7.16),
@@ -34,7 +40,10 @@ def figure(
     if suffix not in FORMATS:
         words = f"A figure is written as {', '.join(FORMATS)}, not as {out.name}."
         raise ParameterError(words, code="figure-format", file=out)
-    boxes, directions = [parse_zoom(text) for text in zoom or []], [parse_light(text) for text in relit or []]
+    boxes, directions = (
+        [parse_zoom(text) for text in zoom or []],
+        [parse_light(text) for text in relit or []],
+    )
     require_extra("matplotlib", "figures", "Figures")
     from matplotlib import rc_context
 
@@ -43,7 +52,9 @@ def figure(
     from photostereo_lab.paper.figure import draw_figure
     from photostereo_lab.paper.gather import columns_of
 
-    with replacing_file(out, force=force) as partial:  # an existing file is reported before the work starts
+    with replacing_file(
+        out, force=force
+    ) as partial:  # an existing file is reported before the work starts
         columns, known = [], []
         for source in sources:
             found, reference = columns_of(source, names(methods))
@@ -58,7 +69,9 @@ def figure(
                 found=len(columns),
             )
         titles = numbered([column.name for column in columns])
-        columns = [replace(column, name=title) for column, title in zip(columns, titles, strict=True)]
+        columns = [
+            replace(column, name=title) for column, title in zip(columns, titles, strict=True)
+        ]
         drawn = draw_figure(
             columns,
             truth=known[0] if known else None,
@@ -68,7 +81,9 @@ def figure(
             width=width,
         )
         # Text as text, in fonts that journals accept (TrueType, not Type 3).
-        with rc_context({"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "photostereo"}):
+        with rc_context(
+            {"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "photostereo"}
+        ):
             drawn.savefig(partial, dpi=300, metadata={FORMATS[suffix]: None}, format=suffix[1:])
     terminal.say(f"{len(columns)} results: {out}")
     return {"out": str(out.absolute()), "results": titles}

@@ -21,7 +21,9 @@ def reproduce(
     ),
     out: Path = option(GROWING, "Output", "OUT", flags="--out -o", default=Path("reproduction")),
     everything: bool = option("Run all experiments.", flags="--all", default=False),
-    listing: bool = option("List the runs and what the paper reports.", flags="--list", default=False),
+    listing: bool = option(
+        "List the runs and what the paper reports.", flags="--list", default=False
+    ),
     quick: bool = option("Use small grids and few trials (takes minutes).", default=False),
     only_figures: bool = ONLY_FIGURES,
     device: str = "cpu",
@@ -34,7 +36,11 @@ def reproduce(
         for name, known in NAMED_RUNS.items():
             terminal.say(f"{name:16} {known.title}\n{'':16}   the paper: {known.source}")
         known_runs = [(name, run.title, run.source) for name, run in NAMED_RUNS.items()]
-        return {"runs": [dict(zip(("name", "title", "source"), facts, strict=True)) for facts in known_runs]}
+        return {
+            "runs": [
+                dict(zip(("name", "title", "source"), facts, strict=True)) for facts in known_runs
+            ]
+        }
     if not names and not everything:
         raise ParameterError(
             "Name the runs (see `photostereo reproduce --list`), or use --all.", code="no-runs"
@@ -50,5 +56,7 @@ def reproduce(
         control=terminal,
     )
     counts = [{"total": end.total, "done": end.done, "failed": end.failed} for end in ends]
-    runs = [{"name": name, **count} for name, count in zip(names or NAMED_RUNS, counts, strict=True)]
+    runs = [
+        {"name": name, **count} for name, count in zip(names or NAMED_RUNS, counts, strict=True)
+    ]
     return {"out": str(out.absolute()), "runs": runs}

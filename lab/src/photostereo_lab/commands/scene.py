@@ -44,4 +44,9 @@ def scene(
     terminal.say(capture_line(capture))
     terminal.say(f"Written: {out}")
     height, width = capture.frame
-    return {"out": str(out.absolute()), "photographs": len(capture), "height": height, "width": width}
+    return {
+        "out": str(out.absolute()),
+        "photographs": len(capture),
+        "height": height,
+        "width": width,
+    }

@@ -27,6 +27,17 @@ def sweep(
     from photostereo_lab.sweeps.sweep import sweep as run
 
     end = run(
-        plan, out, data=data, only_figures=only_figures, options=options, device=device, control=terminal
+        plan,
+        out,
+        data=data,
+        only_figures=only_figures,
+        options=options,
+        device=device,
+        control=terminal,
     )
-    return {"out": str(out.absolute()), "total": end.total, "done": end.done, "failed_trials": end.failed}
+    return {
+        "out": str(out.absolute()),
+        "total": end.total,
+        "done": end.done,
+        "failed_trials": end.failed,
+    }

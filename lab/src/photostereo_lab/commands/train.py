@@ -23,7 +23,9 @@ class Model(StrEnum):
 
 def train(
     terminal: Terminal,
-    out: Path = option("Weights to write (.npz).", metavar="FILE", flags="--out -o", default=REQUIRED),
+    out: Path = option(
+        "Weights to write (.npz).", metavar="FILE", flags="--out -o", default=REQUIRED
+    ),
     model: Model = option("The network to train.", default=Model.REFLECTANCE),
     minutes: float = option("Duration of the training.", min=0.01, default=10.0),
     seed: int = 0,
@@ -52,7 +54,9 @@ def train(
     place = device if device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
     find_device(place)
     if evaluate is not None and not evaluate.is_dir():
-        raise ParameterError(f"{evaluate} is not a folder of captures.", code="not-a-folder", file=evaluate)
+        raise ParameterError(
+            f"{evaluate} is not a folder of captures.", code="not-a-folder", file=evaluate
+        )
     beside = out.with_suffix(".training")
     checkpoint = beside / "checkpoint.pt"
     if resume and not checkpoint.exists():
@@ -68,7 +72,9 @@ def train(
             code="checkpoint-exists",
             file=checkpoint,
         )
-    terminal.say(f"Training on {place} for {minutes:g} minutes; checkpoint and learning curve in {beside}")
+    terminal.say(
+        f"Training on {place} for {minutes:g} minutes; checkpoint and learning curve in {beside}"
+    )
     task = _task(model, place, minutes, seed)
     network = run_training(task, beside, resume=resume, begin=begin, say=terminal.say)
     archive = archive_of(network, task.prefix)

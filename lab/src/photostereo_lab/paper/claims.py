@@ -12,7 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from photostereo_lab.paper.reports import ROUNDING, done_rows, histories, sparsity_scan
-from photostereo_lab.sweeps.outputs import RunOutputs, average_of, captures_of, labels_of, name_of, unique
+from photostereo_lab.sweeps.outputs import (
+    RunOutputs,
+    average_of,
+    captures_of,
+    labels_of,
+    name_of,
+    unique,
+)
 from photostereo_lab.sweeps.plan import Cell
 from photostereo_lab.sweeps.store import Store
 
@@ -52,7 +59,11 @@ def _mean(out: RunOutputs, label: str, **where: float | str | None) -> float:
     """Mean of the oracle over the matching cells: capture, images, level."""
 
     def fits(cell: Cell) -> bool:
-        facts = {"capture": cell.capture.name, "images": cell.images, "level": cell.corruption.level}
+        facts = {
+            "capture": cell.capture.name,
+            "images": cell.images,
+            "level": cell.corruption.level,
+        }
         return cell.label == label and all(facts[name] == value for name, value in where.items())
 
     return average_of(out.results, "oracle", where=fits).mean
@@ -76,7 +87,11 @@ def _low_snr(out: RunOutputs) -> Found:
         ours = {label: _mean(out, label, level=level) for label in OURS}
         others = _others(out, level=level)
         statement = f"At {level:g} dB DLNV and PDLNV are below all other methods"
-        yield statement, max(ours.values()) < min(others.values()), f"{_named(ours)}; {_named(others)}"
+        yield (
+            statement,
+            max(ours.values()) < min(others.values()),
+            f"{_named(ours)}; {_named(others)}",
+        )
 
 
 def _harvard_cat(out: RunOutputs) -> Found:
@@ -96,14 +111,18 @@ def _hippo(out: RunOutputs) -> Found:
 
 def _salt_pepper(out: RunOutputs) -> Found:
     above = [level for level in _levels(out) if level > 0.1]
-    gains = {level: _mean(out, "pls", level=level) - _mean(out, "pdlnv", level=level) for level in above}
+    gains = {
+        level: _mean(out, "pls", level=level) - _mean(out, "pdlnv", level=level) for level in above
+    }
     evidence = ", ".join(f"{100 * level:g} %: {gain:.2f} lower" for level, gain in gains.items())
     yield "Over 10 % salt and pepper PDLNV is below PLS", min(gains.values()) > 0, evidence
 
 
 def _never_worse(out: RunOutputs) -> Found:
     names = captures_of(out.plan)
-    gaps = {name: _mean(out, "pdlnv", capture=name) - _mean(out, "pls", capture=name) for name in names}
+    gaps = {
+        name: _mean(out, "pdlnv", capture=name) - _mean(out, "pls", capture=name) for name in names
+    }
     evidence = ", ".join(f"{name} {gap:+.2f}" for name, gap in gaps.items())
     statement = "PDLNV is no worse than PLS (by more than 0.05) on any object"
     yield statement, max(gaps.values()) <= 0.05, evidence
@@ -137,8 +156,14 @@ def _convergence(out: RunOutputs) -> Found:
     if scan := sparsity_scan(out):
         share, error, _ = min(scan, key=lambda point: abs(point[0] - 0.1))
         best_share, best, _ = min(scan, key=lambda point: point[1])
-        evidence = f"{error:.2f} at {100 * share:.1f} %, lowest {best:.2f} at {100 * best_share:.1f} %"
-        yield "10 % non-zeros is near the best sparsity (within 0.5 degree)", error - best <= 0.5, evidence
+        evidence = (
+            f"{error:.2f} at {100 * share:.1f} %, lowest {best:.2f} at {100 * best_share:.1f} %"
+        )
+        yield (
+            "10 % non-zeros is near the best sparsity (within 0.5 degree)",
+            error - best <= 0.5,
+            evidence,
+        )
 
 
 def _pieces(out: RunOutputs) -> Found:
@@ -150,11 +175,15 @@ def _pieces(out: RunOutputs) -> Found:
 def _representation(out: RunOutputs) -> Found:
     for cell in out.plan.cells:
         extra = [row["extra"] for row in done_rows(out, cell)]
-        sparse = [(e["nonzeros"], e["representation_error"]) for e in extra if e["nonzeros"] <= 0.25]
+        sparse = [
+            (e["nonzeros"], e["representation_error"]) for e in extra if e["nonzeros"] <= 0.25
+        ]
         if sparse:
             share, error = min(sparse, key=lambda point: point[1])
             name = cell.capture.name
-            statement = f"{name}: the error falls below 5 % while at most a quarter of B is not zero"
+            statement = (
+                f"{name}: the error falls below 5 % while at most a quarter of B is not zero"
+            )
             yield statement, error < 0.05, f"{100 * error:.2f} % at {100 * share:.1f} %"
 
 

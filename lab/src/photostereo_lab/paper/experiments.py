@@ -70,7 +70,9 @@ class NamedRun:
 
 
 #: All runs by name, in the paper's order.
-NAMED_RUNS: dict[str, NamedRun] = {name: NamedRun(name, facts) for name, facts in _document()["runs"].items()}
+NAMED_RUNS: dict[str, NamedRun] = {
+    name: NamedRun(name, facts) for name, facts in _document()["runs"].items()
+}
 
 
 def find_run(name: str) -> NamedRun:
@@ -112,7 +114,9 @@ class Catalog:
 
     def find(self, objects: list[str]) -> tuple[CaptureSpec, ...]:
         wanted = OBJECTS if objects == ["all"] else tuple(objects)
-        return tuple(spec for words in wanted if (spec := self._first(words.split(" or "))) is not None)
+        return tuple(
+            spec for words in wanted if (spec := self._first(words.split(" or "))) is not None
+        )
 
     def _first(self, names: list[str]) -> CaptureSpec | None:
         for name in names:
@@ -134,15 +138,20 @@ class Catalog:
     def notes(self) -> list[str]:
         replaced = {name: other for name, other in self.missing.items() if other}
         notes = [
-            f"{name} is not in the data folder; {other} takes its place." for name, other in replaced.items()
+            f"{name} is not in the data folder; {other} takes its place."
+            for name, other in replaced.items()
         ]
         left_out = [name for name in self.missing if name not in replaced]
-        return notes + ([f"Not in the data folder and left out: {', '.join(left_out)}."] if left_out else [])
+        return notes + (
+            [f"Not in the data folder and left out: {', '.join(left_out)}."] if left_out else []
+        )
 
 
 def _tables() -> dict[str, dict[str, dict[str, float]]]:
     tables = {}
-    for name, rows in read_toml(Path(__file__).with_name("published.toml"), "tables of the paper").items():
+    for name, rows in read_toml(
+        Path(__file__).with_name("published.toml"), "tables of the paper"
+    ).items():
         methods = rows.pop("methods")
         tables[name] = {key: dict(zip(methods, row, strict=True)) for key, row in rows.items()}
     return tables

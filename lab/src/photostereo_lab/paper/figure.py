@@ -60,7 +60,9 @@ def draw_figure(
     close-ups and of relit pictures.
     """
     mask = _common_mask(columns, truth, zooms)
-    errors = {} if truth is None else {c.name: angular_error(c.normals, truth, mask) for c in columns}
+    errors = (
+        {} if truth is None else {c.name: angular_error(c.normals, truth, mask) for c in columns}
+    )
     everything = list(columns)
     if truth is not None:
         everything.insert(0, Column("ground truth", truth, mask))
@@ -128,13 +130,18 @@ def _rows(
     def relit(panel: Axes, column: Column, light: Sequence[float]) -> None:
         albedo = np.ones(column.mask.shape) if column.albedo is None else column.albedo
         direction = np.asarray(light, dtype=np.float64)
-        picture = relight(column.normals, albedo, column.mask, direction / np.linalg.norm(direction))
+        picture = relight(
+            column.normals, albedo, column.mask, direction / np.linalg.norm(direction)
+        )
         picture[~column.mask] = 1.0
         _show(panel, picture[frame])
 
     return [
         ("normals", frame, normals),
-        *(("close-up", zoom, partial(close_up, number=number)) for number, zoom in enumerate(zooms)),
+        *(
+            ("close-up", zoom, partial(close_up, number=number))
+            for number, zoom in enumerate(zooms)
+        ),
         *([(ERROR_ROW, frame, error)] if errors else []),
         *(("relit", frame, partial(relit, light=light)) for light in lights),
     ]
@@ -157,7 +164,9 @@ def _border(panel: Axes, color: str) -> None:
     from matplotlib.patches import Rectangle
 
     panel.add_patch(
-        Rectangle((0, 0), 1, 1, transform=panel.transAxes, fill=False, edgecolor=color, linewidth=1.4)
+        Rectangle(
+            (0, 0), 1, 1, transform=panel.transAxes, fill=False, edgecolor=color, linewidth=1.4
+        )
     )
 
 
@@ -183,7 +192,9 @@ def _top_of(errors: dict[str, FloatArray], limit: float | None) -> float:
     return max(float(np.nanpercentile(np.stack(list(errors.values())), 98)), 0.1)
 
 
-def _common_mask(columns: Sequence[Column], truth: FloatArray | None, zooms: Sequence[Box]) -> BoolArray:
+def _common_mask(
+    columns: Sequence[Column], truth: FloatArray | None, zooms: Sequence[Box]
+) -> BoolArray:
     if not columns:
         raise ParameterError("There are no results to draw. Give at least one.", code="no-results")
     shape = columns[0].mask.shape
@@ -272,7 +283,9 @@ def draw_surfaces(maps: Maps, *, title: str) -> Figure:
     for number, (label, found) in enumerate(everything.items()):
         depth = integrate(found["normals"], mask, method="simchony").depth
         height = np.where(mask, depth, np.nan)[part]
-        shade = LightSource(315, 45).hillshade(np.nan_to_num(depth, nan=float(np.nanmin(depth))))[part]
+        shade = LightSource(315, 45).hillshade(np.nan_to_num(depth, nan=float(np.nanmin(depth))))[
+            part
+        ]
         panel: Any = figure.add_subplot(lines, columns, number + 1, projection="3d")
         panel.plot_surface(
             across, -rows, height, facecolors=np.repeat(shade[..., None], 3, -1),

@@ -17,12 +17,16 @@ from photostereo_lab.sweeps.outputs import name_of
 from photostereo_lab.sweeps.store import Store
 
 
-def columns_of(source: Path, methods: Sequence[str] | None) -> tuple[list[Column], FloatArray | None]:
+def columns_of(
+    source: Path, methods: Sequence[str] | None
+) -> tuple[list[Column], FloatArray | None]:
     """Return the results in a folder of a solve, comparison or sweep, and the truth if it is in the folder."""
     if (source / "results.sqlite").is_file():
         return _of_store(source, methods)
     if (source / "comparison.json").is_file():
-        folders = [path.parent for path in sorted(source.glob("*/normals.npy")) if is_result(path.parent)]
+        folders = [
+            path.parent for path in sorted(source.glob("*/normals.npy")) if is_result(path.parent)
+        ]
     else:
         folders = [source]
     results = [Reconstruction.load(folder) for folder in folders]
@@ -31,11 +35,15 @@ def columns_of(source: Path, methods: Sequence[str] | None) -> tuple[list[Column
     chosen = [result for result in results if methods is None or result.method in methods]
     if not chosen:
         words = ", ".join(methods or ())
-        raise ParameterError(f"{source} has no results of {words}.", code="no-such-results", file=source)
+        raise ParameterError(
+            f"{source} has no results of {words}.", code="no-such-results", file=source
+        )
     return [Column(name_of(r.method), r.normals, r.mask, r.albedo) for r in chosen], truth
 
 
-def _of_store(source: Path, methods: Sequence[str] | None) -> tuple[list[Column], FloatArray | None]:
+def _of_store(
+    source: Path, methods: Sequence[str] | None
+) -> tuple[list[Column], FloatArray | None]:
     store = Store(source, read_only=True)
     columns: list[Column] = []
     truth: FloatArray | None = None
@@ -44,7 +52,9 @@ def _of_store(source: Path, methods: Sequence[str] | None) -> tuple[list[Column]
         path = store.arrays_path(key)
         if not path.is_file() or (methods is not None and row["method"] not in methods):
             continue
-        maps = read_npz(path, "maps of a trial", remedy="Remove the file; the run creates it again.")
+        maps = read_npz(
+            path, "maps of a trial", remedy="Remove the file; the run creates it again."
+        )
         if "normals" not in maps:
             continue
         level = "" if row["corruption"] == "none" else f", {row['corruption']} {row['level']:g}"

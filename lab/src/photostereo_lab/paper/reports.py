@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from photostereo_lab.paper.experiments import OURS_NOTE, PUBLISHED, NamedRun
-from photostereo_lab.paper.figure import Column, box_of_difference, draw_atoms, draw_figure, draw_surfaces
+from photostereo_lab.paper.figure import (
+    Column,
+    box_of_difference,
+    draw_atoms,
+    draw_figure,
+    draw_surfaces,
+)
 from photostereo_lab.sweeps.curves import draw_bars, draw_curves, draw_lines
 from photostereo_lab.sweeps.outputs import (
     PROTOCOLS,
@@ -50,7 +56,9 @@ def write_report(run: NamedRun, out: RunOutputs) -> None:
 def shown_rows(run: NamedRun, results: Sequence[CellResult]) -> list[Row]:
     """Return the rows whose maps the figures of a run need."""
     if run.facts["report"] in ("convergence", "atoms"):
-        return [r.oracle for r in results if r.oracle is not None and r.cell.label != _SPARSITY_SCAN]
+        return [
+            r.oracle for r in results if r.oracle is not None and r.cell.label != _SPARSITY_SCAN
+        ]
     return [r.shown for r in _in_maps(run, results) if r.shown is not None]
 
 
@@ -79,19 +87,27 @@ def _draw_maps(run: NamedRun, out: RunOutputs) -> None:
             paper = printed.get(result.cell.capture.name, {}).get(label)
             note = "" if paper is None else f"paper {paper:.2f}°"
             note = note if result.cell.grid else "defaults"
-            columns.append(Column(name_of(label), found["normals"], found["mask"].astype(bool), note=note))
+            columns.append(
+                Column(name_of(label), found["normals"], found["mask"].astype(bool), note=note)
+            )
     if not maps:
         return
     first = next(iter(maps.values()))
     name = _in_maps(run, out.results)[0].cell.capture.name
-    zooms = [box_of_difference(list(maps.values()))] if choice.get("close_up") and len(maps) == 2 else []
+    zooms = (
+        [box_of_difference(list(maps.values()))]
+        if choice.get("close_up") and len(maps) == 2
+        else []
+    )
     figure = draw_figure(
-        columns, truth=first["truth"], zooms=zooms, limit=choice.get("limit"), width=1.3 * len(columns) + 2
+        columns,
+        truth=first["truth"],
+        zooms=zooms,
+        limit=choice.get("limit"),
+        width=1.3 * len(columns) + 2,
     )
     where = f" at {choice['level']} dB" if "level" in choice else ""
-    caption = (
-        f"{name}{where}: normals, {'a close-up, ' if zooms else ''}angular errors; best of grid, one trial."
-    )
+    caption = f"{name}{where}: normals, {'a close-up, ' if zooms else ''}angular errors; best of grid, one trial."
     out.figure(figure, caption, name="maps")
     if choice.get("surfaces"):
         text = "Surfaces from these normals (Simchony et al. 1990)."
@@ -113,7 +129,9 @@ def _curves(facts: Mapping[str, Any], out: RunOutputs) -> None:
             crosses = {m: (float(printed["at"]), v) for m, v in values.items()}
         else:
             words = ", ".join(f"{name_of(m)} {v:.2f}" for m, v in values.items())
-            out.say(f"The paper has {printed['capture']}: {words}; not comparable with another object.")
+            out.say(
+                f"The paper has {printed['capture']}: {words}; not comparable with another object."
+            )
 
     def place(cell: Cell) -> str:
         return f"{axis(cell):g}"
@@ -141,7 +159,9 @@ def _values(out: RunOutputs, protocol: Protocol, value: str) -> dict[str, list[f
         if row is not None and row[value] is not None:
             found[result.cell.label, result.cell.capture.name] = row[value]
     objects = captures_of(out.plan)
-    return {m: [found.get((m, o), math.nan) for o in objects] for m in labels_of(out.plan, protocol)}
+    return {
+        m: [found.get((m, o), math.nan) for o in objects] for m in labels_of(out.plan, protocol)
+    }
 
 
 def _errors(facts: Mapping[str, Any], out: RunOutputs) -> None:
@@ -156,14 +176,24 @@ def _errors(facts: Mapping[str, Any], out: RunOutputs) -> None:
             ]  # and their average, if all are known
             theirs = [[*v, None if None in v else sum(filter(None, v)) / len(v)] for v in theirs]
             rows = [
-                [o, *(with_paper(_shown(c[n]), protocol, t[n]) for c, t in zip(columns, theirs, strict=True))]
+                [
+                    o,
+                    *(
+                        with_paper(_shown(c[n]), protocol, t[n])
+                        for c, t in zip(columns, theirs, strict=True)
+                    ),
+                ]
                 for n, o in enumerate([*objects, "average"])
             ]
             title = f"{out.title}: {value} angular error in degrees, {words}"
             title += " (in brackets: the paper)" if protocol == "oracle" else ""
             best = best_in_rows(list(zip(*columns, strict=True)))
             out.table(
-                title, ["object", *map(name_of, values)], rows, name=f"table-{value}-{protocol}", best=best
+                title,
+                ["object", *map(name_of, values)],
+                rows,
+                name=f"table-{value}-{protocol}",
+                best=best,
             )
     means = PUBLISHED["MEAN_ERROR"]
     tidy_table(
@@ -201,10 +231,14 @@ def _runtime(facts: Mapping[str, Any], out: RunOutputs) -> None:
         cells = [(values[m][place], beside[m][place]) for m in values]
         rows.append([name, *(_shown(v) + ("" if p is None else f" ({p:.0f})") for v, p in cells)])
         own = {r.cell.label: r.defaults for r in out.results if r.cell.capture.name == name}
-        spent = [(own.get(m) or {"extra": {}})["extra"].get("cpu_seconds", math.nan) for m in values]
+        spent = [
+            (own.get(m) or {"extra": {}})["extra"].get("cpu_seconds", math.nan) for m in values
+        ]
         processor.append([name, *map(_shown, spent)])
     out.table(
-        f"{out.title}: wall-clock seconds with defaults, one thread (in brackets: the paper)", header, rows
+        f"{out.title}: wall-clock seconds with defaults, one thread (in brackets: the paper)",
+        header,
+        rows,
     )
     title = f"{out.title}: processor seconds of the same solves, independent of other work on the machine"
     out.table(title, header, processor, name="table-processor")
@@ -235,11 +269,17 @@ def _representation(facts: Mapping[str, Any], out: RunOutputs) -> None:
     lines, table = {}, []
     for cell in out.plan.cells:
         points = sorted(
-            (100 * row["extra"]["nonzeros"], row["extra"]["representation_error"], row["parameters"]["mu"])
+            (
+                100 * row["extra"]["nonzeros"],
+                row["extra"]["representation_error"],
+                row["parameters"]["mu"],
+            )
             for row in done_rows(out, cell)
         )
         lines[cell.capture.name] = ([p[0] for p in points], [p[1] for p in points])
-        table += [[cell.capture.name, f"{mu:g}", f"{share:.2f}", f"{e:.4f}"] for share, e, mu in points]
+        table += [
+            [cell.capture.name, f"{mu:g}", f"{share:.2f}", f"{e:.4f}"] for share, e, mu in points
+        ]
     out.table(out.title, ["object", "μ", "non-zeros (%)", "‖P − DB‖/‖P‖"], table)
     panel = ("", "non-zero codes (%)", "‖P − DB‖ / ‖P‖", lines)
     title = "192 × 192 dictionaries on least-squares normals"
@@ -281,9 +321,21 @@ def _convergence(facts: Mapping[str, Any], out: RunOutputs) -> None:
     for label, (row, maps) in found.items():
         cost, last = maps["history_cost"], 100 * maps["history_nonzeros"][-1]
         falls = bool((np.diff(cost) <= ROUNDING * cost[:-1]).all())
-        numbers = f"{cost[0]:.1f}", f"{cost[-1]:.1f}", "yes" if falls else "no", f"{row['mean']:.2f}"
+        numbers = (
+            f"{cost[0]:.1f}",
+            f"{cost[-1]:.1f}",
+            "yes" if falls else "no",
+            f"{row['mean']:.2f}",
+        )
         table.append([label, *numbers, f"{last:.1f}"])
-    header = ["dictionary", "cost, first", "cost, last", "falls at every step", "mean error", "non-zeros (%)"]
+    header = [
+        "dictionary",
+        "cost, first",
+        "cost, last",
+        "falls at every step",
+        "mean error",
+        "non-zeros (%)",
+    ]
     out.table(out.title, header, table)
     scan = sparsity_scan(out)
     rows = [[f"{mu:g}", f"{100 * share:.2f}", f"{mean:.2f}"] for share, mean, mu in scan]
@@ -304,9 +356,7 @@ def _convergence(facts: Mapping[str, Any], out: RunOutputs) -> None:
         ],
         title="PDLNV on cat, 20 photographs, 20 dB; p = 2, λ = 10, μ = 0.05",
     )
-    text = (
-        "Cost, error and sparsity by iteration for several dictionary sizes; right: last error for several μ."
-    )
+    text = "Cost, error and sparsity by iteration for several dictionary sizes; right: last error for several μ."
     out.figure(figure, text)
 
 
@@ -324,7 +374,9 @@ def _atoms(facts: Mapping[str, Any], out: RunOutputs) -> None:
         ["mean angular error (degrees)", f"{row['mean']:.2f}"],
     ]
     out.table(out.title, ["fact", name], table)
-    figure = draw_atoms(first, last, title=f"PDLNV, p = 2, {name}, all photographs: 192 atoms of 8 × 8 × 3")
+    figure = draw_atoms(
+        first, last, title=f"PDLNV, p = 2, {name}, all photographs: 192 atoms of 8 × 8 × 3"
+    )
     text = "First and last dictionary; each atom is an 8 × 8 image whose colors are the components x, y, z."
     out.figure(figure, text)
 

@@ -41,7 +41,9 @@ def reproduce(
     """
     chosen = [find_run(name) for name in names] or list(NAMED_RUNS.values())
     if data is None and not only_figures:
-        raise ParameterError("The data folder is missing.", code="no-data-folder", remedy="give-data")
+        raise ParameterError(
+            "The data folder is missing.", code="no-data-folder", remedy="give-data"
+        )
     store = Store(out, read_only=only_figures)
     if only_figures:
         summaries = [_redraw(run, store, control) for run in chosen]
@@ -52,8 +54,12 @@ def reproduce(
             options.connect() if any(plan.trials for _, plan, _ in planned) else nullcontext()
         )
         with cluster as client:
-            compute = partial(run_trials, store=store, client=client, options=options, device=device)
-            summaries = [_run(run, plan, notes, store, compute, control) for run, plan, notes in planned]
+            compute = partial(
+                run_trials, store=store, client=client, options=options, device=device
+            )
+            summaries = [
+                _run(run, plan, notes, store, compute, control) for run, plan, notes in planned
+            ]
     control.say(f"All tables and figures: {_write_index(store, control)}")
     return summaries
 

@@ -117,7 +117,9 @@ class Ggx:
 
     def terms(self, nl: Array, nv: Array, lv: Array) -> tuple[Array, Array]:
         facing = np.sqrt(np.maximum(0.0, 0.5 + 0.5 * lv))
-        coat = self.distribution(half_cosine(nl, nv, lv)) * self.masking(nl, nv) * self.fresnel(facing)
+        coat = (
+            self.distribution(half_cosine(nl, nv, lv)) * self.masking(nl, nv) * self.fresnel(facing)
+        )
         base = (1.0 - self.fresnel(nl)) * (1.0 - self.fresnel(nv))
         return np.broadcast_to(base, coat.shape), np.pi * coat
 
@@ -176,4 +178,6 @@ def half_cosine(nl: Array, nv: Array, lv: Array) -> Array:
 
 def _require(holds: bool, name: str, value: float, wanted: str) -> None:
     if not holds:
-        raise ParameterError(code="bad-reflectance-parameter", name=name, value=value, wanted=wanted)
+        raise ParameterError(
+            code="bad-reflectance-parameter", name=name, value=value, wanted=wanted
+        )

@@ -16,7 +16,9 @@ from photostereo_lab.scenes.render import render_scene
 
 def write_example(file: Path) -> None:
     """Render the figure and store what :func:`photostereo.example.owl` needs."""
-    scene = render_scene("figure", size=400, lights=dome_lights(20), reflectance="oren-nayar", color=True)
+    scene = render_scene(
+        "figure", size=400, lights=dome_lights(20), reflectance="oren-nayar", color=True
+    )
     assert scene.truth is not None and scene.truth_albedo is not None
     normals, color = scene.truth[scene.mask], scene.truth_albedo[scene.mask]
     packed = io.BytesIO()

@@ -113,7 +113,11 @@ def arctangent(y: Jet, x: Jet) -> Jet:
     """The angle of (x, y) in radians, in (−π, π]; its slope is bounded near the origin."""
     squared = np.maximum(x.value**2 + y.value**2, 1e-12)
     along_x, along_y = -y.value / squared, x.value / squared
-    return Jet(np.arctan2(y.value, x.value), along_x * x.du + along_y * y.du, along_x * x.dv + along_y * y.dv)
+    return Jet(
+        np.arctan2(y.value, x.value),
+        along_x * x.du + along_y * y.du,
+        along_x * x.dv + along_y * y.dv,
+    )
 
 
 def where(condition: NDArray[np.bool_], first: Jet, second: Jet) -> Jet:

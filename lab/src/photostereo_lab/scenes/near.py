@@ -45,7 +45,9 @@ def render_near(
     axis = np.array([0.0, 0.0, 1.0])
     ray = np.broadcast_to(axis, plane.shape) if focal is None else (focal * axis - plane) / focal
     t = np.zeros((size, size))
-    mean = float(np.mean(_height(plane[np.hypot(plane[..., 0], plane[..., 1]) < RADIUS * half], half)[0]))
+    mean = float(
+        np.mean(_height(plane[np.hypot(plane[..., 0], plane[..., 1]) < RADIUS * half], half)[0])
+    )
     for _ in range(30):
         points = plane + t[..., None] * ray
         height, dx, dy = _height(points, half)

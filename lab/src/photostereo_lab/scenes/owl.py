@@ -45,7 +45,9 @@ def overlap_feathers(x: Jet, y: Jet, *, width: float, pitch: float, point: float
     across = where(covered, far_across, near_across)
     # The vane falls off to both sides of a thin shaft.
     height = along - 0.22 * across.square() + 0.10 * (-30.0 * across.square()).exp()
-    return Plumage(height, along.value, across.value, np.where(covered, far_tone, near_tone), lower + covered)
+    return Plumage(
+        height, along.value, across.value, np.where(covered, far_tone, near_tone), lower + covered
+    )
 
 
 def _feather(x: Jet, y: Jet, row: Array, width: float, pitch: float) -> tuple[Jet, Jet, Array]:
@@ -140,11 +142,15 @@ def _body(u: Jet, side: Jet, v: Jet) -> Part:
     in_disc = 1.0 - distance.smoothstep(0.19, 0.25)
     hollow = -0.075 * (1.0 - distance.smoothstep(0.06, 0.23))
     rim = 0.022 * (-((distance - 0.235) / 0.035).square()).exp()
-    rays = 0.0045 * (34.0 * angle + 16.0 * distance).sin() * distance.smoothstep(0.11, 0.14) * in_disc
+    rays = (
+        0.0045 * (34.0 * angle + 16.0 * distance).sin() * distance.smoothstep(0.11, 0.14) * in_disc
+    )
 
     below_face = 1.0 - (v - 0.3 * u.square()).smoothstep(0.02, 0.14)
     belly = overlap_feathers(u + 0.35 * u * u.square(), v, width=0.105, pitch=0.062, point=0.45)
-    crown = overlap_feathers(u * (1.0 + 0.15 * u.square()), v - 0.10 * u.square(), width=0.052, pitch=0.032)
+    crown = overlap_feathers(
+        u * (1.0 + 0.15 * u.square()), v - 0.10 * u.square(), width=0.052, pitch=0.032
+    )
     on_crown = (1.0 - in_disc) * (1.0 - below_face)
     plumage = 0.020 * belly.height * below_face + 0.0085 * crown.height * on_crown
 
@@ -160,7 +166,9 @@ def _body(u: Jet, side: Jet, v: Jet) -> Part:
     paint = _blend(paint, disc_paint, in_disc.value)
     paint = _blend(paint, DARK, 0.9 * (-(((distance - 0.235) / 0.022).square())).exp().value)
     paint = _blend(paint, CREAM, 0.8 * brow_shape.smoothstep(0.0, 0.5).value)
-    paint = _blend(paint, DARK, 0.8 * tuft.smoothstep(0.0, 0.01).value * v.smoothstep(0.66, 0.78).value)
+    paint = _blend(
+        paint, DARK, 0.8 * tuft.smoothstep(0.0, 0.01).value * v.smoothstep(0.66, 0.78).value
+    )
     return Part(height, squared.value > RIM**2, paint)
 
 

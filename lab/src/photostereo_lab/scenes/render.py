@@ -120,7 +120,9 @@ def render_scene(
     return render_surface(
         surface,
         dome_lights(20) if lights is None else lights,
-        albedo=albedo_of(surface, own_texture if texture is None else texture, rng=texture_rng, color=color),
+        albedo=albedo_of(
+            surface, own_texture if texture is None else texture, rng=texture_rng, color=color
+        ),
         reflectance=reflectance,
         attached=attached,
         cast_shadows=cast_shadows,
@@ -129,7 +131,9 @@ def render_scene(
     )
 
 
-def albedo_of(surface: Surface, texture: str | Texture, *, rng: Rng = 0, color: bool = False) -> Array:
+def albedo_of(
+    surface: Surface, texture: str | Texture, *, rng: Rng = 0, color: bool = False
+) -> Array:
     """Albedo (H, W), or (H, W, 3) in color, of a surface with a texture; zero outside the mask."""
     albedo = np.zeros((*surface.mask.shape, 3))
     if texture == "painted":
@@ -204,7 +208,9 @@ def _unit_lights(lights: ArrayLike) -> Array:
     return np.asarray(directions / np.linalg.norm(directions, axis=1, keepdims=True))
 
 
-def _shading(normals: Array, albedo: Array, light: Array, brdf: Brdf, attached: bool) -> NDArray[np.float64]:
+def _shading(
+    normals: Array, albedo: Array, light: Array, brdf: Brdf, attached: bool
+) -> NDArray[np.float64]:
     """π f · n·l for N pixels, shaped (N,) or (N, 3) like the albedo."""
     nl = normals @ light
     if not attached:
@@ -216,7 +222,9 @@ def _shading(normals: Array, albedo: Array, light: Array, brdf: Brdf, attached: 
     return shading
 
 
-def lambertian_reference(size: Size = 64, *, d: int = 12, color: bool = False, rng: Rng = 0) -> Capture:
+def lambertian_reference(
+    size: Size = 64, *, d: int = 12, color: bool = False, rng: Rng = 0
+) -> Capture:
     """A capture on which Lambertian methods must be exact: no noise, shadows or highlights, but texture.
 
     The part of a sphere that faces the camera within 55 degrees, under lights within 25 degrees of the

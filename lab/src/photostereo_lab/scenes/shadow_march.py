@@ -11,7 +11,13 @@ from photostereo_lab.scenes.jets import Array
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def march(
-    heights: Array, inside: BoolArray, sign: int, drift: float, rise: float, bias: float, shadow: BoolArray
+    heights: Array,
+    inside: BoolArray,
+    sign: int,
+    drift: float,
+    rise: float,
+    bias: float,
+    shadow: BoolArray,
 ) -> None:
     """Fill ``shadow``; rays run along rows (``sign`` ±1), with ``drift`` columns and ``rise`` in height per row."""
     rows, columns = inside.shape

@@ -20,7 +20,9 @@ from photostereo_lab.scenes.jets import Array
 NOTHING = -1e9
 
 
-def cast_shadow(depth: Array, mask: BoolArray, light: NDArray[Any], *, bias: float = 0.05) -> BoolArray:
+def cast_shadow(
+    depth: Array, mask: BoolArray, light: NDArray[Any], *, bias: float = 0.05
+) -> BoolArray:
     """Pixels of the mask that another part of the surface hides from the light.
 
     Attached shadows (n·l ≤ 0) are not included. The ray passes ``bias`` pixels above its true path, so that a

@@ -79,7 +79,11 @@ def relief(size: Size = 256, *, grain: float = 0.12, rng: int | np.random.Genera
     distance = (squared + 1e-3).sqrt()
     dome = 0.30 * (-1.6 * squared).exp()
     rings = 0.014 * (30.0 * distance).cos() * distance.smoothstep(0.62, 0.74)
-    petals = 0.060 * (_petals(u, v, 8) + 0.25 * _petals(u, v, 16)) * (1.0 - distance.smoothstep(0.45, 0.72))
+    petals = (
+        0.060
+        * (_petals(u, v, 8) + 0.25 * _petals(u, v, 16))
+        * (1.0 - distance.smoothstep(0.45, 0.72))
+    )
     button = 0.10 * (1.0 - distance.smoothstep(0.10, 0.22))
     height = dome + rings + petals + button + _grain(u, v, grain, rng)
     return surface_of(height, np.ones(u.value.shape, bool), scale)

@@ -27,7 +27,9 @@ class Surface:
     normals: Array  #: (H, W, 3) exact unit normals; zero outside the mask
     mask: BoolArray  #: (H, W)
     scale: float  #: pixels per object unit
-    paint: Array | None = None  #: (H, W, 3) the object's own colors (linear RGB), for shapes that have them
+    paint: Array | None = (
+        None  #: (H, W, 3) the object's own colors (linear RGB), for shapes that have them
+    )
 
     def __post_init__(self) -> None:
         for array in (self.depth, self.normals, self.mask, self.paint):
@@ -44,7 +46,10 @@ class Surface:
     def restrict(self, max_tilt: float) -> Surface:
         """Return the surface without pixels that face more than ``max_tilt`` degrees away from the camera."""
         keep = self.mask & (self.normals[..., 2] >= np.cos(np.deg2rad(max_tilt)))
-        depth, normals = np.where(keep, self.depth, np.nan), np.where(keep[..., None], self.normals, 0.0)
+        depth, normals = (
+            np.where(keep, self.depth, np.nan),
+            np.where(keep[..., None], self.normals, 0.0),
+        )
         paint = None if self.paint is None else np.where(keep[..., None], self.paint, 0.0)
         return Surface(depth, normals, keep, self.scale, paint)
 
@@ -56,7 +61,9 @@ def frame_of(size: Size) -> tuple[int, int]:
     ((64, 64), (48, 64))
     """
     sides = (
-        [float(size)] * 2 if isinstance(size, int | float | np.integer) else [float(side) for side in size]
+        [float(size)] * 2
+        if isinstance(size, int | float | np.integer)
+        else [float(side) for side in size]
     )
     if len(sides) != 2 or any(side != int(side) or side < 2 for side in sides):
         raise ParameterError(code="bad-scene-size", size=size)

@@ -27,7 +27,9 @@ def checker(points: Array, rng: Rng = 0) -> Array:
     """Cubes of two colors, six to the object's height: sharp edges of albedo on smooth geometry."""
     # The offset keeps the faces of the cubes off the planes of symmetry, where rounding would decide.
     parity = np.floor(3.0 * points + 0.137).sum(axis=-1) % 2.0
-    return np.where(parity[..., None] > 0.5, np.array([0.85, 0.80, 0.70]), np.array([0.20, 0.32, 0.42]))
+    return np.where(
+        parity[..., None] > 0.5, np.array([0.85, 0.80, 0.70]), np.array([0.20, 0.32, 0.42])
+    )
 
 
 def marble(points: Array, rng: Rng = 0) -> Array:
@@ -37,7 +39,9 @@ def marble(points: Array, rng: Rng = 0) -> Array:
     along = points @ np.array([0.74, 0.57, 0.36])
     broad = 1.0 - np.abs(np.sin(4.2 * along + 3.0 * bend)) ** 0.35
     fine = 1.0 - np.abs(np.sin(11.0 * (points @ np.array([-0.5, 0.8, 0.3])) + 4.0 * bend)) ** 0.25
-    dark = np.clip(0.9 * broad + 0.6 * fine + 0.12 * turbulence(3.0 * points, generator, octaves=3), 0.0, 1.0)
+    dark = np.clip(
+        0.9 * broad + 0.6 * fine + 0.12 * turbulence(3.0 * points, generator, octaves=3), 0.0, 1.0
+    )
     return _mix(np.array([0.88, 0.85, 0.79]), np.array([0.16, 0.20, 0.22]), dark)
 
 
@@ -52,9 +56,16 @@ def glaze(points: Array, rng: Rng = 0) -> Array:
     )
     band = np.where((np.abs(height + 0.1) < 0.22)[..., None], cream, ochre)
     wave = (
-        np.abs(height + 0.1 - 0.07 * np.sin(12.0 * np.arctan2(points[..., 0], points[..., 2] + 1e-9))) < 0.035
+        np.abs(
+            height + 0.1 - 0.07 * np.sin(12.0 * np.arctan2(points[..., 0], points[..., 2] + 1e-9))
+        )
+        < 0.035
     )
-    lines = (np.abs(np.abs(height + 0.1) - 0.24) < 0.02) | (np.abs(height - 0.72) < 0.03) | (height < -0.84)
+    lines = (
+        (np.abs(np.abs(height + 0.1) - 0.24) < 0.02)
+        | (np.abs(height - 0.72) < 0.03)
+        | (height < -0.84)
+    )
     color = np.where((wave | lines)[..., None], blue, band)
     return np.clip(color * (1.0 + 0.18 * mottle[..., None]), 0.02, 1.0)
 

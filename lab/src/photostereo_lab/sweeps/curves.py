@@ -66,11 +66,16 @@ def draw_curves(
 def _legend_below(figure: Figure, panel: Axes) -> None:
     """Draw the legend from the panel of the defaults, which alone has methods without a grid, below the panels."""
     handles, labels = panel.get_legend_handles_labels()
-    figure.legend(handles, labels, fontsize=8, ncols=min(9, max(1, len(labels))), loc="outside lower center")
+    figure.legend(
+        handles, labels, fontsize=8, ncols=min(9, max(1, len(labels))), loc="outside lower center"
+    )
 
 
 def _draw_panel(
-    panel: Axes, results: Sequence[CellResult], axis: Callable[[Cell], float | None], protocol: Protocol
+    panel: Axes,
+    results: Sequence[CellResult],
+    axis: Callable[[Cell], float | None],
+    protocol: Protocol,
 ) -> None:
     labels = list(dict.fromkeys(result.cell.label for result in results))
     for number, label in enumerate(labels):
@@ -96,11 +101,15 @@ def _draw_paper(panel: Axes, paper: PaperPoints) -> None:
         panel.plot([x], [y], "+", markersize=11, markeredgewidth=2, color=color_of(label, number))
     from matplotlib.lines import Line2D
 
-    cross = Line2D([], [], color="black", marker="+", markersize=9, markeredgewidth=2, linestyle="none")
+    cross = Line2D(
+        [], [], color="black", marker="+", markersize=9, markeredgewidth=2, linestyle="none"
+    )
     panel.legend([cross], ["the paper's value"], fontsize=8)
 
 
-def _log_axis(panel: Axes, results: Sequence[CellResult], axis: Callable[[Cell], float | None]) -> None:
+def _log_axis(
+    panel: Axes, results: Sequence[CellResult], axis: Callable[[Cell], float | None]
+) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
     places = sorted({place for result in results if (place := axis(result.cell)) is not None})
@@ -128,12 +137,19 @@ def draw_bars(
     for panel, (protocol, series) in zip(axes, values.items(), strict=True):
         width = 0.84 / max(1, len(series))
         for number, (label, heights) in enumerate(series.items()):
-            places = [group + (number - (len(series) - 1) / 2) * width for group in range(len(groups))]
-            panel.bar(places, heights, width * 0.92, color=color_of(label, number), label=name_of(label))
+            places = [
+                group + (number - (len(series) - 1) / 2) * width for group in range(len(groups))
+            ]
+            panel.bar(
+                places, heights, width * 0.92, color=color_of(label, number), label=name_of(label)
+            )
             for place, value in zip(places, paper.get(label, ()), strict=False):
                 if value is not None and protocol == beside:
                     panel.plot(
-                        [place - width / 2, place + width / 2], [value, value], color="black", linewidth=1.6
+                        [place - width / 2, place + width / 2],
+                        [value, value],
+                        color="black",
+                        linewidth=1.6,
                     )
         panel.set_title(
             PROTOCOLS[protocol] + ("; black: the paper" if protocol == beside else ""), fontsize=10
@@ -159,7 +175,9 @@ def draw_lines(
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for panel, (heading, x_label, y_label, lines) in zip(axes, panels, strict=True):
         for place, (label, (x, y)) in enumerate(lines.items()):
-            panel.plot(x, y, label=label, color=_shade(place, len(lines)), **{"linewidth": 1.5, **style})
+            panel.plot(
+                x, y, label=label, color=_shade(place, len(lines)), **{"linewidth": 1.5, **style}
+            )
         panel.set_title(heading, fontsize=10)
         panel.set_xlabel(x_label)
         panel.set_ylabel(y_label)

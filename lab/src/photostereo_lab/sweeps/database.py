@@ -40,7 +40,9 @@ class Database:
     [{'x': 1, 'y': [3]}]
     """
 
-    def __init__(self, path: Path, tables: Mapping[str, Spec], what: str, *, read_only: bool = False) -> None:
+    def __init__(
+        self, path: Path, tables: Mapping[str, Spec], what: str, *, read_only: bool = False
+    ) -> None:
         self.path, self.tables, self.what, self.read_only = path, tables, what, read_only
         if read_only:
             if not path.is_file() or not path.stat().st_size:
@@ -52,7 +54,9 @@ class Database:
             for table, spec in tables.items():
                 columns = ", ".join(_column(name, kind) for name, kind in spec.items())
                 key = next(iter(spec))
-                connection.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns}, PRIMARY KEY ({key}))")
+                connection.execute(
+                    f"CREATE TABLE IF NOT EXISTS {table} ({columns}, PRIMARY KEY ({key}))"
+                )
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -98,7 +102,10 @@ class Database:
         """Return the checked rows of a table, optionally only those matching an SQL condition such as ``WHERE name = ?``."""
         spec = self.tables[table]
         with self._connection() as connection:
-            found = [dict(row) for row in connection.execute(f"SELECT * FROM {table} {condition}", values)]
+            found = [
+                dict(row)
+                for row in connection.execute(f"SELECT * FROM {table} {condition}", values)
+            ]
         try:
             for row in found:
                 for name, kind in spec.items():

@@ -90,7 +90,9 @@ def average(values: Iterable[float | None]) -> Average:
     known = np.array([value for value in values if value is not None], dtype=np.float64)
     if not known.size:
         return Average(float("nan"), 0.0, 0)
-    return Average(float(known.mean()), float(known.std(ddof=1)) if known.size > 1 else 0.0, int(known.size))
+    return Average(
+        float(known.mean()), float(known.std(ddof=1)) if known.size > 1 else 0.0, int(known.size)
+    )
 
 
 def average_of(
@@ -134,7 +136,11 @@ def choice_of(rows: Sequence[Row], names: Iterable[str]) -> str:
     if not rows or not wanted:
         return ""
     texts = Counter(
-        " ".join(f"{name}={_short(row['parameters'][name])}" for name in wanted if name in row["parameters"])
+        " ".join(
+            f"{name}={_short(row['parameters'][name])}"
+            for name in wanted
+            if name in row["parameters"]
+        )
         for row in rows
     )
     text, count = texts.most_common(1)[0]
@@ -209,7 +215,9 @@ class RunOutputs:
         """Return the stored maps of a trial, or None."""
         if row is None or not (path := self.store.arrays_path(row["hash"])).exists():
             return None
-        return read_npz(path, "maps of a trial", remedy="Remove the file; the run creates it again.")
+        return read_npz(
+            path, "maps of a trial", remedy="Remove the file; the run creates it again."
+        )
 
     def table(
         self,
@@ -252,7 +260,9 @@ class RunOutputs:
 Axis = Callable[[Cell], str]
 
 
-def tidy_table(out: RunOutputs, axis: Axis, axis_name: str, paper: Mapping[Any, float] | None = None) -> None:
+def tidy_table(
+    out: RunOutputs, axis: Axis, axis_name: str, paper: Mapping[Any, float] | None = None
+) -> None:
     """Write one row per capture, axis position and method, with separate columns for the oracle, the paper (its mean
     error by capture, position and method, if given) and the defaults.
     """
@@ -316,7 +326,8 @@ def curve_tables(
         averages = [
             [
                 average_over_objects(
-                    [r for r in out.results if r.cell.label == label and place(r.cell) == key], protocol
+                    [r for r in out.results if r.cell.label == label and place(r.cell) == key],
+                    protocol,
                 )
                 for label in labels
             ]
@@ -333,10 +344,14 @@ def curve_tables(
             for key, found in zip(keys, averages, strict=True)
         ]
         title = f"{out.title}: mean angular error in degrees, {words}"
-        if protocol == "oracle" and any((*key, label) in printed for key in keys for label in labels):
+        if protocol == "oracle" and any(
+            (*key, label) in printed for key in keys for label in labels
+        ):
             title += " (in brackets: the paper)"
         best = best_in_rows([[a.mean if a.count else None for a in found] for found in averages])
-        out.table(title, [axis_name, *map(name_of, labels)], rows, name=f"table-{protocol}", best=best)
+        out.table(
+            title, [axis_name, *map(name_of, labels)], rows, name=f"table-{protocol}", best=best
+        )
 
 
 def with_paper(ours: str, protocol: Protocol, printed: float | None) -> str:

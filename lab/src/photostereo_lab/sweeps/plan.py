@@ -62,7 +62,9 @@ class CaptureSpec:
     reference: Literal["truth", "ls"] = "truth"
 
     @classmethod
-    def at(cls, path: str | Path, name: str = "", reference: Literal["truth", "ls"] = "truth") -> CaptureSpec:
+    def at(
+        cls, path: str | Path, name: str = "", reference: Literal["truth", "ls"] = "truth"
+    ) -> CaptureSpec:
         """Describe the capture in a folder or file."""
         place = Path(path).resolve()
         return cls(name or place.stem, str(place), fingerprint(place), reference)
@@ -79,9 +81,7 @@ class Trial:
     images: int | None = None  #: number of randomly chosen photographs; None for all
     corruption: Corruption = CLEAN  #: the noise added to them
     seed: int | None = None  #: seed of the choice and of the noise; None if nothing is random
-    task: Task = (
-        "solve"  #: ``"solve"``, or ``"represent"`` to learn a dictionary on the least-squares normals
-    )
+    task: Task = "solve"  #: ``"solve"``, or ``"represent"`` to learn a dictionary on the least-squares normals
 
     @cached_property
     def hash(self) -> str:
@@ -172,7 +172,9 @@ class Plan:
         """Invert :meth:`as_dict`."""
         made = {"captures": CaptureSpec, "methods": MethodPlan, "corruptions": Corruption}
         parts = {name: tuple(kind(**part) for part in facts[name]) for name, kind in made.items()}
-        return cls(**{**facts, **parts, "images": tuple(facts["images"]), "seeds": tuple(facts["seeds"])})
+        return cls(
+            **{**facts, **parts, "images": tuple(facts["images"]), "seeds": tuple(facts["seeds"])}
+        )
 
 
 def _cells(plan: Plan) -> Iterator[Cell]:
@@ -200,7 +202,9 @@ def _cells(plan: Plan) -> Iterator[Cell]:
 
 def _with_parameters(trial: Trial, given: Mapping[str, Any]) -> Trial:
     solves = trial.task == "solve"
-    return replace(trial, parameters=settle_parameters(trial.method, given) if solves else dict(given))
+    return replace(
+        trial, parameters=settle_parameters(trial.method, given) if solves else dict(given)
+    )
 
 
 def settle_parameters(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -211,14 +215,19 @@ def settle_parameters(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """
     values = find_method(method).resolve(given)
     # A dictionary given as a file stays a path: trials contain no arrays.
-    return {name: given[name] if hasattr(values[name], "shape") else plain(values[name]) for name in given}
+    return {
+        name: given[name] if hasattr(values[name], "shape") else plain(values[name])
+        for name in given
+    }
 
 
 #: Strengths of a prior, by name: (("lam", 1.0), ("mu", 0.1)).
 Setting = tuple[tuple[str, float], ...]
 
 
-def split_setting(method: str, parameters: Mapping[str, Any]) -> tuple[Setting | None, dict[str, Any]]:
+def split_setting(
+    method: str, parameters: Mapping[str, Any]
+) -> tuple[Setting | None, dict[str, Any]]:
     """Split parameters into the prior's strengths, if all are given, and the others, which are common to a grid.
 
     >>> split_setting("pdlnv", {"lam": 1, "mu": 0.1, "p": 2})
@@ -242,4 +251,8 @@ def grids_of(trials: Iterable[Trial]) -> dict[str, tuple[Setting, ...]]:
             setting, common = split_setting(trial.method, trial.plain_parameters)
             if setting is not None:
                 together[trial.scene, trial.method, canonical_json(common)][trial.hash] = setting
-    return {key: tuple(dict.fromkeys(several.values())) for several in together.values() for key in several}
+    return {
+        key: tuple(dict.fromkeys(several.values()))
+        for several in together.values()
+        for key in several
+    }

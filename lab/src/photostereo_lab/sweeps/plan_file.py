@@ -12,7 +12,14 @@ from typing import Any
 from photostereo.core.errors import ParameterError, PhotostereoError
 from photostereo.io.safe import read_toml
 from photostereo.io.schema import NUMBER, check_facts
-from photostereo_lab.sweeps.plan import CLEAN, CaptureSpec, Corruption, MethodPlan, Plan, settle_parameters
+from photostereo_lab.sweeps.plan import (
+    CLEAN,
+    CaptureSpec,
+    Corruption,
+    MethodPlan,
+    Plan,
+    settle_parameters,
+)
 
 _LEVELS = (NUMBER, [NUMBER])
 _SPEC = {
@@ -54,13 +61,16 @@ def read_plan(path: str | Path, *, data: str | Path | None = None) -> Plan:
         if document.get(key) == []:
             raise fail("the list is empty, so there is nothing to run", key)
     methods = tuple(
-        _method(entry, f"methods[{number}]", fail) for number, entry in enumerate(document["methods"])
+        _method(entry, f"methods[{number}]", fail)
+        for number, entry in enumerate(document["methods"])
     )
     titles = [use.title for use in methods]
     if len(set(titles)) < len(titles):
         raise fail("a method occurs twice; give each a label", "methods")
     images = tuple(_images(value, fail) for value in document.get("images", ["all"]))
-    root = Path(data if data is not None else file.resolve().parent / document.get("data", ".")).expanduser()
+    root = Path(
+        data if data is not None else file.resolve().parent / document.get("data", ".")
+    ).expanduser()
     captures = tuple(
         _capture(entry, root, images, f"captures[{number}]", fail)
         for number, entry in enumerate(document["captures"])
@@ -88,7 +98,9 @@ def _method(entry: dict[str, Any], where: str, fail: Any) -> MethodPlan:
             settle_parameters(entry["name"], point)
         except ParameterError as problem:
             raise fail(str(problem), key) from None
-    return MethodPlan(entry["name"], entry.get("label", ""), fixed, grid, entry.get("defaults", True))
+    return MethodPlan(
+        entry["name"], entry.get("label", ""), fixed, grid, entry.get("defaults", True)
+    )
 
 
 def _images(value: int | str, fail: Any) -> int | None:
@@ -99,7 +111,9 @@ def _images(value: int | str, fail: Any) -> int | None:
     return value
 
 
-def _capture(entry: Any, root: Path, images: Sequence[int | None], where: str, fail: Any) -> CaptureSpec:
+def _capture(
+    entry: Any, root: Path, images: Sequence[int | None], where: str, fail: Any
+) -> CaptureSpec:
     from photostereo.capture import load
 
     entry = {"path": entry} if isinstance(entry, str) else entry

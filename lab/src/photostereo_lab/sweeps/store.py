@@ -59,7 +59,9 @@ class Store:
     def __init__(self, folder: str | Path, *, read_only: bool = False) -> None:
         self.folder = Path(folder)
         self.path = self.folder / "results.sqlite"
-        self._database = Database(self.path, {"trials": _ROW, "plans": _PLAN}, "results", read_only=read_only)
+        self._database = Database(
+            self.path, {"trials": _ROW, "plans": _PLAN}, "results", read_only=read_only
+        )
 
     def finished(self, *, failed_too: bool = True) -> set[str]:
         """Return the hashes of trials that need not run again."""
@@ -79,7 +81,9 @@ class Store:
             "parameters": trial.plain_parameters,
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        self._database.put("trials", {(key := name.removesuffix("?")): facts.get(key) for name in _ROW})
+        self._database.put(
+            "trials", {(key := name.removesuffix("?")): facts.get(key) for name in _ROW}
+        )
 
     def rows(self, hashes: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
         """Return rows by hash; all of them if no hashes are given."""

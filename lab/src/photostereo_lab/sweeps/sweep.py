@@ -59,7 +59,13 @@ def sweep(
             control.stage(plan.name, len(plan.trials))
             try:
                 run_trials(
-                    plan.trials, store, client, keep=keep, options=options, device=device, control=control
+                    plan.trials,
+                    store,
+                    client,
+                    keep=keep,
+                    options=options,
+                    device=device,
+                    control=control,
                 )
             finally:
                 control.end()
@@ -108,8 +114,15 @@ def _axes(
                 yield name, label, lambda cell: cell.corruption.level, same
     if sum(count is not None for count in images) > 1:
         for noise in noises:
-            name = "figure-photographs" + ("" if len(noises) == 1 else f"-{noise.kind}-{noise.level:g}")
-            yield name, "photographs", lambda cell: cell.images, lambda cell, n=noise: cell.corruption == n  # type: ignore[misc]
+            name = "figure-photographs" + (
+                "" if len(noises) == 1 else f"-{noise.kind}-{noise.level:g}"
+            )
+            yield (
+                name,
+                "photographs",
+                lambda cell: cell.images,
+                lambda cell, n=noise: cell.corruption == n,
+            )  # type: ignore[misc]
 
 
 def _write_trials(outputs: RunOutputs) -> None:
@@ -124,7 +137,9 @@ def _write_trials(outputs: RunOutputs) -> None:
     for trial in outputs.plan.trials:
         if (row := outputs.rows.get(trial.hash)) is not None:
             cells = (row[name] for name in columns)
-            writer.writerow([json.dumps(cell) if isinstance(cell, dict) else cell for cell in cells])
+            writer.writerow(
+                [json.dumps(cell) if isinstance(cell, dict) else cell for cell in cells]
+            )
     write_text(outputs.folder / "trials.csv", text.getvalue())
 
 
@@ -164,7 +179,13 @@ def run_trials(
     return coordinator.run(
         Job(
             trial.hash,
-            partial(run_trial, trial, keep=trial.hash in keep, device=device, grid=grids.get(trial.hash, ())),
+            partial(
+                run_trial,
+                trial,
+                keep=trial.hash in keep,
+                device=device,
+                grid=grids.get(trial.hash, ()),
+            ),
             trial.scene,
         )
         for trial in missing

@@ -37,7 +37,11 @@ class Table(tables.Table):
 
     def write(self, folder: Path, name: str = "table") -> None:
         """Write ``name.csv``, ``name.md`` and ``name.tex``."""
-        for suffix, text in ((".csv", self.csv()), (".md", self.markdown()), (".tex", self.latex(name))):
+        for suffix, text in (
+            (".csv", self.csv()),
+            (".md", self.markdown()),
+            (".tex", self.latex(name)),
+        ):
             write_text(folder / f"{name}{suffix}", text)
 
 
@@ -49,7 +53,11 @@ def best_in_rows(values: Sequence[Sequence[float | None]]) -> set[tuple[int, int
     """
     found = set()
     for row, cells in enumerate(values):
-        known = {place: value for place, value in enumerate(cells) if value is not None and value == value}
+        known = {
+            place: value
+            for place, value in enumerate(cells)
+            if value is not None and value == value
+        }
         if known:
             found.add((row, 1 + min(known, key=lambda place: known[place])))
     return found

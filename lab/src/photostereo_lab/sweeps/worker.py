@@ -61,7 +61,9 @@ class _Shared:
         return load_scene(*self.scene, color=find_method(self.method).sees_colors)
 
 
-def run_trial(trial: Trial, keep: bool = False, device: str = "cpu", grid: Sequence[Setting] = ()) -> Outcome:
+def run_trial(
+    trial: Trial, keep: bool = False, device: str = "cpu", grid: Sequence[Setting] = ()
+) -> Outcome:
     """Run one trial; any error becomes an outcome, not an exception.
 
     With ``keep``, the outcome includes the maps: normals, truth, mask, history, dictionaries. The settings of the prior
@@ -78,7 +80,9 @@ def _solve(trial: Trial, keep: bool, device: str, grid: tuple[Setting, ...]) -> 
     warm_up(trial.method, device)
     setting, common = split_setting(trial.method, trial.plain_parameters)
     together = setting is not None and setting in grid and not keep
-    shared = _Shared(trial.scene, trial.method, canonical_json(common), device, grid if together else ())
+    shared = _Shared(
+        trial.scene, trial.method, canonical_json(common), device, grid if together else ()
+    )
     scene = shared.load()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # non-convergence is recorded in a column instead
@@ -90,11 +94,16 @@ def _solve(trial: Trial, keep: bool, device: str, grid: tuple[Setting, ...]) -> 
     summary = summarize_error(result.normals, scene.truth, scene.capture.mask)
     return Outcome(
         status="done",
-        errors={name: float(value) for name, value in summary.as_dict().items() if value is not None},
+        errors={
+            name: float(value) for name, value in summary.as_dict().items() if value is not None
+        },
         outcome=result.status,
         iterations=result.iterations,
         settled=result.summary()["parameters"],
-        extra={"cpu_seconds": round(spent, 4), **(result.history[-1].figures if result.history else {})},
+        extra={
+            "cpu_seconds": round(spent, 4),
+            **(result.history[-1].figures if result.history else {}),
+        },
         seconds=float(sum(result.seconds.values())),
         stages={name: round(value, 4) for name, value in result.seconds.items()},
         versions=dict(result.versions),
@@ -109,7 +118,9 @@ def _solve_one(trial: Trial, shared: _Shared, keep: bool) -> tuple[Reconstructio
     capture = replace(scene.capture, truth=scene.truth) if keep else scene.capture
     prepared, spent = _prepare(capture, shared) if keep else _prepared(shared)
     began = time.process_time()
-    result = solving.solve(capture, trial.method, device=shared.device, prepared=prepared, **trial.parameters)
+    result = solving.solve(
+        capture, trial.method, device=shared.device, prepared=prepared, **trial.parameters
+    )
     return result, spent + time.process_time() - began
 
 
@@ -159,7 +170,9 @@ def _represent(trial: Trial) -> Outcome:
     values = {"passes": 30, "atoms": 192, **trial.parameters}
     began = time.perf_counter()
     normals = prepare(scene.capture, "ls", strengths="given").model.alone(SILENT).normals
-    prior = DictionaryPrior(PatchGrid.from_mask(scene.capture.mask), mu=values["mu"], atoms=values["atoms"])
+    prior = DictionaryPrior(
+        PatchGrid.from_mask(scene.capture.mask), mu=values["mu"], atoms=values["atoms"]
+    )
     state = prior.begin(normals)
     energy = float(prior.cost(state, normals)["fit"])
     for number in range(values["passes"]):
@@ -180,12 +193,19 @@ def _represent(trial: Trial) -> Outcome:
 
 @lru_cache(maxsize=2)
 def load_scene(
-    capture: CaptureSpec, images: int | None, corruption: Corruption, seed: int | None, *, color: bool = False
+    capture: CaptureSpec,
+    images: int | None,
+    corruption: Corruption,
+    seed: int | None,
+    *,
+    color: bool = False,
 ) -> _Scene:
     """Return a capture's seeded subset with its seeded noise."""
     clean = _load(capture, color)
     if clean.truth is None:
-        raise CaptureError(f"{capture.path} has no true normals.", code="no-truth", file=capture.path)
+        raise CaptureError(
+            f"{capture.path} has no true normals.", code="no-truth", file=capture.path
+        )
     chosen = clean if images is None else clean.take(images, rng=photographs_of_seed(seed or 0))
     return _Scene(replace(_corrupted(chosen, corruption, seed or 0), truth=None), clean.truth)
 
@@ -194,7 +214,9 @@ def load_scene(
 def _load(spec: CaptureSpec, color: bool) -> Capture:
     from photostereo.pipeline.pipeline import Pipeline
 
-    pipeline = Pipeline(spec.path, method="ls", color=color, workers=1, strengths="given", align="off")
+    pipeline = Pipeline(
+        spec.path, method="ls", color=color, workers=1, strengths="given", align="off"
+    )
     if spec.reference == "ls":
         return replace(pipeline.loaded, truth=pipeline.solution.normals)
     return pipeline.loaded

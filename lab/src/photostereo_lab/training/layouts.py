@@ -44,7 +44,9 @@ def draw_directions(count: int, photographs: int, device: torch.device | str) ->
     step = torch.randn(count, d, 2, device=device) * u(0.1, 0.5, 1, 1)
     wander = torch.cumsum(step, 1)
     wander = _upright(torch.sin(wander + u(-1, 1, 1, 2)) * extent * 1.3)
-    kind = torch.multinomial(torch.tensor(SHARES, device=device), count, replacement=True)[:, None, None]
+    kind = torch.multinomial(torch.tensor(SHARES, device=device), count, replacement=True)[
+        :, None, None
+    ]
     chosen = dome
     for number, some in (
         (CONE, cone),
@@ -58,12 +60,16 @@ def draw_directions(count: int, photographs: int, device: torch.device | str) ->
     chosen = torch.where(kind == SINGLE, toward + 0.01 * torch.randn_like(chosen), chosen)
     # Real rigs are never exactly straight.
     chosen = functional.normalize(chosen + 0.05 * torch.randn(count, 1, 3, device=device), dim=-1)
-    return functional.normalize(torch.cat([chosen[..., :2], chosen[..., 2:].clamp_min(LOWEST)], -1), dim=-1)
+    return functional.normalize(
+        torch.cat([chosen[..., :2], chosen[..., 2:].clamp_min(LOWEST)], -1), dim=-1
+    )
 
 
 def _polar(angle: Tensor, azimuth: Tensor) -> Tensor:
     sine = torch.sin(angle)
-    parts = torch.broadcast_tensors(sine * torch.cos(azimuth), sine * torch.sin(azimuth), torch.cos(angle))
+    parts = torch.broadcast_tensors(
+        sine * torch.cos(azimuth), sine * torch.sin(azimuth), torch.cos(angle)
+    )
     return torch.stack(parts, -1)
 
 
@@ -110,7 +116,12 @@ def miscalibrated(
         + torch.randn_like(u().expand(-1, -1, 3)) * u(0, 0.4) * gross * tilted
     )
     wrong = functional.normalize(lights + 0.7 * shift, dim=-1)
-    wrong = functional.normalize(torch.cat([wrong[..., :2], wrong[..., 2:].clamp_min(LOWEST)], -1), dim=-1)
-    course = torch.linspace(-0.5, 0.5, photographs, device=lights.device) * (u(-2, 2) * (u() < spoiled))[:, 0]
+    wrong = functional.normalize(
+        torch.cat([wrong[..., :2], wrong[..., 2:].clamp_min(LOWEST)], -1), dim=-1
+    )
+    course = (
+        torch.linspace(-0.5, 0.5, photographs, device=lights.device)
+        * (u(-2, 2) * (u() < spoiled))[:, 0]
+    )
     amount = torch.rand(count, 1, device=lights.device) * strength
     return wrong, (1 + amount * torch.randn_like(lights[..., 0])) * torch.exp(course)

@@ -158,7 +158,11 @@ def _train(
     if on_gpu:
         torch._dynamo.config.suppress_errors = True  # code that cannot be fused runs unfused
     optimizer = torch.optim.AdamW(
-        network.parameters(), lr=settings.rate, weight_decay=settings.decay, betas=(0.9, 0.99), fused=on_gpu
+        network.parameters(),
+        lr=settings.rate,
+        weight_decay=settings.decay,
+        betas=(0.9, 0.99),
+        fused=on_gpu,
     )
     if begin is not None:
         load_archive(network, begin, task.prefix)
@@ -182,7 +186,10 @@ def _train(
             "settings": asdict(settings),
         }
         # Replaced atomically: an interruption leaves the last checkpoint intact.
-        for name, content in (("checkpoint", state), ("optimizer", {"optimizer": optimizer.state_dict()})):
+        for name, content in (
+            ("checkpoint", state),
+            ("optimizer", {"optimizer": optimizer.state_dict()}),
+        ):
             file = io.BytesIO()
             torch.save(content, file)
             write_bytes(out / f"{name}.pt", file.getvalue())
@@ -247,7 +254,9 @@ def _restore(
         optimizer.load_state_dict(stored["optimizer"])
         moments = (value for values in optimizer.state.values() for value in values.values())
         held = [*network.state_dict().values(), *average.state_dict().values(), *moments]
-        if not (step >= 0 and 0 <= spent < float("inf") and all(torch.isfinite(v).all() for v in held)):
+        if not (
+            step >= 0 and 0 <= spent < float("inf") and all(torch.isfinite(v).all() for v in held)
+        ):
             raise ValueError("it contains non-finite values")
     return step, spent
 

@@ -79,7 +79,9 @@ def draw_materials(count: int, device: torch.device | str) -> Materials:
     alpha = u(0.2, 1.0) ** 2
     brushed = when(0.12)
     ratio = torch.exp(u(0.0, 1.4)) * brushed + (1 - brushed)
-    kind = torch.multinomial(torch.tensor([0.3, 0.25, 0.25, 0.2], device=device), count, replacement=True)
+    kind = torch.multinomial(
+        torch.tensor([0.3, 0.25, 0.25, 0.2], device=device), count, replacement=True
+    )
     return Materials(
         base=base,
         kind=kind[:, None],
@@ -95,7 +97,9 @@ def draw_materials(count: int, device: torch.device | str) -> Materials:
         coat=u(0.2, 1.0) * when(0.25),
         coat_alpha=u(0.17, 0.6) ** 2,
         sheen=u(0.0, 0.5) * when(0.18),
-        ripple=torch.rand(count, 2, device=device) * torch.tensor([0.22, 0.5], device=device) * when(0.8),
+        ripple=torch.rand(count, 2, device=device)
+        * torch.tensor([0.22, 0.5], device=device)
+        * when(0.8),
         wave=torch.randn(count, 8, device=device) * 2.5,
     )
 
@@ -156,14 +160,19 @@ def _reflect(normals: Tensor, lights: Tensor, *values: Tensor) -> Tensor:
 
     def strayed(part: int) -> Tensor:
         phase = (
-            k[:, 4 * part] * nl + k[:, 4 * part + 1] * nh + k[:, 4 * part + 2] * facing + k[:, 4 * part + 3]
+            k[:, 4 * part] * nl
+            + k[:, 4 * part + 1] * nh
+            + k[:, 4 * part + 2] * facing
+            + k[:, 4 * part + 3]
         )
         return torch.exp(m.ripple[:, part, None] * torch.sin(phase))
 
     diffuse = diffuse * strayed(0)
     matte = m.reflectance == 0
     through = torch.where(
-        matte, torch.ones_like(nl), (1 - schlick(m.reflectance, nl)) * (1 - schlick(m.reflectance, nv))
+        matte,
+        torch.ones_like(nl),
+        (1 - schlick(m.reflectance, nl)) * (1 - schlick(m.reflectance, nv)),
     )
     shade = ((raw + m.wrap) / (1 + m.wrap)).clamp_min(0)
     lit = (raw > 0).float() * nl
@@ -176,7 +185,12 @@ def _reflect(normals: Tensor, lights: Tensor, *values: Tensor) -> Tensor:
     covered = (1 - m.coat * schlick(torch.full_like(nl, 0.04), nl)) * (
         1 - m.coat * schlick(torch.full_like(nv, 0.04), nv)
     )
-    coat = m.coat * ggx(m.coat_alpha, m.coat_alpha) * schlick(torch.full_like(facing, 0.04), facing) * lit
+    coat = (
+        m.coat
+        * ggx(m.coat_alpha, m.coat_alpha)
+        * schlick(torch.full_like(facing, 0.04), facing)
+        * lit
+    )
     return colors * covered[..., None] + coat[..., None]
 
 
@@ -189,7 +203,9 @@ def dress(heights: Tensor, mask: Tensor) -> tuple[Materials, Tensor]:
     scale = torch.where(
         u() < 0.5, smooth_noise(count, size, 4, device), smooth_noise(count, size, 12, device)
     )
-    blend = torch.sigmoid(u(3, 30) * (scale - 0.7 * torch.randn(count, 1, 1, device=device))) * (u() < 0.6)
+    blend = torch.sigmoid(u(3, 30) * (scale - 0.7 * torch.randn(count, 1, 1, device=device))) * (
+        u() < 0.6
+    )
     fine = torch.where(
         u() < 0.5, smooth_noise(count, size, 10, device), smooth_noise(count, size, 30, device)
     )

@@ -15,7 +15,10 @@ from photostereo_lab.training.tensors import uniform
 def smooth_noise(sets: int, size: int, cells: int, device: torch.device | str) -> Tensor:
     """Smooth random fields with about ``cells`` bumps across, standard deviation near 1."""
     coarse = torch.randn(sets, 1, cells + 3, cells + 3, device=device)
-    return functional.interpolate(coarse, size=(size, size), mode="bicubic", align_corners=True)[:, 0] * 1.3
+    return (
+        functional.interpolate(coarse, size=(size, size), mode="bicubic", align_corners=True)[:, 0]
+        * 1.3
+    )
 
 
 def fractal(sets: int, size: int, device: torch.device | str, finest: int = 32) -> Tensor:
@@ -45,11 +48,16 @@ def draw_heights(sets: int, size: int, device: torch.device | str) -> Tensor:
             -0.15, 0.25
         ) * (number > 0)
         dome = torch.where(a * a + b * b < 1, dome, torch.full_like(dome, -9.0))
-        dome = torch.where(u(0, 1) < (1.0 if number == 0 else 0.6), dome, torch.full_like(dome, -9.0))
+        dome = torch.where(
+            u(0, 1) < (1.0 if number == 0 else 0.6), dome, torch.full_like(dome, -9.0)
+        )
         blobs = torch.maximum(blobs, dome)
 
     turn = u(0, 3.1416)
-    along, across = torch.cos(turn) * y - torch.sin(turn) * x, torch.cos(turn) * x + torch.sin(turn) * y
+    along, across = (
+        torch.cos(turn) * y - torch.sin(turn) * x,
+        torch.cos(turn) * x + torch.sin(turn) * y,
+    )
     profile = u(0.25, 0.6)
     for frequency in (1.5, 3.0, 6.0, 12.0):
         profile = profile + u(-1, 1) * 0.22 / frequency * torch.sin(frequency * along + u(0, 6.28))
@@ -61,7 +69,8 @@ def draw_heights(sets: int, size: int, device: torch.device | str) -> Tensor:
     )
 
     folds = (
-        fractal(sets, size, device, 8) * u(0.5, 2.0) + u(1, 5) * (torch.cos(turn) * x + torch.sin(turn) * y)
+        fractal(sets, size, device, 8) * u(0.5, 2.0)
+        + u(1, 5) * (torch.cos(turn) * x + torch.sin(turn) * y)
     ).sin()
     folds = torch.where(u(0, 1) < 0.5, folds.abs(), folds) * u(0.05, 0.3)
     relief = fractal(sets, size, device) * u(0.02, 0.16)
@@ -81,9 +90,9 @@ def draw_heights(sets: int, size: int, device: torch.device | str) -> Tensor:
     flat = ground + 0.02 * smooth_noise(sets, size, 5, device) * (u(0, 1) < 0.5)
     heights = torch.where(standing, shape + detail + carved, flat)
     # The edge of an occluding contour is a steep slope a pixel wide, not a step.
-    blurred = functional.avg_pool2d(functional.pad(heights[:, None], (1, 1, 1, 1), mode="replicate"), 3, 1)[
-        :, 0
-    ]
+    blurred = functional.avg_pool2d(
+        functional.pad(heights[:, None], (1, 1, 1, 1), mode="replicate"), 3, 1
+    )[:, 0]
     return torch.lerp(heights, blurred, 0.3)
 
 
@@ -95,7 +104,9 @@ def slopes(heights: Tensor, spacing: float) -> Tensor:
     return functional.normalize(torch.stack([-dx, -dy, torch.ones_like(dx)], -1), dim=-1)
 
 
-def draw_reliefs(count: int, size: int, device: torch.device | str) -> tuple[Tensor, Tensor, Tensor]:
+def draw_reliefs(
+    count: int, size: int, device: torch.device | str
+) -> tuple[Tensor, Tensor, Tensor]:
     """Heights (S, G, G), normals (S, G, G, 3), y up, and masks (S, G, G); row 0 is the top."""
     u = uniform(count, device, 2)
     axis = torch.linspace(-1, 1, size, device=device)
@@ -119,21 +130,34 @@ def draw_reliefs(count: int, size: int, device: torch.device | str) -> tuple[Ten
     heights = heights + fractal(count, size, device) * torch.exp(u(-7.5, -3.6))
     # Nothing is exactly flat or exactly parallel to the image plane.
     bulge = u(-0.15, 0.3) * (u(0, 1) < 0.4)
-    heights = heights + (x * u(-1, 1) + y * u(-1, 1)) * 0.1 * (u(0, 1) < 0.6) - bulge * (x * x + y * y)
+    heights = (
+        heights + (x * u(-1, 1) + y * u(-1, 1)) * 0.1 * (u(0, 1) < 0.6) - bulge * (x * x + y * y)
+    )
     mask, rim = _outlines(count, x, y, device)
     heights = heights + rim * depth.clamp_min(0.02) * (u(0, 1) < 0.4)
     normals = slopes(heights, 2.0 / (size - 1))
-    normals = torch.stack([normals[..., 0], -normals[..., 1], normals[..., 2]], -1)  # rows run down, y up
-    return torch.where(mask, heights, torch.full_like(heights, -9.0)), normals * mask[..., None], mask
+    normals = torch.stack(
+        [normals[..., 0], -normals[..., 1], normals[..., 2]], -1
+    )  # rows run down, y up
+    return (
+        torch.where(mask, heights, torch.full_like(heights, -9.0)),
+        normals * mask[..., None],
+        mask,
+    )
 
 
-def _outlines(count: int, x: Tensor, y: Tensor, device: torch.device | str) -> tuple[Tensor, Tensor]:
+def _outlines(
+    count: int, x: Tensor, y: Tensor, device: torch.device | str
+) -> tuple[Tensor, Tensor]:
     """Masks that fill the frame except for the margin, and the raised rim along them."""
     u = uniform(count, device, 2)
     reach = 1 / (1.05 + 0.12 * torch.rand(count, 1, 1, device=device))
     aspect = torch.where(u(0, 1) < 0.4, torch.ones_like(reach), u(0.5, 1.0))
     wide = u(0, 1) < 0.5
-    a, b = x / torch.where(wide, reach, reach * aspect), y / torch.where(wide, reach * aspect, reach)
+    a, b = (
+        x / torch.where(wide, reach, reach * aspect),
+        y / torch.where(wide, reach * aspect, reach),
+    )
     box = torch.maximum(a.abs(), b.abs())
     disc = torch.sqrt(a * a + b * b)
     worn = disc + 0.12 * smooth_noise(count, x.shape[-1], 4, device)

@@ -61,7 +61,9 @@ def places_of(heights: Tensor, mask: Tensor) -> Tensor:
     inside = mask.float()
     middle = (heights * inside).sum((1, 2), keepdim=True) / inside.sum((1, 2), keepdim=True)
     height = torch.where(mask, heights - middle, torch.zeros_like(heights))
-    return torch.stack([columns.expand_as(height), -rows.expand_as(height), height], -1).reshape(count, -1, 3)
+    return torch.stack([columns.expand_as(height), -rows.expand_as(height), height], -1).reshape(
+        count, -1, 3
+    )
 
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
@@ -114,12 +116,19 @@ def photograph(pool: Pool, lights: Tensor, distance: Tensor, cells: Tensor | Non
         arriving = _maps_at(arriving, cells)
     colors = reflect(materials, normals, ray.reshape(-1, photographs, 3))
     colors = colors.reshape(count, *shape, photographs, 3).permute(0, 3, 4, 1, 2)
-    tint = 1 + 0.03 * torch.randn(count, photographs, 3, 1, 1, device=device) * (u() < 0.5)[..., None]
+    tint = (
+        1 + 0.03 * torch.randn(count, photographs, 3, 1, 1, device=device) * (u() < 0.5)[..., None]
+    )
     return (colors * arriving[:, :, None] + around) * tint
 
 
 def _indirect(
-    pool: Pool, places: Tensor, materials: Materials, given: Tensor, lights: Tensor, cells: Tensor | None
+    pool: Pool,
+    places: Tensor,
+    materials: Materials,
+    given: Tensor,
+    lights: Tensor,
+    cells: Tensor | None,
 ) -> Tensor:
     """Light that does not come directly from the lights: (S, d, 3, G, G) or, with ``cells``, (S, d, 3, P, 1).
 
@@ -141,10 +150,14 @@ def _indirect(
     ray, share = pool.patches.seen_from(points, normals, every, size)
     far = sphere(device)
     elevation = torch.asin(far[:, 2])[None, :, None, None].expand(count, -1, 1, 1)
-    open_ = visibility(pool.horizons, far.expand(count, -1, -1), elevation, torch.full_like(elevation, 0.2))
+    open_ = visibility(
+        pool.horizons, far.expand(count, -1, -1), elevation, torch.full_like(elevation, 0.2)
+    )
     open_ = _maps_at(open_, every)[..., 0].mT * 4 / len(far)  # (S, P, E)
     rays = torch.cat([ray, far.expand(*points.shape[:2], -1, -1)], 2)
-    kernel = reflect(blurred, normals.reshape(-1, 3), rays.flatten(0, 1)).reshape(*rays.shape[:3], 3)
+    kernel = reflect(blurred, normals.reshape(-1, 3), rays.flatten(0, 1)).reshape(
+        *rays.shape[:3], 3
+    )
     kernel = kernel * torch.cat([share, open_], 2)[..., None]
     source = torch.cat([given, radiance(lights, far)], -1)
     found = torch.einsum("spqc,sdcq->sdcp", kernel, source)

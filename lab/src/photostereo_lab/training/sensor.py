@@ -34,7 +34,11 @@ def expose(
     device = clean.device
     u = uniform(count, device, 4)
     inside = mask[:, None, None].float()
-    gray = (clean * torch.tensor(LUMA, device=device)[:, None, None]).sum(2, keepdim=True).expand_as(clean)
+    gray = (
+        (clean * torch.tensor(LUMA, device=device)[:, None, None])
+        .sum(2, keepdim=True)
+        .expand_as(clean)
+    )
     mono = u() < 0.4
     image = torch.where(mono, gray, clean)
     single = mask[0].numel() == 1
@@ -59,17 +63,25 @@ def expose(
     image = mean * (image / mean).clamp_min(1e-5) ** curve
 
     draw = u()
-    decibels = torch.where(draw < strong, u(3, 25), torch.where(draw < strong + 0.37, u(25, 45), u(45, 70)))
+    decibels = torch.where(
+        draw < strong, u(3, 25), torch.where(draw < strong + 0.37, u(25, 45), u(45, 70))
+    )
     ratio = 10 ** (decibels / 10)
     photons = ratio * mean / power
     # One draw for all channels if the photographs are gray.
-    shot = torch.poisson((torch.where(mono, image[:, :, :1], image) * photons).clamp(0, 1e7)) / photons
+    shot = (
+        torch.poisson((torch.where(mono, image[:, :, :1], image) * photons).clamp(0, 1e7)) / photons
+    )
     shot = torch.where(mono, shot[:, :, :1], shot)
-    normal = torch.where(mono, torch.randn_like(image[:, :, :1]).expand_as(image), torch.randn_like(image))
+    normal = torch.where(
+        mono, torch.randn_like(image[:, :, :1]).expand_as(image), torch.randn_like(image)
+    )
     additive = image + normal * torch.sqrt(power / ratio)
     counted, clean_enough = u() < 0.7, decibels > 62
     variance = torch.where(
-        counted, image.mean((1, 2), keepdim=True) / photons, (power / ratio).expand(-1, 1, 1, *mask.shape[1:])
+        counted,
+        image.mean((1, 2), keepdim=True) / photons,
+        (power / ratio).expand(-1, 1, 1, *mask.shape[1:]),
     )
     variance = variance * torch.where(mono, 1.0, LUMA_VARIANCE) * ~clean_enough
     noisy = torch.where(counted, shot, torch.where(u() < 0.5, additive.clamp_min(0), additive))
@@ -85,14 +97,18 @@ def _shaken(image: Tensor, u: Uniform) -> Tensor:
     count, photographs = image.shape[:2]
     reach = torch.exp(u(-2.0, 1.2))[..., 0] * 2 / image.shape[-1]  # 0.13 to 3.3 pixels
     move = torch.randn(count, photographs, 1, 2, device=image.device)
-    drift = torch.linspace(-1, 1, photographs, device=image.device)[None, :, None, None] * move[:, :1]
+    drift = (
+        torch.linspace(-1, 1, photographs, device=image.device)[None, :, None, None] * move[:, :1]
+    )
     move = torch.where(
         u()[..., 0] < 0.3, drift, move * (torch.rand_like(move[..., :1]) < u(0.2, 1.5)[..., 0])
     )
     turn = torch.eye(2, device=image.device).expand(count, photographs, 2, 2)
     affine = torch.cat([turn, (move * reach).mT], -1).flatten(0, 1)
     grid = functional.affine_grid(affine, [len(affine), 3, *image.shape[-2:]], align_corners=False)
-    moved = functional.grid_sample(image.flatten(0, 1), grid, align_corners=False).reshape(image.shape)
+    moved = functional.grid_sample(image.flatten(0, 1), grid, align_corners=False).reshape(
+        image.shape
+    )
     moved = torch.where(u() < 0.3, (moved + image) / 2, moved)
     return torch.where(u() < SHAKEN, moved, image)
 
@@ -114,7 +130,10 @@ def _damaged(image: Tensor, u: Uniform, mean: Tensor, share: float) -> Tensor:
     false = torch.where(u() < 0.5, mean * 6 * (level > 0.5), mean * 5 * level**2)
     image = torch.where(scattered, false.expand_as(image), image)
     run = (torch.rand(*shape[:2], 1, 1, 1, device=device) < u(0.0, 0.28)) & (u() < share)
-    gain, offset = torch.exp(1.2 * torch.randn_like(mean)) * (u() < 0.7), mean * u(0.0, 1.5) * (u() < 0.5)
+    gain, offset = (
+        torch.exp(1.2 * torch.randn_like(mean)) * (u() < 0.7),
+        mean * u(0.0, 1.5) * (u() < 0.5),
+    )
     wobble = 1 + 0.5 * torch.rand(shape, device=device)
     return torch.where(run, image * gain * wobble + offset, image)
 
@@ -131,7 +150,9 @@ def imperfect(mask: Tensor) -> Tensor:
     axis = torch.linspace(-1, 1, mask.shape[-1], device=device)
     where = torch.rand(count, 2, 1, 1, device=device) * 2 - 1
     radius = torch.rand(count, 1, 1, device=device) * 0.35
-    bite = (axis[None, None] - where[:, 0]) ** 2 + (axis[None, :, None] - where[:, 1]) ** 2 < radius**2
+    bite = (axis[None, None] - where[:, 0]) ** 2 + (
+        axis[None, :, None] - where[:, 1]
+    ) ** 2 < radius**2
     found = found & ~((torch.rand(count, 1, 1, device=device) < 0.06) & bite)
     # Never empty.
     return torch.where(found.sum((1, 2), keepdim=True) < 40, mask, found)

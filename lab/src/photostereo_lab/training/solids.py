@@ -79,8 +79,12 @@ def tilts(count: int, device: torch.device | str, most: float = 0.9) -> Tensor:
     tip, roll = ((2 * torch.rand(count, device=device) - 1) * most for _ in range(2))
     roll = torch.where(torch.rand(count, device=device) < 0.3, roll * 3.5, roll * 0.3)
     one, zero = torch.ones_like(tip), torch.zeros_like(tip)
-    about_x = torch.stack([one, zero, zero, zero, tip.cos(), -tip.sin(), zero, tip.sin(), tip.cos()], -1)
-    about_z = torch.stack([roll.cos(), -roll.sin(), zero, roll.sin(), roll.cos(), zero, zero, zero, one], -1)
+    about_x = torch.stack(
+        [one, zero, zero, zero, tip.cos(), -tip.sin(), zero, tip.sin(), tip.cos()], -1
+    )
+    about_z = torch.stack(
+        [roll.cos(), -roll.sin(), zero, roll.sin(), roll.cos(), zero, zero, zero, one], -1
+    )
     return about_x.reshape(-1, 3, 3) @ about_z.reshape(-1, 3, 3)
 
 
@@ -89,16 +93,18 @@ def draw_solids(count: int, device: torch.device | str) -> Solids:
     u = uniform(count, device)
     ends = [round(count * share) for share in accumulate(SHARES)]
     counts = tuple(b - a for a, b in zip([0, *ends], ends, strict=False))
-    family = torch.repeat_interleave(torch.arange(5, device=device), torch.tensor(counts, device=device))[
-        :, None
-    ]
+    family = torch.repeat_interleave(
+        torch.arange(5, device=device), torch.tensor(counts, device=device)
+    )[:, None]
     turned = (family == TURNED)[..., None]
     center = u(-0.55, 0.55, PARTS, 3) * (1 - torch.eye(PARTS, 1, device=device))
     # Half of the solids consist of many small parts, limbs and heads, the others of few large ones.
     many = u(0, 1, 1, 1) < 0.5
     radius = u(0.12, 0.55, PARTS, 3) * torch.where(many, 0.6, 1.0)
     # Thin rods and plates; the first part is a body of some size.
-    thin = torch.where(u(0, 1, PARTS, 3) < 0.12, torch.full_like(radius, 0.3), torch.ones_like(radius))
+    thin = torch.where(
+        u(0, 1, PARTS, 3) < 0.12, torch.full_like(radius, 0.3), torch.ones_like(radius)
+    )
     radius = radius * thin
     radius[:, 0] = u(0.35, 0.8, 3) * torch.where(many[:, 0], 0.75, 1.0)
     there = u(0, 1, PARTS) < torch.where(many[..., 0], 0.85, 0.45)
@@ -136,7 +142,9 @@ def draw_solids(count: int, device: torch.device | str) -> Solids:
         center=center,
         radius=radius,
         frame=rotations((count, PARTS), device),
-        exponent=torch.where(u(0, 1, PARTS) < 0.6, 2 * torch.ones_like(thin[..., 0]), u(2, 9, PARTS)),
+        exponent=torch.where(
+            u(0, 1, PARTS) < 0.6, 2 * torch.ones_like(thin[..., 0]), u(2, 9, PARTS)
+        ),
         ring=u(0, 1, PARTS) < 0.15,
         added=there & ~cut,
         cut=cut,
@@ -197,7 +205,10 @@ def _ripple(
 ) -> Tensor:
     """One wave of the relief, bent and swelling."""
     along = (p * wave[:, None]).sum(-1) + phase
-    other = 0.5 * (p * torch.stack([wave[:, 2], wave[:, 0], wave[:, 1]], -1)[:, None]).sum(-1) + other_phase
+    other = (
+        0.5 * (p * torch.stack([wave[:, 2], wave[:, 0], wave[:, 1]], -1)[:, None]).sum(-1)
+        + other_phase
+    )
     swell = 0.65 + 0.55 * torch.sin(0.7 * other + 2 * phase)
     at = along + warp * torch.sin(other)
     crest = sharp * (1 - 2 * torch.sin(0.5 * at).abs())
@@ -205,7 +216,9 @@ def _ripple(
 
 
 @fused
-def _part(p: Tensor, center: Tensor, frame: Tensor, radius: Tensor, exponent: Tensor, ring: Tensor) -> Tensor:
+def _part(
+    p: Tensor, center: Tensor, frame: Tensor, radius: Tensor, exponent: Tensor, ring: Tensor
+) -> Tensor:
     """A superquadric, or a ring."""
     q = [((p - center[:, None]) * frame[:, None, :, k]).sum(-1) for k in range(3)]
     r = [radius[:, k, None] for k in range(3)]
@@ -222,7 +235,12 @@ def _constructed(s: Solids, p: Tensor) -> Tensor:
     removed = torch.full(p.shape[:2], 9.0, device=p.device)
     for k in range(PARTS):
         part = _part(
-            p, s.center[:, k], s.frame[:, k], s.radius[:, k], s.exponent[:, k, None], s.ring[:, k, None]
+            p,
+            s.center[:, k],
+            s.frame[:, k],
+            s.radius[:, k],
+            s.exponent[:, k, None],
+            s.ring[:, k, None],
         )
         merged = merged + torch.exp(-s.blend * part.clamp(-2, 2)) * s.added[:, k, None]
         removed = torch.where(s.cut[:, k, None], torch.minimum(removed, part), removed)
@@ -235,7 +253,13 @@ def _turned(s: Solids, p: Tensor) -> Tensor:
 
 @fused
 def _turned_body(
-    p: Tensor, shape: Tensor, height: Tensor, flatness: Tensor, wall: Tensor, floor: Tensor, handle: Tensor
+    p: Tensor,
+    shape: Tensor,
+    height: Tensor,
+    flatness: Tensor,
+    wall: Tensor,
+    floor: Tensor,
+    handle: Tensor,
 ) -> Tensor:
     t = p[..., 1]
     across = torch.sqrt(p[..., 0] ** 2 + (p[..., 2] / flatness) ** 2 + 1e-8)
@@ -313,13 +337,22 @@ def _window(middle: Tensor, half: Tensor, size: int) -> tuple[Tensor, Tensor]:
 
 
 def _march(
-    s: Solids, x: Tensor, y: Tensor, levels: int, top: Tensor | None = None, bottom: Tensor | None = None
+    s: Solids,
+    x: Tensor,
+    y: Tensor,
+    levels: int,
+    top: Tensor | None = None,
+    bottom: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Find the first crossing from above: depth (S, G, G), −9 if there is none, and the mask."""
     shape = x.shape
     flat = [v.reshape(shape[0], -1) for v in (x, y)]
     high = torch.full_like(flat[0][:, :1], 1.5) if top is None else top[:, None].clamp(-1.5, 1.6)
-    low = torch.full_like(flat[0][:, :1], -1.5) if bottom is None else bottom[:, None].clamp(-1.6, 1.5)
+    low = (
+        torch.full_like(flat[0][:, :1], -1.5)
+        if bottom is None
+        else bottom[:, None].clamp(-1.6, 1.5)
+    )
     depths = high + (low - high) * torch.linspace(0, 1, levels, device=x.device)  # (S, levels)
     above, below = high.expand_as(flat[0]), torch.full_like(flat[0], -9.0)
     outside, inside = torch.full_like(flat[0], 1.0), torch.full_like(flat[0], -1.0)

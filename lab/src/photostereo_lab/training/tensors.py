@@ -23,7 +23,9 @@ def uniform(count: int, device: torch.device | str, axes: int = 1) -> Uniform:
 
 def angles(a: Tensor, b: Tensor) -> Tensor:
     """Angle in radians between unit vectors, numerically stable at 0."""
-    return 2.0 * torch.atan2((a - b).norm(dim=-1).clamp_min(1e-7), (a + b).norm(dim=-1).clamp_min(1e-7))
+    return 2.0 * torch.atan2(
+        (a - b).norm(dim=-1).clamp_min(1e-7), (a + b).norm(dim=-1).clamp_min(1e-7)
+    )
 
 
 @contextmanager

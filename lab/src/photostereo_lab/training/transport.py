@@ -25,7 +25,9 @@ def find_horizons(heights: Tensor) -> Tensor:
     axis = torch.linspace(-1, 1, size, device=heights.device)
     rows, columns = torch.meshgrid(axis, axis, indexing="ij")
     found = []
-    distances = [spacing * (1.4 + (size * 0.75 - 1.4) * (k / (STEPS - 1)) ** 2) for k in range(STEPS)]
+    distances = [
+        spacing * (1.4 + (size * 0.75 - 1.4) * (k / (STEPS - 1)) ** 2) for k in range(STEPS)
+    ]
     for number in range(AZIMUTHS):
         azimuth = 2 * math.pi * number / AZIMUTHS
         rise = torch.full_like(heights, -3.0)
@@ -82,7 +84,9 @@ class Patches:
     def __getitem__(self, index: Tensor | slice) -> Patches:
         return Patches(*(getattr(self, f.name)[index] for f in fields(self)))
 
-    def seen_from(self, points: Tensor, normals: Tensor, cells: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    def seen_from(
+        self, points: Tensor, normals: Tensor, cells: Tensor, size: int
+    ) -> tuple[Tensor, Tensor]:
         """Directions (S, P, Q, 3) from pixels to patches, and the share of a patch's light on a matte pixel that faces it.
 
         ``cells`` (S, P) are the indices of the pixels in a frame of ``size`` pixels.
@@ -119,7 +123,9 @@ def exchange(heights: Tensor, normals: Tensor, mask: Tensor, places: Tensor) -> 
         share = (number + 0.5) / MARCH
         between = points[:, :, None] + share * apart
         found = functional.grid_sample(
-            coarse[:, None], torch.stack([between[..., 0], -between[..., 1]], -1), align_corners=False
+            coarse[:, None],
+            torch.stack([between[..., 0], -between[..., 1]], -1),
+            align_corners=False,
         )[:, 0]
         free = free * (found - between[..., 2] < 0.08)
     patches = Patches(points, facing, area, free, free)
@@ -133,7 +139,11 @@ def exchange(heights: Tensor, normals: Tensor, mask: Tensor, places: Tensor) -> 
 def radiosity(patches: Patches, direct: Tensor, albedo: Tensor) -> Tensor:
     """Light from the patches (S, d, 3, Q), from direct irradiance (S, d, G, G) and albedo (S, 3, G, G), zero outside."""
     cell = direct.shape[-1] // PATCHES
-    cover = functional.avg_pool2d((albedo.amax(1, keepdim=True) > 0).float(), cell).flatten(2).clamp_min(1e-3)
+    cover = (
+        functional.avg_pool2d((albedo.amax(1, keepdim=True) > 0).float(), cell)
+        .flatten(2)
+        .clamp_min(1e-3)
+    )
     arriving = functional.avg_pool2d(direct, cell).flatten(2) / cover  # (S, d, Q)
     paint = (functional.avg_pool2d(albedo, cell).flatten(2) / cover)[:, None]  # (S, 1, 3, Q)
     given = total = arriving[:, :, None] * paint
@@ -166,7 +176,12 @@ def radiance(lights: Tensor, directions: Tensor) -> Tensor:
     azimuth = math.pi / 2 + torch.where(u() < 0.7, 0.3 * torch.randn_like(u()), u(0, 6.2832))
     tilt = u(0, math.pi / 2)
     table = torch.cat(
-        [torch.cos(azimuth) * torch.cos(tilt), torch.sin(azimuth) * torch.cos(tilt), torch.sin(tilt)], -1
+        [
+            torch.cos(azimuth) * torch.cos(tilt),
+            torch.sin(azimuth) * torch.cos(tilt),
+            torch.sin(tilt),
+        ],
+        -1,
     )
     wall = functional.normalize(torch.randn(count, 3, device=device), dim=-1)
     wall = torch.cat([wall[:, :2], wall[:, 2:].abs()], -1)

@@ -19,7 +19,9 @@ from photostereo.lights.files.table import LightTable
 MASK_STEM = "photostereo-mask"
 
 
-def read_table(folder: Path, options: ReadOptions, files: Sequence[Path], default: Path) -> LightTable:
+def read_table(
+    folder: Path, options: ReadOptions, files: Sequence[Path], default: Path
+) -> LightTable:
     """Read the light file that the user chose, else the default; it need not have the order of the photographs."""
     chosen = options.path_of("lights")
     file = default if chosen is None else in_folder(folder, chosen)

@@ -57,7 +57,12 @@ def read(path: Path, options: ReadOptions) -> Capture:
         raise CaptureError(code="archive-arrays", file=path, found=sorted(content), known=known)
     stored = content.pop("images")
     shape, dtype = stored.shape, stored.dtype
-    if len(shape) not in (3, 4) or shape[3:] not in ((), (3,)) or dtype.kind not in "uf" or 0 in shape:
+    if (
+        len(shape) not in (3, 4)
+        or shape[3:] not in ((), (3,))
+        or dtype.kind not in "uf"
+        or 0 in shape
+    ):
         raise CaptureError(code="archive-images", file=path, shape=shape, dtype=dtype)
     count, full, framing = shape[0], (shape[1], shape[2]), options.framing
     require_count(count, str(path), path)
@@ -128,15 +133,24 @@ class ArchivePhotographs(Photographs):
         return count, *frame, *(channels if self.options.color else ())
 
     def take(self, chosen: Sequence[int]) -> ArchivePhotographs:
-        return replace(self, stored=self.stored.take(chosen, axis=0), strengths=self.strengths[chosen])
+        return replace(
+            self, stored=self.stored.take(chosen, axis=0), strengths=self.strengths[chosen]
+        )
 
     def frames(self, control: Control = SILENT) -> Iterator[Float32]:  # nothing is decoded ahead
-        return (self.rows(0, self.shape[1], slice(number, number + 1))[0] for number in range(self.shape[0]))
+        return (
+            self.rows(0, self.shape[1], slice(number, number + 1))[0]
+            for number in range(self.shape[0])
+        )
 
     def develop(self, number: int, target: Float32, rows: slice = slice(None)) -> None:
         framing = self.options.framing
         stored = self.stored[number, slice(None) if framing.changes else rows]
-        whole = np.empty((*stored.shape[:2], *target.shape[2:]), np.float32) if framing.changes else target
+        whole = (
+            np.empty((*stored.shape[:2], *target.shape[2:]), np.float32)
+            if framing.changes
+            else target
+        )
         with np.errstate(over="ignore"):  # overflow becomes infinite and is reported
             develop_into(whole, stored, self.strengths[number], bool(self.options.srgb), None)
         if framing.changes:

@@ -53,7 +53,9 @@ _TRUTHS = {"truth": "Normal_gt", "truth_depth": "Depth_gt", "truth_albedo": "Alb
 
 def recognizes(path: Path) -> bool:
     """A folder with light directions and with intensities or a list of file names."""
-    return (path / _DIRECTIONS).is_file() and ((path / _INTENSITIES).is_file() or (path / _NAMES).is_file())
+    return (path / _DIRECTIONS).is_file() and (
+        (path / _INTENSITIES).is_file() or (path / _NAMES).is_file()
+    )
 
 
 def find(path: Path, options: ReadOptions) -> Found:
@@ -76,7 +78,11 @@ def find(path: Path, options: ReadOptions) -> Found:
         lights=replace(table, intensities=given),
         mask_file=mask if mask.is_file() else None,
         gray_limit=1.0 if sidecar.get("clip_gray", True) else None,
-        truths={name: (file, _read_mat(file, key)) for name, (file, key) in stored.items() if file.is_file()},
+        truths={
+            name: (file, _read_mat(file, key))
+            for name, (file, key) in stored.items()
+            if file.is_file()
+        },
         expected_bits=16,
         notes=tuple(Finding("note", note=note) for note in sidecar.get("notes", ())),
     )
@@ -118,7 +124,12 @@ def write_diligent(
             if truth is not None:
                 with replacing_file(folder / f"{key}.mat") as partial:
                     savemat(partial, {key: truth}, do_compression=True)
-        sidecar = {"format": "photostereo capture", "name": capture.name, "clip_gray": False, "notes": notes}
+        sidecar = {
+            "format": "photostereo capture",
+            "name": capture.name,
+            "clip_gray": False,
+            "notes": notes,
+        }
         write_json(folder / _SIDECAR, sidecar)
     return Path(directory)
 
@@ -126,7 +137,10 @@ def write_diligent(
 def _photographs(path: Path) -> list[Path]:
     names = path / _NAMES
     if names.is_file():
-        return [path / base_name(line) for line in content_lines(read_text(names, "list of photographs"))]
+        return [
+            path / base_name(line)
+            for line in content_lines(read_text(names, "list of photographs"))
+        ]
     return photographs_and_mask(path)[0]
 
 
@@ -140,11 +154,15 @@ def _read_sidecar(path: Path) -> dict[str, Any]:
 
 
 def _read_mat(path: Path, key: str) -> Float32:
-    remedy = f"Save the truth as {key} in a MATLAB file of version 5 to 7 (not 7.3), or remove the file."
+    remedy = (
+        f"Save the truth as {key} in a MATLAB file of version 5 to 7 (not 7.3), or remove the file."
+    )
     arrays = read_mat(path, "truth", remedy=remedy)
     if key not in arrays:
         problem = f"it has no numbers named {key}, only {', '.join(arrays) or 'nothing'}"
-        raise CaptureError(code="unreadable-file", what="truth", file=path, problem=problem, advice=remedy)
+        raise CaptureError(
+            code="unreadable-file", what="truth", file=path, problem=problem, advice=remedy
+        )
     return finite_or_zero(arrays[key])
 
 

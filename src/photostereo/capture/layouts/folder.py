@@ -45,9 +45,15 @@ def photographs_and_mask(path: Path) -> tuple[list[Path], Path | None]:
 def _listed(path: Path) -> dict[str, Any]:
     """Return the pictures in a folder by their role in a :class:`Found`."""
     pictures = {file: file.stem.casefold() for file in list_images(path)}
-    masks = [file for file, stem in pictures.items() if stem == "mask" or stem.endswith((".mask", "_mask"))]
+    masks = [
+        file
+        for file, stem in pictures.items()
+        if stem == "mask" or stem.endswith((".mask", "_mask"))
+    ]
     if len(masks) > 1:
-        raise CaptureError(code="several-masks", file=path, names=", ".join(file.name for file in masks))
+        raise CaptureError(
+            code="several-masks", file=path, names=", ".join(file.name for file in masks)
+        )
     photographs = [
         file
         for file, stem in pictures.items()
@@ -128,7 +134,9 @@ def find_ball_series(capture: Path, photographs: Sequence[Path]) -> list[Path]:
     return []
 
 
-def pair_photographs(photographs: Sequence[Path], others: Sequence[Path], folder: Path) -> list[Path]:
+def pair_photographs(
+    photographs: Sequence[Path], others: Sequence[Path], folder: Path
+) -> list[Path]:
     """Find, for each photograph, the one in ``folder`` under the same light: by name, by number, or by order.
 
     >>> cat, ball = [Path("cat.0.png"), Path("cat.1.png")], [Path("ref.jpg"), Path("b0.jpg"), Path("b1.jpg")]
@@ -142,7 +150,9 @@ def pair_photographs(photographs: Sequence[Path], others: Sequence[Path], folder
             return [known[which] for which in wanted]
     if len(others) == len(photographs):
         return list(others)
-    raise CaptureError(code="ball-series-count", file=folder, found=len(others), expected=len(photographs))
+    raise CaptureError(
+        code="ball-series-count", file=folder, found=len(others), expected=len(photographs)
+    )
 
 
 def _number(file: Path) -> str | None:

@@ -33,7 +33,9 @@ _REFINED, _DIRECTIONS = "refined_light.txt", "light_directions.txt"
 
 def recognizes(path: Path) -> bool:
     """A folder with ``Objects/`` and one of the two light files."""
-    return (path / "Objects").is_dir() and ((path / _REFINED).is_file() or (path / _DIRECTIONS).is_file())
+    return (path / "Objects").is_dir() and (
+        (path / _REFINED).is_file() or (path / _DIRECTIONS).is_file()
+    )
 
 
 def find(path: Path, options: ReadOptions) -> Found:
@@ -44,7 +46,9 @@ def find(path: Path, options: ReadOptions) -> Found:
     if choice in known:
         if not known[choice].is_file():
             name = known[choice].name
-            raise CaptureError(code="no-light-file", file=known[choice], path=path, known=name, choice=choice)
+            raise CaptureError(
+                code="no-light-file", file=known[choice], path=path, known=name, choice=choice
+            )
         options = replace(options, lights=None)
     table = read_table(path, options, files, known.get(choice, path)).in_order_of(files)
     notes = (*table.notes, Finding("light-file", file=table.path.name))

@@ -39,13 +39,17 @@ def find(path: Path, options: ReadOptions) -> Found:
         source, *others = _light_positions(path)
         if others:
             found = [source.name, *(file.name for file in others)]
-            raise CaptureError(code="several-light-files", file=path, found=found, names=", ".join(found))
+            raise CaptureError(
+                code="several-light-files", file=path, found=found, names=", ".join(found)
+            )
     table = read_light_positions(source)
     files = _locate(table, source)
     if chosen is not None:
         table = read_table(source.parent, options, files, source).in_order_of(files)
     home = files[0].parent
-    mask = next((file for file in (home / "mask.png", source.parent / "mask.png") if file.is_file()), None)
+    mask = next(
+        (file for file in (home / "mask.png", source.parent / "mask.png") if file.is_file()), None
+    )
     unlisted = sum(is_image(file) and file not in (*files, mask) for file in home.iterdir())
     notes = (Finding("unlisted-photographs", count=unlisted, file=source.name),) if unlisted else ()
     name = source.stem if path.is_file() else path.name
@@ -62,7 +66,9 @@ def read_light_positions(path: Path) -> LightTable:
     entries = [_entry(line, number + 2, path) for number, line in enumerate(lines[1:])]
     if len(entries) != count:
         few = "fewer" if len(entries) < count else "more"
-        raise CaptureError(code="light-file-count", file=path, announced=count, found=len(entries), few=few)
+        raise CaptureError(
+            code="light-file-count", file=path, announced=count, found=len(entries), few=few
+        )
     if not entries:
         raise CaptureError(code="light-file-empty", file=path)
     names = tuple(name for name, _ in entries)

@@ -75,7 +75,9 @@ class Calibration:
     @property
     def suspects(self) -> tuple[int, ...]:
         """Numbers of the photographs with warnings."""
-        return tuple(sorted({number for said in self.warnings for number in said.values.get("numbers", ())}))
+        return tuple(
+            sorted({number for said in self.warnings for number in said.values.get("numbers", ())})
+        )
 
     def facts(self) -> dict[str, Any]:
         """Return the entries on the lights for ``summary.json``."""
@@ -92,12 +94,16 @@ class Calibration:
 
     def seen_in(self, folder: str) -> Calibration:
         """Return the same calibration, with the folder of the balls added to the sources of the directions."""
-        words = [f"{word} in {folder}" if "ball at" in word else word for word in self.lights.source]
+        words = [
+            f"{word} in {folder}" if "ball at" in word else word for word in self.lights.source
+        ]
         return replace(self, lights=self.lights.changed(source=words))
 
     def balls_mask(self) -> BoolArray:
         """Return the pixels of the balls, with a margin."""
-        return np.asarray(np.logical_or.reduce([b.circle.with_margin(self.frame) for b in self.balls]))
+        return np.asarray(
+            np.logical_or.reduce([b.circle.with_margin(self.frame) for b in self.balls])
+        )
 
 
 def calibrate_lights(
@@ -119,7 +125,11 @@ def calibrate_lights(
     pixels.
     """
     images = np.asarray(images, dtype=np.float32)
-    names = tuple(files) if files is not None else tuple(f"photograph {i + 1}" for i in range(len(images)))
+    names = (
+        tuple(files)
+        if files is not None
+        else tuple(f"photograph {i + 1}" for i in range(len(images)))
+    )
     frame = (int(images.shape[1]), int(images.shape[2]))
     camera = None if focal is None else Camera.of_frame(focal, frame)
     balls = [_given_ball(images, circle, camera) for circle in circles]
@@ -147,7 +157,9 @@ def calibrate_lights(
         doubts.append(Finding("faint-ball", degrees=float(np.median(residual))))
     if camera is None:
         trusted = [ball for ball in balls if ball.kind == "shiny"] or balls
-        turned = np.hypot(*np.mean([unknown_perspective(ball.circle, frame) for ball in trusted], axis=0))
+        turned = np.hypot(
+            *np.mean([unknown_perspective(ball.circle, frame) for ball in trusted], axis=0)
+        )
         residual = np.hypot(residual, turned)
         if turned > _TURNED:
             doubts.append(Finding("focal-length-unknown", degrees=float(np.median(residual))))
@@ -172,7 +184,9 @@ def _given_ball(images: FloatArray, circle: Circle, camera: Camera | None) -> Fo
     words = "x {:g}, y {:g}, radius {:g}".format(*numbers)
     # Written so that NaN is rejected.
     if not 4 <= circle.radius <= 2 * max(height, width) or not circle.inside((height, width)).any():
-        raise CaptureError(code="circle-outside", circle=numbers, words=words, width=width, height=height)
+        raise CaptureError(
+            code="circle-outside", circle=numbers, words=words, width=width, height=height
+        )
     ball = ball_at(images, circle, camera=camera, certain=True)
     if ball is None or not np.isfinite(ball.directions).any():
         raise CaptureError(code="circle-without-ball", circle=numbers, words=words)
@@ -211,7 +225,9 @@ def merge_calibrations(parts: Sequence[Calibration]) -> Calibration:
     apart = angles_between(stack, mean[None])
     scatter = np.sqrt((weight * apart**2).sum(axis=0) / weight.sum(axis=0))
     error = np.maximum(scatter, 1.0 / np.sqrt(weight.sum(axis=0)))
-    sources = [" and ".join(words) for words in zip(*(part.lights.source for part in shiny), strict=True)]
+    sources = [
+        " and ".join(words) for words in zip(*(part.lights.source for part in shiny), strict=True)
+    ]
     found = Evidence(parts[0].files, mean, error, sources)
     worst = apart.max(axis=0)
     unlike = np.flatnonzero(worst > _BALLS_DISAGREE)
@@ -220,7 +236,9 @@ def merge_calibrations(parts: Sequence[Calibration]) -> Calibration:
         found.doubt("balls-disagree", unlike.tolist(), "check-ball", degrees=typical)
     order = ("gray card", "matte ball", "shading of the object")
     every = [part.lights for part in parts]
-    best = min(every, key=lambda lights: (*order, lights.strengths_source).index(lights.strengths_source))
+    best = min(
+        every, key=lambda lights: (*order, lights.strengths_source).index(lights.strengths_source)
+    )
     merged = shiny[0].lights.changed(
         directions=mean,
         expected_error=error,
@@ -242,10 +260,14 @@ class Evidence:
     sources: list[str]  #: (d,)
     doubts: list[Finding] = field(default_factory=list)
 
-    def doubt(self, code: str, numbers: Sequence[int], remedy: str | None = None, **values: Any) -> None:
+    def doubt(
+        self, code: str, numbers: Sequence[int], remedy: str | None = None, **values: Any
+    ) -> None:
         """Add a finding about some photographs, by their numbers."""
         names = listed(self.names[number] for number in numbers)
-        self.doubts.append(Finding(code, remedy=remedy, numbers=list(numbers), names=names, **values))
+        self.doubts.append(
+            Finding(code, remedy=remedy, numbers=list(numbers), names=names, **values)
+        )
 
     def complete(self, pixels: FloatArray | None) -> None:
         """Fill missing directions from the object's shading (n, d), and report photographs that it contradicts."""
@@ -256,7 +278,9 @@ class Evidence:
             shaded = directions_from_shading(pixels, self.directions)
         if shaded is None and numbers:
             photographs = [self.names[n] for n in numbers]
-            raise CaptureError(code="no-highlight", photographs=photographs, names=listed(photographs))
+            raise CaptureError(
+                code="no-highlight", photographs=photographs, names=listed(photographs)
+            )
         if shaded is None:
             return
         apart = angles_between(shaded, self.directions)
@@ -268,7 +292,13 @@ class Evidence:
                 self.sources[number] = "shading of the object"
             self.doubt("light-from-shading", numbers)
         for number in np.flatnonzero(apart > max(_DISAGREES, _UNUSUAL * usual)).tolist():
-            self.doubt("shading-disagrees", [number], "check-ball", degrees=float(apart[number]), usual=usual)
+            self.doubt(
+                "shading-disagrees",
+                [number],
+                "check-ball",
+                degrees=float(apart[number]),
+                usual=usual,
+            )
 
 
 def combine_balls(balls: Sequence[FoundBall], names: Sequence[str]) -> Evidence:
@@ -296,7 +326,9 @@ def combine_balls(balls: Sequence[FoundBall], names: Sequence[str]) -> Evidence:
         limit = max(_BALLS_DISAGREE, _UNUSUAL * float(np.median(worst)))
         for number in np.flatnonzero(worst > limit).tolist():
             found.doubt("balls-disagree", [number], "check-ball", degrees=2 * float(worst[number]))
-    double = np.any([ball.highlights.two_lights for ball in trusted if ball.highlights is not None], axis=0)
+    double = np.any(
+        [ball.highlights.two_lights for ball in trusted if ball.highlights is not None], axis=0
+    )
     if np.any(double):
         found.doubt("two-lights-at-once", np.flatnonzero(double).tolist())
     return found
@@ -321,10 +353,14 @@ def light_positions(balls: Sequence[FoundBall], frame: tuple[int, int]) -> Float
     if len(shiny) < 2 or not any(_differ(*pair) for pair in combinations(shiny, 2)):
         return None
     middle = np.array([0.5 * (frame[1] - 1), 0.5 * (frame[0] - 1)])
-    centers = np.array([[b.circle.x - middle[0], middle[1] - b.circle.y, b.circle.radius] for b in shiny])
+    centers = np.array(
+        [[b.circle.x - middle[0], middle[1] - b.circle.y, b.circle.radius] for b in shiny]
+    )
     directions = np.stack([ball.directions for ball in shiny], axis=1)  # (d, k, 3)
     half = directions + VIEW
-    half /= np.linalg.norm(half, axis=2, keepdims=True)  # the normals that mirror the view to the lights
+    half /= np.linalg.norm(
+        half, axis=2, keepdims=True
+    )  # the normals that mirror the view to the lights
     positions = meeting_points(centers + centers[:, 2:] * half, directions)
     distance = float(np.median(np.linalg.norm(positions, axis=1)))
     error = np.radians(float(np.nanmedian([np.nanmedian(ball.residual) for ball in shiny])))
@@ -351,4 +387,6 @@ def directions_from_shading(pixels: FloatArray, directions: FloatArray) -> Float
         return None
     start = np.where(known[:, None], directions, directions[known].mean(axis=0)).astype(np.float32)
     gray, equal = as_gray(pixels), np.ones(len(directions), np.float32)
-    return fit_lights(normals, gray, np.ones(gray.shape[1:], np.float32), start, equal)[:, :3].astype(float)
+    return fit_lights(normals, gray, np.ones(gray.shape[1:], np.float32), start, equal)[
+        :, :3
+    ].astype(float)

@@ -128,7 +128,9 @@ def black_level(images: FloatArray) -> float:
     return max(4.0 * noise, 2.0 * level, float(thin.max()) / _DARK, 1e-9)
 
 
-def vote_for_circles(outlines: Outlines, smallest: float, largest: float) -> list[tuple[float, Circle]]:
+def vote_for_circles(
+    outlines: Outlines, smallest: float, largest: float
+) -> list[tuple[float, Circle]]:
     """Return peaks of the vote for (center, radius), with the share of the visible outline that voted."""
     rows, cols = _thin_edges(outlines)
     if len(rows) < 12:
@@ -171,11 +173,15 @@ def _thin_edges(outlines: Outlines) -> tuple[Indices, ...]:
     ridge[:2] = ridge[-2:] = False
     ridge[:, :2] = ridge[:, -2:] = False
     # A frame full of texture has edges everywhere; the strongest eighth is enough to show any ball.
-    floor = np.maximum(np.minimum(3.0 * outlines.noise, float(np.percentile(strength, 87.5))), 0.004)
+    floor = np.maximum(
+        np.minimum(3.0 * outlines.noise, float(np.percentile(strength, 87.5))), 0.004
+    )
     return np.nonzero(ridge & (strength > floor))
 
 
-def _peaks(votes: Float32, radius: float, pad: int, frame: tuple[int, int]) -> list[tuple[float, Circle]]:
+def _peaks(
+    votes: Float32, radius: float, pad: int, frame: tuple[int, int]
+) -> list[tuple[float, Circle]]:
     """Return the best centers of circles of a radius, with the share of their visible outline that voted."""
     size = 2 * int(0.25 * radius) + 1
     highest = cv2.dilate(votes, np.ones((size, size), np.uint8))
@@ -211,7 +217,11 @@ LEAST_COVERAGE = 0.5
 
 
 def find_circles(
-    images: FloatArray, *, most: int = 12, beside: BoolArray | None = None, control: Control = SILENT
+    images: FloatArray,
+    *,
+    most: int = 12,
+    beside: BoolArray | None = None,
+    control: Control = SILENT,
 ) -> list[Circle]:
     """Find at most ``most`` circles in the photographs (d, H, W) of a stack, those with the longest outlines first.
 
@@ -245,7 +255,9 @@ def find_circles(
         fitted = _refined(pyramid, level, circle)
         if fitted is not None and not any(fitted.is_same(other) for other in found):
             found.append(fitted)
-    found.sort(key=lambda circle: -circle.coverage * circle.radius)  # the most edges, not the smallest circle
+    found.sort(
+        key=lambda circle: -circle.coverage * circle.radius
+    )  # the most edges, not the smallest circle
     return [circle.scaled(scale) for circle in found[:most]]
 
 
@@ -267,7 +279,11 @@ def close_up(
     Also returns the circle there, and a function that maps circles back to the frame.
     """
     left, top = max(int(circle.x - reach), 0), max(int(circle.y - reach), 0)
-    right, bottom, corner = int(circle.x + reach) + 2, int(circle.y + reach) + 2, np.array([left, top])
+    right, bottom, corner = (
+        int(circle.x + reach) + 2,
+        int(circle.y + reach) + 2,
+        np.array([left, top]),
+    )
     stack = np.asarray(images[:, top:bottom, left:right], np.float32)
     local = replace(circle, x=circle.x - left, y=circle.y - top, points=circle.points - corner)
     scale = 1.0
@@ -288,7 +304,11 @@ def circles_around(images: FloatArray, circle: Circle) -> list[Circle]:
     return [
         in_frame(outer)
         for ratio in np.arange(1.09, 1.8, 0.07)
-        if (outer := fit_circle(outlines, Circle(local.x, local.y, ratio * local.radius), slack=0.05))
+        if (
+            outer := fit_circle(
+                outlines, Circle(local.x, local.y, ratio * local.radius), slack=0.05
+            )
+        )
         and outer.away_from(local) < 0.15 * local.radius
     ]
 
@@ -321,7 +341,9 @@ def fit_circle(outlines: Outlines, guess: Circle, *, slack: float) -> Circle | N
 def _halved(stack: Float32) -> Float32:
     rows, cols = stack.shape[1] // 2 * 2, stack.shape[2] // 2 * 2
     size = (cols // 2, rows // 2)
-    return np.stack([cv2.resize(image[:rows, :cols], size, interpolation=cv2.INTER_AREA) for image in stack])
+    return np.stack(
+        [cv2.resize(image[:rows, :cols], size, interpolation=cv2.INTER_AREA) for image in stack]
+    )
 
 
 def _ray_count(radius: float) -> int:

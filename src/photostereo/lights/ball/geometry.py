@@ -46,7 +46,9 @@ class Circle:
     radius: float
     coverage: float = 1.0  #: share of the outline inside the frame that is seen as an edge
     residual: float = 0.0  #: root mean square distance of those edges from the circle, in pixels
-    points: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))  #: (n, 2) the edges themselves
+    points: FloatArray = field(
+        default_factory=lambda: np.zeros((0, 2))
+    )  #: (n, 2) the edges themselves
     #: standard errors of the center and of the radius in pixels, if the pixels of the rim determined them
     errors: tuple[float, float] | None = None
 
@@ -62,7 +64,9 @@ class Circle:
     def outline(self, count: int) -> FloatArray:
         """Return points (count, 2) evenly spread over the outline."""
         angle = np.linspace(0, 2 * np.pi, count, endpoint=False)
-        return np.stack([self.x + self.radius * np.cos(angle), self.y + self.radius * np.sin(angle)], axis=1)
+        return np.stack(
+            [self.x + self.radius * np.cos(angle), self.y + self.radius * np.sin(angle)], axis=1
+        )
 
     def away_from(self, other: Circle) -> float:
         """Return the distance between the centers."""
@@ -99,7 +103,9 @@ class Circle:
             radius=factor * self.radius,
             residual=factor * self.residual,
             points=factor * self.points + shift,
-            errors=None if self.errors is None else (factor * self.errors[0], factor * self.errors[1]),
+            errors=None
+            if self.errors is None
+            else (factor * self.errors[0], factor * self.errors[1]),
         )
 
     def standard_errors(self) -> tuple[float, float]:
@@ -167,11 +173,15 @@ class Camera:
 
     def rays(self, x: FloatArray, y: FloatArray) -> FloatArray:
         """Return unit vectors from the camera through pixels (columns x, rows y), shape (..., 3)."""
-        ray = np.stack([x - self.x, self.y - y, np.full_like(np.asarray(x, float), -self.focal)], axis=-1)
+        ray = np.stack(
+            [x - self.x, self.y - y, np.full_like(np.asarray(x, float), -self.focal)], axis=-1
+        )
         return np.asarray(ray / np.linalg.norm(ray, axis=-1, keepdims=True))
 
 
-def ball_normals(circle: Circle, x: FloatArray, y: FloatArray, camera: Camera | None = None) -> FloatArray:
+def ball_normals(
+    circle: Circle, x: FloatArray, y: FloatArray, camera: Camera | None = None
+) -> FloatArray:
     """Return unit normals of the ball at pixels (columns x, rows y); NaN outside its disc."""
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if camera is not None:
@@ -261,16 +271,24 @@ def facing_view(
     v, u = np.mgrid[:side, :side].astype(np.float64)
     places = _seen_by(camera, facing.rays(u, v) @ axes).astype(np.float32)
     how = {"interpolation": cv2.INTER_CUBIC, "borderMode": cv2.BORDER_REPLICATE}
-    turned = np.stack([cv2.remap(np.asarray(image, np.float32), places, None, **how) for image in images])
+    turned = np.stack(
+        [cv2.remap(np.asarray(image, np.float32), places, None, **how) for image in images]
+    )
     points = _seen_by(facing, camera.rays(*circle.points.T) @ axes.T)
     radius = float(np.median(np.hypot(*(points - middle).T))) if len(points) else circle.radius
 
     def in_photographs(found: Circle) -> Circle:
         points = _seen_by(camera, facing.rays(*found.outline(180).T) @ axes)
         x, y = points.mean(axis=0).tolist()
-        return replace(found, x=x, y=y, radius=float(np.hypot(*(points - [x, y]).T).mean()), points=points)
+        return replace(
+            found, x=x, y=y, radius=float(np.hypot(*(points - [x, y]).T).mean()), points=points
+        )
 
-    return turned, Circle(middle, middle, radius, circle.coverage, circle.residual, points), in_photographs
+    return (
+        turned,
+        Circle(middle, middle, radius, circle.coverage, circle.residual, points),
+        in_photographs,
+    )
 
 
 def _seen_by(camera: Camera, rays: FloatArray) -> FloatArray:

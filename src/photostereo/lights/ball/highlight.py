@@ -49,7 +49,9 @@ class Highlights:
     peak: FloatArray  #: (d,) brightness above the room
     area: FloatArray  #: (d,) pixels above half of the peak, as a share of the ball's disc
     spread: FloatArray  #: (d,) root mean square extent in pixels
-    rival: FloatArray  #: (d,) brightness of the next patch as a share of this one, 0 if there is none
+    rival: (
+        FloatArray  #: (d,) brightness of the next patch as a share of this one, 0 if there is none
+    )
     contrast: FloatArray  #: (d,) peak over the room's brightness there
     noise: float = 0.0  #: standard deviation of a pixel of the ball
 
@@ -68,7 +70,9 @@ def find_highlights(images: FloatArray, circle: Circle) -> Highlights:
     """Find the highlight of the moving light inside a circle, for each photograph (d, H, W)."""
     count, reach = len(images), circle.radius + 2
     dx, dy = max(int(circle.x - reach), 0), max(int(circle.y - reach), 0)
-    stack = np.asarray(images[:, dy : int(circle.y + reach) + 2, dx : int(circle.x + reach) + 2], np.float32)
+    stack = np.asarray(
+        images[:, dy : int(circle.y + reach) + 2, dx : int(circle.x + reach) + 2], np.float32
+    )
     local = Circle(circle.x - dx, circle.y - dy, circle.radius)
     disc = local.inside(stack.shape[1:], share=_REACH)
     # With few photographs the median may show the light itself: then the second darkest is used.
@@ -128,7 +132,9 @@ def _measure(smooth: FloatArray, room: FloatArray, ball: Circle, noise: float) -
     x, y, spread = _centroid(smooth, labels == best)
     contrast = float(peak[best] / (float(room[labels == best].mean()) + 4.0 * noise + 1e-9))
     rival = 0.0
-    others = np.flatnonzero((np.arange(labels_of) != best) & (mass > 0) & (peak > _ABOVE_NOISE * noise))
+    others = np.flatnonzero(
+        (np.arange(labels_of) != best) & (mass > 0) & (peak > _ABOVE_NOISE * noise)
+    )
     if len(others):
         other = int(others[np.argmax(score[others])])
         rival = float(min(mass[other] / mass[best], peak[other] / peak[best]))
@@ -153,7 +159,9 @@ def _centroid(moving: FloatArray, patch: BoolArray) -> tuple[float, float, float
 
 def _without_rays(patch: BoolArray) -> BoolArray:
     """Open the patch with a disc of 0.7 of the largest that fits into it; compact patches are unchanged."""
-    depth = cv2.distanceTransform(np.pad(patch, 1).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
+    depth = cv2.distanceTransform(
+        np.pad(patch, 1).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE
+    )
     widest = float(depth.max())
     if widest < 4.0 or patch.sum() < _COMPACT * np.pi * widest**2:
         return patch
@@ -181,9 +189,12 @@ def is_shiny(highlights: Highlights, circle: Circle, *, bright: float) -> bool:
     found = highlights.found
     if found.sum() < 3 or found.mean() < SHINY_FOUND:
         return False
-    wander = float(np.hypot(np.std(highlights.x[found]), np.std(highlights.y[found]))) / circle.radius
+    wander = (
+        float(np.hypot(np.std(highlights.x[found]), np.std(highlights.y[found]))) / circle.radius
+    )
     area, contrast, peak = (
-        float(np.median(part[found])) for part in (highlights.area, highlights.contrast, highlights.peak)
+        float(np.median(part[found]))
+        for part in (highlights.area, highlights.contrast, highlights.peak)
     )
     is_certain = (
         circle.coverage > _CERTAIN_COVERAGE

@@ -104,7 +104,10 @@ def _ring(
 
 def blurred_fresnel(away: FloatArray, radius: float, blur: float, step: float = 0.05) -> FloatArray:
     """Return (1 - c)⁵ inside a ball and 0 outside, blurred, at distances ``away`` from the outline (negative inside)."""
-    inside, outside = int(np.ceil((min(0.5 * radius, 30.0) + 6 * blur) / step)), int(np.ceil(7 * blur / step))
+    inside, outside = (
+        int(np.ceil((min(0.5 * radius, 30.0) + 6 * blur) / step)),
+        int(np.ceil(7 * blur / step)),
+    )
     cells = np.arange(-inside, outside) * step
     # Its slope is infinite at the outline, so cells hold its mean, and the outline is between two of them.
     rho = np.maximum(1 + (cells[:, None] + step * (np.arange(8) + 0.5) / 8) / radius, 0)
@@ -132,7 +135,10 @@ def settle_outline(images: FloatArray, circle: Circle, control: Control = SILENT
         return circle
     error = _MODEL * np.maximum(spread, _LEAST)
     # If two measurements of one outline differ, each is uncertain by at least half of that; the rim hides a little.
-    errors = (max(float(np.hypot(error[0], error[1])), 0.5 * apart), max(float(error[2]), -0.5 * growth))
+    errors = (
+        max(float(np.hypot(error[0], error[1])), 0.5 * apart),
+        max(float(error[2]), -0.5 * growth),
+    )
     return in_frame(replace(local.moved(x - local.x, y - local.y, growth), errors=errors))
 
 

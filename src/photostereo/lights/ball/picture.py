@@ -28,7 +28,9 @@ def calibration_picture(
     images: FloatArray, balls: Sequence[FoundBall], lights: Lights, suspects: Sequence[int]
 ) -> Picture:
     """Draw two titled panels side by side, RGB: the ball with its highlights, and the lights, ``suspects`` in red."""
-    titled = _titled("Outline, and the highlight of each photograph", _ball_panel(images, balls, suspects))
+    titled = _titled(
+        "Outline, and the highlight of each photograph", _ball_panel(images, balls, suspects)
+    )
     return np.hstack([titled, dome_picture(lights, suspects)])
 
 
@@ -41,7 +43,9 @@ def dome_picture(lights: Lights, suspects: Sequence[int]) -> Picture:
         ring = round(radius * tilt / 90 * 16)
         cv2.circle(panel, (round(middle * 16), round(middle * 16)), ring, _FAINT, 1, cv2.LINE_AA, 4)
         down = int(middle + radius * tilt / 90)
-        cv2.putText(panel, f"{90 - tilt}", (int(middle) - 8, down - 5), _FONT, 0.42, _INK, 1, cv2.LINE_AA)
+        cv2.putText(
+            panel, f"{90 - tilt}", (int(middle) - 8, down - 5), _FONT, 0.42, _INK, 1, cv2.LINE_AA
+        )
     cv2.drawMarker(panel, (int(middle), int(middle)), _FAINT, cv2.MARKER_CROSS, 14, 1, cv2.LINE_AA)
     marks: list[tuple[tuple[int, int], str, Color]] = []
     for number, (x, y, z) in enumerate(lights.directions):
@@ -73,12 +77,16 @@ def _ball_panel(images: FloatArray, balls: Sequence[FoundBall], suspects: Sequen
     shrink = cv2.INTER_AREA if zoom < 1 else cv2.INTER_LINEAR
     view = cv2.warpAffine(brightest, move, (_SIDE, _SIDE), flags=shrink, borderValue=0)
     outside = cv2.warpAffine(np.zeros_like(brightest), move, (_SIDE, _SIDE), borderValue=1) > 0.5
-    gray = srgb_from_linear(np.asarray(view / max(float(np.percentile(view, 99.5)), 1e-6), np.float32))
+    gray = srgb_from_linear(
+        np.asarray(view / max(float(np.percentile(view, 99.5)), 1e-6), np.float32)
+    )
     panel: Picture = np.repeat((gray * 255).astype(np.uint8)[..., None], 3, axis=2)
     panel[outside] = _PAPER
 
     def at(x: float, y: float) -> tuple[int, int]:
-        return round(((x - left + 0.5) * zoom - 0.5) * 16), round(((y - top + 0.5) * zoom - 0.5) * 16)
+        return round(((x - left + 0.5) * zoom - 0.5) * 16), round(
+            ((y - top + 0.5) * zoom - 0.5) * 16
+        )
 
     marks: list[tuple[tuple[int, int], str, Color]] = []
     for ball in balls:
@@ -101,14 +109,18 @@ def _titled(words: str, panel: Picture) -> Picture:
     return np.vstack([strip, panel])
 
 
-def _label(panel: Picture, marks: Sequence[tuple[tuple[int, int], str, Color]], *, halo: Color) -> None:
+def _label(
+    panel: Picture, marks: Sequence[tuple[tuple[int, int], str, Color]], *, halo: Color
+) -> None:
     """Write each mark's text next to it, where it covers the least of the other marks and texts."""
     taken = np.zeros(panel.shape[:2], np.float32)
     for (x, y), _, _ in marks:
         cv2.circle(taken, (x // 16, y // 16), 8, 1.0, -1)
     for (x, y), text, color in marks:
         (width, height), _ = cv2.getTextSize(text, _FONT, _SIZE, 1)
-        corners = [(int(x / 16 + dx - width / 2), int(y / 16 + dy + height / 2)) for dx, dy in _BESIDE]
+        corners = [
+            (int(x / 16 + dx - width / 2), int(y / 16 + dy + height / 2)) for dx, dy in _BESIDE
+        ]
         edges = [np.maximum([b - height - 2, b + 2, a - 2, a + width + 2], 0) for a, b in corners]
         # Prefer places close to the mark.
         covered = [float(taken[up:down, left:right].sum()) for up, down, left, right in edges]

@@ -17,7 +17,13 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.lights.ball.circle_search import circles_around, find_circles
 from photostereo.lights.ball.geometry import Camera, Circle, facing_view, mirrored_directions
-from photostereo.lights.ball.highlight import SHINY_FOUND, Highlights, find_highlights, is_shiny, looks_shiny
+from photostereo.lights.ball.highlight import (
+    SHINY_FOUND,
+    Highlights,
+    find_highlights,
+    is_shiny,
+    looks_shiny,
+)
 from photostereo.lights.ball.outline_fit import settle_outline
 from photostereo.lights.ball.shading import Shading, fit_shading, settle_circle
 from photostereo.lights.strengths import sample_pixels, unexplained_light
@@ -52,7 +58,9 @@ class FoundBall:
     kind: str  #: ``"shiny"`` or ``"matte"``
     circle: Circle  #: its outline
     directions: FloatArray  #: (d, 3) unit; NaN if the highlight is missing
-    strengths: FloatArray | None  #: (d,) with geometric mean 1, or None: a mirror image has no strength
+    strengths: (
+        FloatArray | None
+    )  #: (d,) with geometric mean 1, or None: a mirror image has no strength
     residual: FloatArray  #: (d,) expected error of each direction, in degrees
     highlights: Highlights | None = None  #: of a shiny ball
 
@@ -78,7 +86,9 @@ def find_balls(
             for outer in circles_around(images, circle):
                 highlights = find_highlights(images, outer)
                 around = shiny_ball(outer, highlights, camera)
-                if highlights.found.mean() >= SHINY_FOUND and _in_front(around.directions[highlights.found]):
+                if highlights.found.mean() >= SHINY_FOUND and _in_front(
+                    around.directions[highlights.found]
+                ):
                     candidates.append(around)
     chosen = [_best_of(images, group) for group in _overlapping(candidates)]
     chosen.sort(key=lambda ball: (ball.kind != "shiny", -ball.circle.coverage * ball.circle.radius))
@@ -104,10 +114,15 @@ def ball_at(
     if not certain and (circle.coverage < _MATTE_COVERAGE or share_in < _MATTE_SHARE):
         return None
     shading = fit_shading(images, circle, camera)
-    matte = shading.explained > _MATTE_EXPLAINED and float(np.median(shading.residual)) < _MATTE_RESIDUAL
+    matte = (
+        shading.explained > _MATTE_EXPLAINED
+        and float(np.median(shading.residual)) < _MATTE_RESIDUAL
+    )
     matte &= shading.patchiness < _MATTE_PATCHINESS and _in_front(shading.directions)
     # Constant light explains a plain disc, but not a ball.
-    likely = shading.explained > 0.5 and shading.constant < 2 and float(np.ptp(images[:, ::2, ::2])) > 0
+    likely = (
+        shading.explained > 0.5 and shading.constant < 2 and float(np.ptp(images[:, ::2, ::2])) > 0
+    )
     return matte_ball(circle, shading) if matte or (certain and likely) else None
 
 
@@ -131,7 +146,11 @@ def shiny_ball(circle: Circle, highlights: Highlights, camera: Camera | None = N
     center, radius = circle.standard_errors()
     noise = _SPOT_NOISE * highlights.noise / np.maximum(highlights.peak, 1e-12)
     error = np.sqrt(
-        center**2 + (place * radius) ** 2 + _SPOT**2 + (_SPOT_SHARE * highlights.spread) ** 2 + noise**2
+        center**2
+        + (place * radius) ** 2
+        + _SPOT**2
+        + (_SPOT_SHARE * highlights.spread) ** 2
+        + noise**2
     )
     residual = np.degrees(2 * error / (circle.radius * cosine))
     return FoundBall("shiny", circle, directions, None, residual, highlights=highlights)
@@ -158,7 +177,9 @@ def _overlapping(balls: Sequence[FoundBall]) -> list[list[FoundBall]]:
     """Return groups of overlapping balls."""
     groups: list[list[FoundBall]] = []
     for ball in balls:
-        touching = [group for group in groups if any(ball.circle.overlaps(other.circle) for other in group)]
+        touching = [
+            group for group in groups if any(ball.circle.overlaps(other.circle) for other in group)
+        ]
         merged = [ball, *(member for group in touching for member in group)]
         groups = [*(group for group in groups if group not in touching), merged]
     return groups
@@ -175,9 +196,15 @@ def _best_of(images: FloatArray, group: Sequence[FoundBall]) -> FoundBall:
     shares = [scene_misfit(images, ball.directions, outside) for ball in group]
     lowest = np.nanmin(shares) if np.isfinite(shares).any() else np.inf
     # Of those that explain nearly as much, take the most complete, and of concentric circles the outermost.
-    able = [b for b, s in zip(group, shares, strict=True) if s <= 1.15 * lowest + 1e-4 or lowest == np.inf]
+    able = [
+        b
+        for b, s in zip(group, shares, strict=True)
+        if s <= 1.15 * lowest + 1e-4 or lowest == np.inf
+    ]
     clearest = max(able, key=lambda ball: ball.circle.coverage).circle
-    rings = [b.circle for b in group if b.circle.coverage > _CLEAR and _concentric(b.circle, clearest)]
+    rings = [
+        b.circle for b in group if b.circle.coverage > _CLEAR and _concentric(b.circle, clearest)
+    ]
     around = [ball for ball in able if _concentric(ball.circle, clearest)]
     clear = [ball for ball in around if ball.circle.coverage > _CLEAR]
     if clear and max(ring.radius for ring in rings) > _RINGS * min(ring.radius for ring in rings):

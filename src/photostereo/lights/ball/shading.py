@@ -103,10 +103,16 @@ def settle_circle(images: FloatArray, circle: Circle, camera: Camera | None = No
     usable = _unclipped(values)
 
     def left(
-        move: FloatArray, weight: FloatArray, lit: BoolArray, room: BoolArray | None, texture: FloatArray
+        move: FloatArray,
+        weight: FloatArray,
+        lit: BoolArray,
+        room: BoolArray | None,
+        texture: FloatArray,
     ) -> FloatArray:
         """Return the weighted values without the best light of each photograph, and the prior."""
-        normals = np.nan_to_num(ball_normals(circle.moved(*move), *places, camera)) * texture[:, None]
+        normals = (
+            np.nan_to_num(ball_normals(circle.moved(*move), *places, camera)) * texture[:, None]
+        )
         parts = [move / _EDGE]
         for value, w, on in zip(values, weight, lit, strict=True):
             columns = [normals * on[:, None]]
@@ -129,7 +135,9 @@ def settle_circle(images: FloatArray, circle: Circle, camera: Camera | None = No
         miss = values - texture * fit.plain(normals)
         scale = MAD_TO_SIGMA * np.median(np.where(chosen, np.abs(miss), 0), axis=1, keepdims=True)
         scale = np.maximum(scale, np.maximum(1e-3 * bright, 1e-12))  # also if all is black
-        weight = np.clip(1 - (miss / (4.685 * scale)) ** 2, 0, 1) * chosen / (scale * np.sqrt(_ALIKE))
+        weight = (
+            np.clip(1 - (miss / (4.685 * scale)) ** 2, 0, 1) * chosen / (scale * np.sqrt(_ALIKE))
+        )
         # A smaller ball in a brighter room looks much like a larger one in the dark, so the room must follow the circle.
         room = normals @ fit.room[:3] > 0 if fit.room.any() else None
         given = weight, cosine > 0, room, texture
@@ -168,7 +176,9 @@ def _fit_with_room(values: FloatArray, normals: FloatArray, usable: BoolArray) -
     quite Lambertian can look like light of the room, but not there.
     """
     dark = _fit(values, normals, usable, with_room=False)
-    away = usable & (dark.lights @ normals.T < -_AWAY * np.linalg.norm(dark.lights, axis=1)[:, None])
+    away = usable & (
+        dark.lights @ normals.T < -_AWAY * np.linalg.norm(dark.lights, axis=1)[:, None]
+    )
     if away.sum() < 20:
         return dark
     lit = _fit(values, normals, usable, with_room=True)
@@ -177,7 +187,9 @@ def _fit_with_room(values: FloatArray, normals: FloatArray, usable: BoolArray) -
 
 
 def _fit(values: FloatArray, normals: FloatArray, usable: BoolArray, *, with_room: bool) -> _Fit:
-    start = np.stack([_start(normals, image, good) for image, good in zip(values, usable, strict=True)])
+    start = np.stack(
+        [_start(normals, image, good) for image, good in zip(values, usable, strict=True)]
+    )
     fit = _Fit(start, np.zeros(4), np.ones(len(normals)))
     for turn in range(_ROUNDS):
         # At first the room is unknown: its light must not look like an outlier.
@@ -202,7 +214,13 @@ def _start(normals: FloatArray, values: FloatArray, usable: BoolArray) -> FloatA
 
 
 def _solve(
-    values: FloatArray, normals: FloatArray, usable: BoolArray, fit: _Fit, *, robust: bool, with_room: bool
+    values: FloatArray,
+    normals: FloatArray,
+    usable: BoolArray,
+    fit: _Fit,
+    *,
+    robust: bool,
+    with_room: bool,
 ) -> tuple[FloatArray, FloatArray]:
     """Return lights and room after one step of reweighted least squares, which is linear in all of them."""
     count, texture = len(values), fit.texture

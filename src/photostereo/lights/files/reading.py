@@ -26,7 +26,9 @@ from photostereo.lights.files.table import LightTable, balls_in, require_strengt
 # Names of columns.
 _FILE = re.compile("file(names?)?|image|img|name|photo(graph)?|picture|path")
 _AXIS = re.compile("(?:l_?|d|dir|direction_|light_)?([xyz])")
-_STRENGTH = re.compile("intensity|strength|brightness|i|power|(?:intensity_|i_?)?(r|g|b|red|green|blue)")
+_STRENGTH = re.compile(
+    "intensity|strength|brightness|i|power|(?:intensity_|i_?)?(r|g|b|red|green|blue)"
+)
 #: Prefixes of position columns, by unit.
 _POSITION_UNITS = {"position": "pixels", "widths": "widths", "mm": "mm"}
 #: Names of the arrays with directions and with strengths in a .mat file.
@@ -69,11 +71,14 @@ def read_intensities(path: Path, count: int) -> Float64:
         if values.shape in ((1, count), (3, count)) and values.shape != (count, count):
             values = values.T
         if values.shape[1] not in (1, 3):
-            raise _FileError("light-file-shape", "must have one strength or three (R G B) per line.")
+            raise _FileError(
+                "light-file-shape", "must have one strength or three (R G B) per line."
+            )
         if len(values) != count:
             words = f"has the strengths of {len(values)} lights, but there are {count} photographs. Each photograph needs"
             raise _FileError(
-                "lights-count", f"{words} exactly one line: add the missing ones or remove the extra ones."
+                "lights-count",
+                f"{words} exactly one line: add the missing ones or remove the extra ones.",
             )
     except _FileError as bad:
         raise bad.about(path) from bad
@@ -93,7 +98,11 @@ def decimal(word: str) -> float:
 
 def content_lines(text: str) -> list[str]:
     """Return the lines that are neither blank nor comments."""
-    return [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    return [
+        line.strip()
+        for line in text.splitlines()
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
 
 
 def _from_text(path: Path, count: int | None) -> LightTable:
@@ -129,12 +138,20 @@ def _from_text(path: Path, count: int | None) -> LightTable:
 
 def _from_header(rows: list[list[str]], path: Path) -> LightTable:
     header = [word.strip().strip('"').casefold() for word in rows[0]]
-    axes = {match[1]: column for column, word in enumerate(header) if (match := _AXIS.fullmatch(word))}
-    colors = {column: match[1] for column, word in enumerate(header) if (match := _STRENGTH.fullmatch(word))}
+    axes = {
+        match[1]: column for column, word in enumerate(header) if (match := _AXIS.fullmatch(word))
+    }
+    colors = {
+        column: match[1]
+        for column, word in enumerate(header)
+        if (match := _STRENGTH.fullmatch(word))
+    }
     strengths = sorted(colors, key=lambda column: "rgb".find((colors[column] or "r")[0]))
     names = [column for column, word in enumerate(header) if _FILE.fullmatch(word)]
     angles = [header.index(word) for word in ("azimuth", "elevation") if word in header]
-    words = next((w for w in _POSITION_UNITS if all(f"{w}_{axis}" in header for axis in "xyz")), None)
+    words = next(
+        (w for w in _POSITION_UNITS if all(f"{w}_{axis}" in header for axis in "xyz")), None
+    )
     places = [header.index(f"{words}_{axis}") for axis in "xyz"] if words else []
     # The position of a light gives its direction.
     toward = [axes[k] for k in sorted(axes)] or (angles if len(angles) == 2 else places)
@@ -152,9 +169,13 @@ def _from_header(rows: list[list[str]], path: Path) -> LightTable:
     wanted = [*toward, *strengths, *places]
     values = _rectangle([[row[column] for column in wanted] for row in body])
     vectors, values = np.split(values, [len(toward)], axis=1)
-    if toward is angles:  # azimuth from the right, counterclockwise; elevation above the image plane
+    if (
+        toward is angles
+    ):  # azimuth from the right, counterclockwise; elevation above the image plane
         around, above = np.radians(vectors.T)
-        vectors = np.stack([np.cos(above) * np.cos(around), np.cos(above) * np.sin(around), np.sin(above)], 1)
+        vectors = np.stack(
+            [np.cos(above) * np.cos(around), np.cos(above) * np.sin(around), np.sin(above)], 1
+        )
     intensity = None if not strengths else values[:, 0] if len(strengths) == 1 else values[:, :3]
     if intensity is not None and open_strengths is not None and not open_strengths.all():
         intensity[open_strengths] = intensity[~open_strengths].mean(axis=0)
@@ -171,7 +192,9 @@ def _from_header(rows: list[list[str]], path: Path) -> LightTable:
     )
 
 
-def _left_open(body: list[list[str]], columns: list[int], placeholder: tuple[str, ...]) -> BoolArray | None:
+def _left_open(
+    body: list[list[str]], columns: list[int], placeholder: tuple[str, ...]
+) -> BoolArray | None:
     """Return the rows whose cells in these columns are all empty, and fill them in; None if there are none."""
     rows = np.array([bool(columns) and not any(row[column] for column in columns) for row in body])
     for number in np.flatnonzero(rows).tolist():
@@ -185,7 +208,9 @@ def _errors_of_estimates(header: list[str], body: list[list[str]]) -> Float64 | 
     if not {"residual_degrees", "found_from"} <= set(header):
         return None
     error, source = header.index("residual_degrees"), header.index("found_from")
-    words = [row[error] if row[source] == ESTIMATED and _is_number(row[error]) else "nan" for row in body]
+    words = [
+        row[error] if row[source] == ESTIMATED and _is_number(row[error]) else "nan" for row in body
+    ]
     values = np.array([decimal(word) for word in words])
     return values if np.isfinite(values).any() else None
 
@@ -204,7 +229,9 @@ def _split(line: str) -> list[str]:
 def _numbers(lines: list[str]) -> list[list[str]]:
     # Commas separate numbers in one file and mark decimals in another; the whole file decides, not a single line.
     loose = [re.split(r"[;\s]+", line.strip("; \t")) for line in lines]
-    decimals = all(_DECIMAL_COMMA.match(word) or _WHOLE.match(word) for row in loose for word in row)
+    decimals = all(
+        _DECIMAL_COMMA.match(word) or _WHOLE.match(word) for row in loose for word in row
+    )
     return loose if decimals else [[w for w in re.split(r"[,;\s]+", line) if w] for line in lines]
 
 
@@ -238,14 +265,20 @@ def _from_json(path: Path) -> LightTable:
             raise _FileError("light-file-empty", f"contains no lights; {_JSON}.")
         if not isinstance(lights[0], dict):
             rows = np.array(lights, dtype=np.float64)
-            lights = [{"direction": row} for row in (rows.T if len(rows) == 3 != rows.shape[1] else rows)]
+            lights = [
+                {"direction": row} for row in (rows.T if len(rows) == 3 != rows.shape[1] else rows)
+            ]
         first = lights[0]
-        files = tuple(base_name(str(entry["file"])) for entry in lights) if "file" in first else None
+        files = (
+            tuple(base_name(str(entry["file"])) for entry in lights) if "file" in first else None
+        )
         if "intensity" in first:
             strengths = [entry["intensity"] for entry in lights]
         key = "position" if "position" in first and "direction" not in first else "direction"
         signs = np.ones(3)
-        if "viewId" in first or "lightId" in first:  # Meshroom: y points down, z away from the camera
+        if (
+            "viewId" in first or "lightId" in first
+        ):  # Meshroom: y points down, z away from the camera
             signs = np.array([1.0, -1.0, -1.0])
             kinds = {str(entry.get("type", "directional")) for entry in lights}
             if any(kind.lower() != "directional" for kind in kinds):
@@ -254,10 +287,14 @@ def _from_json(path: Path) -> LightTable:
         vectors = signs * np.array([entry[key] for entry in lights], dtype=np.float64)
         intensities = None if strengths is None else np.array(strengths, dtype=np.float64)
     except (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
-        raise _FileError("light-file-shape", f"does not describe lights ({error!r}); {_JSON}.") from error
+        raise _FileError(
+            "light-file-shape", f"does not describe lights ({error!r}); {_JSON}."
+        ) from error
     fits = intensities is None or intensities.shape in ((len(vectors),), (len(vectors), 3))
     if vectors.ndim != 2 or vectors.shape[1] != 3 or not fits:
-        raise _FileError("light-file-shape", f"has directions or intensities of uneven shape; {_JSON}.")
+        raise _FileError(
+            "light-file-shape", f"has directions or intensities of uneven shape; {_JSON}."
+        )
     table = LightTable(path, np.ascontiguousarray(vectors), intensities, files)
     if key == "direction":
         return table
@@ -279,9 +316,13 @@ def _from_mat(path: Path, count: int | None) -> LightTable:
         raise CaptureError(error.message, code="light-file-format", file=path) from error
     arrays = {name.casefold(): value.astype(np.float64) for name, value in found.items()}
     given = next((arrays.pop(name) for name in _STRENGTHS if name in arrays), None)
-    fitting = {name: rows for name, value in arrays.items() if (rows := _in_rows(value, count)) is not None}
+    fitting = {
+        name: rows for name, value in arrays.items() if (rows := _in_rows(value, count)) is not None
+    }
     if len(fitting) != 1 and _DIRECTIONS not in fitting:
-        held = ", ".join(f"{name} {' × '.join(map(str, value.shape))}" for name, value in arrays.items())
+        held = ", ".join(
+            f"{name} {' × '.join(map(str, value.shape))}" for name, value in arrays.items()
+        )
         words = f"does not identify the array with the light directions: it contains {held or 'nothing'}."
         hint = "Name one of them light_directions, one row x y z per photograph."
         raise _FileError("light-file-columns", f"{words} {hint}")

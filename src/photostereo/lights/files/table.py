@@ -81,7 +81,9 @@ class LightTable:
         """Return positions in millimeters, or vectors long enough to be positions; None if there are neither."""
         if self.unit == "mm":
             return self.positions
-        is_strength = self.intensities is not None and np.array_equal(self.intensities, self.lengths)
+        is_strength = self.intensities is not None and np.array_equal(
+            self.intensities, self.lengths
+        )
         are_long = self.positions is None and not is_strength and self.lengths.min() > LEAST_MM
         return self.vectors if are_long else None
 
@@ -99,7 +101,10 @@ class LightTable:
         positions = in_mm / pixel_size
         nearest = float(row_lengths(positions).min())
         if not NEAREST < nearest / max(frame) < FARTHEST:
-            lengths: dict[str, Any] = {"distance": pixel_size * nearest, "frame": pixel_size * max(frame)}
+            lengths: dict[str, Any] = {
+                "distance": pixel_size * nearest,
+                "frame": pixel_size * max(frame),
+            }
             raise CaptureError(code="light-units", remedy="pixel-size", file=self.path, **lengths)
         typical = np.full(len(positions), np.median(row_lengths(positions)))
         return replace(self, positions=positions, unit="pixels", distances=typical)
@@ -109,7 +114,11 @@ class LightTable:
         low, high = self.lengths.min(), self.lengths.max()
         if high - 1 < 0.01 and 1 - low < 0.01:
             return ()
-        return (Finding("light-lengths-unused", file=self.path.name, least=float(low), most=float(high)),)
+        return (
+            Finding(
+                "light-lengths-unused", file=self.path.name, least=float(low), most=float(high)
+            ),
+        )
 
     def in_order_of(self, photographs: Sequence[Path]) -> LightTable:
         """Return the lights in the order of the photographs, if the file names them (see :meth:`naming`)."""
@@ -128,7 +137,9 @@ class LightTable:
             return self
         named = [name.casefold() for name in self.files]
         present = {photograph.name.casefold() for photograph in photographs}
-        missing = [photograph.name for photograph in photographs if photograph.name.casefold() not in named]
+        missing = [
+            photograph.name for photograph in photographs if photograph.name.casefold() not in named
+        ]
         if len(missing) == len(photographs) == len(self.files):
             note = Finding("lights-of-others", file=self.path.name)
             return replace(self, files=None, notes=(*self.notes, note))
@@ -141,7 +152,9 @@ class LightTable:
             return self
 
         def grown(values: NDArray[Any], value: Any) -> NDArray[Any]:
-            return np.concatenate([values, np.broadcast_to(value, (len(missing), *values.shape[1:]))])
+            return np.concatenate(
+                [values, np.broadcast_to(value, (len(missing), *values.shape[1:]))]
+            )
 
         none, strengths = np.zeros(len(self.vectors), bool), self.intensities
         return replace(
@@ -150,17 +163,25 @@ class LightTable:
             intensities=None if strengths is None else grown(strengths, strengths.mean(axis=0)),
             files=(*self.files, *missing),
             positions=None,
-            open_directions=grown(none if self.open_directions is None else self.open_directions, True),
-            open_strengths=grown(none if self.open_strengths is None else self.open_strengths, True),
+            open_directions=grown(
+                none if self.open_directions is None else self.open_directions, True
+            ),
+            open_strengths=grown(
+                none if self.open_strengths is None else self.open_strengths, True
+            ),
             errors=None if self.errors is None else grown(self.errors, np.nan),
         )
 
     def take(self, order: Sequence[int]) -> LightTable:
         """Return some of the lights, in this order."""
         chosen = list(order)
-        arrays = {name: values for name, values in vars(self).items() if isinstance(values, np.ndarray)}
+        arrays = {
+            name: values for name, values in vars(self).items() if isinstance(values, np.ndarray)
+        }
         rows = len(self.vectors)
-        each: dict[str, Any] = {name: array[chosen] for name, array in arrays.items() if len(array) == rows}
+        each: dict[str, Any] = {
+            name: array[chosen] for name, array in arrays.items() if len(array) == rows
+        }
         files = None if self.files is None else tuple(self.files[number] for number in chosen)
         return replace(self, files=files, **each)
 
@@ -211,7 +232,11 @@ def lights_table(calibration: Calibration) -> str:
             f"{lights.strengths[number]:.5f}",
             f"{error:.2f}" if np.isfinite(error) else "",
             lights.source[number].replace(",", " "),
-            *(() if lights.positions is None else (f"{value:.1f}" for value in lights.positions[number])),
+            *(
+                ()
+                if lights.positions is None
+                else (f"{value:.1f}" for value in lights.positions[number])
+            ),
         ]
         lines.append(",".join(cells))
     return "\n".join(lines) + "\n"

@@ -52,7 +52,9 @@ class Crop:
         self._square, self._side = -(-whole // step), side
         share = self._shrunk(self._weight)
         self.mask = np.asarray(share >= LEAST_COVER)
-        self._scale = np.where(self.mask, 1 / np.maximum(share, LEAST_COVER), 0).astype(np.float32)[..., None]
+        self._scale = np.where(self.mask, 1 / np.maximum(share, LEAST_COVER), 0).astype(np.float32)[
+            ..., None
+        ]
 
     def _shrunk(self, values: FloatArray) -> Float32:
         canvas = np.zeros((self._square, self._square, *values.shape[2:]), dtype=np.float32)
@@ -107,4 +109,6 @@ class Symmetry:
 
 
 #: All eight symmetries; the first four are turns, the first two keep rows as rows.
-SYMMETRIES = tuple(Symmetry(turns, mirrored) for mirrored in (False, True) for turns in (0, 2, 1, 3))
+SYMMETRIES = tuple(
+    Symmetry(turns, mirrored) for mirrored in (False, True) for turns in (0, 2, 1, 3)
+)

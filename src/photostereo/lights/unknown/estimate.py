@@ -100,7 +100,9 @@ def estimate_lights(
     if known is not None and np.shape(known) != (len(images), 3):
         count, lights = len(images), np.size(known) // 3
         raise CaptureError(code="lights-count", name="The set", photographs=count, lights=lights)
-    views = SYMMETRIES[: next((count for count in (8, 4, 2) if count * len(images) <= most_views), 1)]
+    views = SYMMETRIES[
+        : next((count for count in (8, 4, 2) if count * len(images) <= most_views), 1)
+    ]
     network = LightNetwork(shipped_weights(), thumbnails, known)
     control.stage("estimating lights", total=2 * len(views))
     first: list[Look] = []
@@ -126,7 +128,9 @@ def estimate_lights(
         strengths=strengths,
         expected_error_degrees=expected,
         expected_error=overall,
-        verdict=judge(network, directions, strengths, overall, normals * network.quarter.cover[..., None]),
+        verdict=judge(
+            network, directions, strengths, overall, normals * network.quarter.cover[..., None]
+        ),
     )
 
 
@@ -142,7 +146,9 @@ def judge(
     if share_of_change(network.quarter) < ALIKE or spread_of(directions) < ONE_LIGHT:
         reasons.append("all-alike")
     elif expected_error > DOUBTFUL_ERROR:
-        fit = matte_normals(network.half.gray, directions.astype(np.float32), strengths.astype(np.float32))
+        fit = matte_normals(
+            network.half.gray, directions.astype(np.float32), strengths.astype(np.float32)
+        )
         if np.median(fit.misfit[network.half.cover > 0]) > FOREIGN_MISFIT:
             reasons.append("not-one-object")
     usable = not reasons and expected_error <= UNUSABLE_ERROR

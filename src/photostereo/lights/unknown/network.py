@@ -73,12 +73,16 @@ class Look:
 class LightNetwork:
     """Both looks, for one set of photographs, some of whose lights (d, 3) may be ``known``; NaN for the others."""
 
-    def __init__(self, weights: Weights, thumbnails: Thumbnails, known: ArrayLike | None = None) -> None:
+    def __init__(
+        self, weights: Weights, thumbnails: Thumbnails, known: ArrayLike | None = None
+    ) -> None:
         self._w = weights.arrays
         self._full = frames_of(thumbnails.images, thumbnails.mask)
         self.half = half_frames(self._full)
         self.quarter = half_frames(self.half)  #: its mask is that of the coarse normals
-        lights = np.full((len(thumbnails.images), 3), np.nan) if known is None else np.asarray(known)
+        lights = (
+            np.full((len(thumbnails.images), 3), np.nan) if known is None else np.asarray(known)
+        )
         self.is_known: BoolArray = np.asarray(np.isfinite(lights).all(axis=1))
         self._known = unit_vectors(np.where(self.is_known[:, None], lights, [0.0, 0.0, 1.0]))
 
@@ -101,7 +105,9 @@ class LightNetwork:
             tokens = _attention(w, f"first_layers.{number}", tokens)
         raw = _affine(w, "first_head", tokens)
         upward = np.logaddexp(raw[:, 2:3], np.float32(0)) + np.float32(0.02)
-        lights = symmetry.inverse.of_vectors(unit_vectors(np.concatenate([raw[:, :2], upward], axis=1)))
+        lights = symmetry.inverse.of_vectors(
+            unit_vectors(np.concatenate([raw[:, :2], upward], axis=1))
+        )
         return Look(tokens, self.keep_known(lights), raw[:, 3] - raw[:, 3].mean())
 
     def second_look(self, first: Look, lights: Float32, logs: Float32, symmetry: Symmetry) -> Look:
@@ -116,7 +122,9 @@ class LightNetwork:
             symmetry.of_pictures(matte.albedo[None])[0],
             symmetry.of_pictures(matte.misfit[None])[0],
         )
-        tokens, pool = _encode(w, "second", second_inputs(shown, turned, strengths, fit), SECOND_STRIDE)
+        tokens, pool = _encode(
+            w, "second", second_inputs(shown, turned, strengths, fit), SECOND_STRIDE
+        )
         quarter = _turned_frames(self.quarter, symmetry)
         inside = np.moveaxis(fit.normals * shown.cover[..., None], -1, 0)
         fitted = np.moveaxis(weighted_half(inside, shown.cover), 0, -1)
@@ -163,7 +171,9 @@ def _block(w: Mapping[str, Float32], name: str, x: Float32) -> Float32:
     return x + convolve(w, f"{name}.second", relu(convolve(w, f"{name}.first", x)))
 
 
-def _encode(w: Mapping[str, Float32], name: str, pictures: Float32, stride: int) -> tuple[Float32, Float32]:
+def _encode(
+    w: Mapping[str, Float32], name: str, pictures: Float32, stride: int
+) -> tuple[Float32, Float32]:
     """Return tokens (d, WIDTH), and the pooled fine maps (h, w, 2 C)."""
 
     def begin(x: Float32) -> Float32:

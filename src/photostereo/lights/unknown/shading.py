@@ -56,7 +56,9 @@ def frames_of(images: Array, mask: Array) -> Frames:
 
 def _quartets(maps: Array) -> Array:
     """Return averages of 2 × 2 pixels of (..., h, w)."""
-    return (maps[..., ::2, ::2] + maps[..., 1::2, ::2] + maps[..., ::2, 1::2] + maps[..., 1::2, 1::2]) * 0.25
+    return (
+        maps[..., ::2, ::2] + maps[..., 1::2, ::2] + maps[..., ::2, 1::2] + maps[..., 1::2, 1::2]
+    ) * 0.25
 
 
 def weighted_half(maps: Array, cover: Array) -> Array:

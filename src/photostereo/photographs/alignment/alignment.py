@@ -211,7 +211,9 @@ def _estimate(
     control.stage("alignment", len(levels))
     for factor, rounds in levels:
         small = [cv2.GaussianBlur(resized(picture, factor), (0, 0), BLUR) for picture in stack]
-        level = np.float32(np.sqrt(np.mean([np.vdot(one, one) / one.size for one in small])) + 1e-12)
+        level = np.float32(
+            np.sqrt(np.mean([np.vdot(one, one) / one.size for one in small])) + 1e-12
+        )
         for one in small:
             one /= level
         size = np.array([factor, factor, 1.0])
@@ -253,10 +255,14 @@ def _first_guess(pictures: Float32) -> FloatArray:
     count = len(pictures)
     rng = np.random.default_rng(0)
     compared: list[list[tuple[int, FloatArray]]] = [[] for _ in range(count)]
-    partners = [rng.permutation(np.delete(np.arange(count), one))[:PARTNERS] for one in range(count)]
+    partners = [
+        rng.permutation(np.delete(np.arange(count), one))[:PARTNERS] for one in range(count)
+    ]
 
     def compare(one: int) -> list[FloatArray]:
-        return [np.array(cv2.phaseCorrelate(details[one], details[k], window)[0]) for k in partners[one]]
+        return [
+            np.array(cv2.phaseCorrelate(details[one], details[k], window)[0]) for k in partners[one]
+        ]
 
     for one, shifts in enumerate(in_turn(compare, count, processors())):
         for other, found in zip(partners[one], shifts, strict=True):
@@ -270,7 +276,9 @@ def _first_guess(pictures: Float32) -> FloatArray:
         if (positions == before).all():
             break
     off = [
-        np.median([np.hypot(*(positions[other] + found - positions[number])) for other, found in own])
+        np.median(
+            [np.hypot(*(positions[other] + found - positions[number])) for other, found in own]
+        )
         for number, own in enumerate(compared)
     ]
     far = np.hypot(*positions.T)
@@ -282,7 +290,9 @@ def _detail(picture: Float32) -> Float32:
     """Fine detail of a picture relative to the contrast around it; a change of light does not affect it."""
     fine = picture - cv2.GaussianBlur(picture, (0, 0), DETAIL)
     around = np.sqrt(cv2.GaussianBlur(fine * fine, (0, 0), CONTRAST))
-    return np.asarray(fine / (around + FLAT * np.sqrt(np.mean(picture * picture)) + 1e-12), dtype=np.float32)
+    return np.asarray(
+        fine / (around + FLAT * np.sqrt(np.mean(picture * picture)) + 1e-12), dtype=np.float32
+    )
 
 
 def farthest(moves: FloatArray, reach: float) -> FloatArray:
@@ -321,7 +331,10 @@ def _consensus(
     ``undone`` (d,) is how far the photographs have been moved already, at the distance ``reach`` from the center.
     """
     count = found.shifts.shape[1]
-    shifts, information = found.shifts.swapaxes(0, 1), found.information.swapaxes(0, 1)  # (d, T, ...)
+    shifts, information = (
+        found.shifts.swapaxes(0, 1),
+        found.information.swapaxes(0, 1),
+    )  # (d, T, ...)
     across, down = found.places.T / reach
     shift = np.broadcast_to(np.eye(2), (len(found.places), 2, 2))
     turn = np.stack([-down, across], axis=1)[:, :, None]  # by a radian times reach
@@ -345,7 +358,9 @@ def _consensus(
     agreement = (near & used).sum(axis=1) / np.maximum(informed.sum(axis=1), 1)
     moves[:, 2] /= reach
     typical = np.median(found.misfit, axis=1, keepdims=True)
-    misfit = np.median(np.log(found.misfit / typical), axis=0) if len(found.misfit) else np.zeros(count)
+    misfit = (
+        np.median(np.log(found.misfit / typical), axis=0) if len(found.misfit) else np.zeros(count)
+    )
     return moves, errors, agreement, misfit
 
 
@@ -363,7 +378,9 @@ def _agreed(
         total = np.linalg.inv(np.einsum("dt,dtij->dij", trust, normal))
         mean = (total @ np.einsum("dt,dtj->dj", trust, pulled)[..., None])[..., 0]
         off = tiles - np.einsum("tij,dj->dti", design, mean)
-        trust = 1.0 / (1.0 + np.einsum("dti,dti->dt", off, (weight @ off[..., None])[..., 0]) / DOUBTFUL**2)
+        trust = 1.0 / (
+            1.0 + np.einsum("dti,dti->dt", off, (weight @ off[..., None])[..., 0]) / DOUBTFUL**2
+        )
     # The covariance comes from the disagreement of the tiles, not from their own errors.
     pulls = trust[..., None] * (weighted @ off[..., None])[..., 0]
     return mean, total @ (pulls.swapaxes(1, 2) @ pulls) @ total, off

@@ -40,7 +40,10 @@ def compare_edges(pictures: Float32, control: Control) -> tuple[FloatArray, Floa
     than those of any other picture turned by the same angle. If no turn was tried, the last is 0.
     """
     small = [cv2.GaussianBlur(coarse(picture, SIZE), (0, 0), BLUR) for picture in pictures]
-    inside, angles = _disc(small[0].shape), np.radians([0.0, *np.arange(LEAST, 360.0 - LEAST + STEP, STEP)])
+    inside, angles = (
+        _disc(small[0].shape),
+        np.radians([0.0, *np.arange(LEAST, 360.0 - LEAST + STEP, STEP)]),
+    )
 
     def agreement(number: int, angles: FloatArray) -> FloatArray:
         """Agreement of a picture, turned by each angle, with every other: (angles, d)."""
@@ -68,13 +71,16 @@ def compare_edges(pictures: Float32, control: Control) -> tuple[FloatArray, Floa
                 others = [k for k in partners if k != number]
                 some = others[:: max(1, len(others) // SOME)]
                 usual = max(
-                    agreement(k, angles[[angle]])[0, [j for j in others if j != k]].max() for k in some
+                    agreement(k, angles[[angle]])[0, [j for j in others if j != k]].max()
+                    for k in some
                 )
                 better[number] = min(better[number], among[angle] - usual)
         worst = max(suspects, key=lambda number: float(better[number]))
         if better[worst] <= TURNED:
             break
-        del suspects[worst]  # it is turned and cannot be a partner: others, when turned, would match it
+        del suspects[
+            worst
+        ]  # it is turned and cannot be a partner: others, when turned, would match it
         partners.remove(worst)
     return alike, best, better
 

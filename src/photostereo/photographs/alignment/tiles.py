@@ -102,7 +102,9 @@ def tile_shifts(
         own = folds == fold
         size = max(1, min(AT_ONCE, PAIRS // int(np.count_nonzero(own))))
         parts = (slice(first, first + size) for first in range(0, max(len(chosen), 1), size))
-        fits = [_fit(own_values[p, own], own_slopes[p, own], _basis(values[p, ~own])) for p in parts]
+        fits = [
+            _fit(own_values[p, own], own_slopes[p, own], _basis(values[p, ~own])) for p in parts
+        ]
         return tuple(map(np.concatenate, zip(*fits, strict=True)))
 
     # In two threads this takes longer: each step is so short that they mostly wait for the interpreter.
@@ -133,10 +135,14 @@ def _basis(others: Float32) -> Float32:
     across = np.tile(np.linspace(-1, 1, side, dtype=np.float32), (side, 1))
     slow = others.mean(axis=1, keepdims=True) * np.stack([across, across.T]).reshape(2, -1)
     basis = np.concatenate([leading.transpose(0, 2, 1) @ others, slow], axis=1)
-    return np.asarray(basis / (np.linalg.norm(basis, axis=2, keepdims=True) + 1e-12), dtype=np.float32)
+    return np.asarray(
+        basis / (np.linalg.norm(basis, axis=2, keepdims=True) + 1e-12), dtype=np.float32
+    )
 
 
-def _fit(values: Float32, slopes: Float32, basis: Float32) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _fit(
+    values: Float32, slopes: Float32, basis: Float32
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Displacement, information and misfit of each tile and photograph, by iteratively reweighted least squares."""
     tiles, count = values.shape[:2]
     unknowns = basis.shape[1] + 2

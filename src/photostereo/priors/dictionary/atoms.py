@@ -61,7 +61,9 @@ def initial_dictionary(
         return separable_cosines(size, count)
     if kind == "identity":
         units = np.eye(min(count, length), length)
-        return units if count <= length else np.concatenate([units, cosines(length, count - length)])
+        return (
+            units if count <= length else np.concatenate([units, cosines(length, count - length)])
+        )
     require_known(kind, KINDS, "initial dictionary", "unknown-dictionary")
     return _drawn_patches(patches, length, count, rng)
 
@@ -91,7 +93,9 @@ def separable_cosines(size: tuple[int, int, int], count: int) -> NDArray[np.floa
         raise ParameterError(code="too-few-cosines", w_z=w_z, count=count)
     finer = 1
     while True:
-        f_x, f_y = (finer if side > 1 else 1 for side in (w_x, w_y))  # an axis of one value has one frequency
+        f_x, f_y = (
+            finer if side > 1 else 1 for side in (w_x, w_y)
+        )  # an axis of one value has one frequency
         if w_x * f_x * w_y * f_y * w_z >= count:
             break
         finer += 1
@@ -105,7 +109,9 @@ def separable_cosines(size: tuple[int, int, int], count: int) -> NDArray[np.floa
         lowest = between[np.argsort(frequency[between], kind="stable")]
         chosen = np.concatenate([basis, lowest[: count - basis.size]])
     along_z, along_y, along_x = cosines(w_z, w_z), cosines(w_y, w_y * f_y), cosines(w_x, w_x * f_x)
-    products = np.einsum("kz,ky,kx->kzyx", along_z[k_z[chosen]], along_y[k_y[chosen]], along_x[k_x[chosen]])
+    products = np.einsum(
+        "kz,ky,kx->kzyx", along_z[k_z[chosen]], along_y[k_y[chosen]], along_x[k_x[chosen]]
+    )
     return np.asarray(products.reshape(count, -1))
 
 
@@ -128,7 +134,9 @@ def _checked_array(array: FloatArray, length: int, atoms: int | None) -> NDArray
     if array.ndim == 2 and array.shape[0] == length != array.shape[1]:
         hint = " Its first axis has that length: transpose it."
     if array.ndim != 2 or array.shape[1] != length or len(array) == 0:
-        raise ParameterError(code="dictionary-of-another-shape", length=length, shape=array.shape, hint=hint)
+        raise ParameterError(
+            code="dictionary-of-another-shape", length=length, shape=array.shape, hint=hint
+        )
     if atoms is not None and atoms != len(array):
         raise ParameterError(code="dictionary-of-another-size", given=len(array), atoms=atoms)
     D = array.astype(np.float64)

@@ -51,7 +51,13 @@ BLOCK = 24
 
 
 def dictionary_pass(
-    R: FloatArray, D: FloatArray, B: FloatArray, *, mu: float, q: float = math.inf, update_atoms: bool = True
+    R: FloatArray,
+    D: FloatArray,
+    B: FloatArray,
+    *,
+    mu: float,
+    q: float = math.inf,
+    update_atoms: bool = True,
 ) -> None:
     """Run one pass over the atoms, **in place**. The update of each code and each atom in turn lowers ::
 
@@ -102,7 +108,9 @@ def squared_norm(R: FloatArray) -> float:
     return float(np.cumsum(squared)[-1]) if len(squared) else 0.0  # in the order of the chunks
 
 
-def _check_arrays(R: FloatArray, D: FloatArray, B: FloatArray, given: FloatArray | None = None) -> None:
+def _check_arrays(
+    R: FloatArray, D: FloatArray, B: FloatArray, given: FloatArray | None = None
+) -> None:
     """Check the arrays: the kernels work in place and without bounds checks."""
     same_type = R.dtype in (np.float32, np.float64) and D.dtype == B.dtype == R.dtype
     in_place = all(a.ndim == 2 and a.flags.c_contiguous and a.flags.writeable for a in (R, D, B))
@@ -189,8 +197,18 @@ def correct(H, i, patch, old, new, changes, gram_old, gram_new):  # type: ignore
     if four == i and i + 3 < H.shape[0]:
         h0, h1, h2, h3 = H[i], H[i + 1], H[i + 2], H[i + 3]
         for k in range(i):
-            a0, a1, a2, a3 = gram_old[i, k], gram_old[i + 1, k], gram_old[i + 2, k], gram_old[i + 3, k]
-            b0, b1, b2, b3 = gram_new[i, k], gram_new[i + 1, k], gram_new[i + 2, k], gram_new[i + 3, k]
+            a0, a1, a2, a3 = (
+                gram_old[i, k],
+                gram_old[i + 1, k],
+                gram_old[i + 2, k],
+                gram_old[i + 3, k],
+            )
+            b0, b1, b2, b3 = (
+                gram_new[i, k],
+                gram_new[i + 1, k],
+                gram_new[i + 2, k],
+                gram_new[i + 3, k],
+            )
             for t in range(changes[k]):
                 p, before, after = np.uint32(patch[k, t]), old[k, t], new[k, t]
                 h0[p] += before * a0 - after * b0

@@ -33,7 +33,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.errors import CaptureError, ParameterError
-from photostereo.core.parameters import choice, custom, flag, integer, number, number_or_auto, whole_numbers
+from photostereo.core.parameters import (
+    choice,
+    custom,
+    flag,
+    integer,
+    number,
+    number_or_auto,
+    whole_numbers,
+)
 from photostereo.io.safe import read_npy
 from photostereo.priors.dictionary.atoms import KINDS
 from photostereo.priors.entry import PriorEntry, Setting
@@ -58,7 +66,11 @@ def kind_or_array(value: Any) -> Any:
     """Return a kind unchanged, or an array with one atom per row, given or read from a file."""
     if isinstance(value, str) and value in KINDS:
         return value
-    array = _read_dictionary(Path(value)) if isinstance(value, (str, Path)) else np.asarray(value, np.float64)
+    array = (
+        _read_dictionary(Path(value))
+        if isinstance(value, (str, Path))
+        else np.asarray(value, np.float64)
+    )
     if array.ndim == 0:  # the row length depends on the patches and is checked later
         raise ValueError(value)
     return array
@@ -102,7 +114,9 @@ class DictionaryParameters:
     learn: bool = flag(True, "update the atoms; false keeps the given dictionary fixed")
     max_iter: int = integer(30, "outer iterations", minimum=1)
     tol: float = number(
-        0.0, "stop when the cost falls by less than this fraction per iteration; 0: never", minimum=0
+        0.0,
+        "stop when the cost falls by less than this fraction per iteration; 0: never",
+        minimum=0,
     )
     seed: int = integer(0, "random seed for random-patches", minimum=0)
     precision: Literal["single", "double"] = choice(

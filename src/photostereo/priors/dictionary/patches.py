@@ -56,7 +56,12 @@ class PatchGrid:
 
     @classmethod
     def from_mask(
-        cls, mask: BoolArray, *, size: tuple[int, int, int] = (8, 8, 3), stride: int = 4, side: int = 0
+        cls,
+        mask: BoolArray,
+        *,
+        size: tuple[int, int, int] = (8, 8, 3),
+        stride: int = 4,
+        side: int = 0,
     ) -> PatchGrid:
         """Build the grid; no patch crosses from one crop to the next if the picture is a stack of crops of ``side`` rows.
 
@@ -80,7 +85,9 @@ class PatchGrid:
         np.cumsum(table[1:, 1:], axis=1, out=table[1:, 1:])
         top, left = row_starts[:, None], col_starts[None, :]
         low, right = top + size[1], left + size[0]
-        rows, cols = np.nonzero(table[low, right] - table[top, right] - table[low, left] + table[top, left])
+        rows, cols = np.nonzero(
+            table[low, right] - table[top, right] - table[low, left] + table[top, left]
+        )
         mask.setflags(write=False)
         return cls(mask, size, row_starts, col_starts, row_starts[rows], col_starts[cols])
 
@@ -121,7 +128,9 @@ class PatchGrid:
         n, windows = self._checked_normals(n), self._as_windows(R, writes=False)
         height, width = self.mask.shape
         out, lines = np.empty_like(n), np.empty((height, 3, width), windows.dtype)
-        pull_back(windows, self._window_index, self._pixel_index, self.count, n, float(lam), lines, out)
+        pull_back(
+            windows, self._window_index, self._pixel_index, self.count, n, float(lam), lines, out
+        )
         return out
 
     # Index tables for the kernels, computed once per grid.
@@ -152,7 +161,9 @@ class PatchGrid:
         def covering(starts: IntArray, length: int, width: int) -> tuple[IntArray, IntArray]:
             places = np.arange(length)
             first = np.searchsorted(starts, places - (width - 1))
-            return first.astype(np.int32), np.searchsorted(starts, places, side="right").astype(np.int32)
+            return first.astype(np.int32), np.searchsorted(starts, places, side="right").astype(
+                np.int32
+            )
 
         return *covering(self.row_starts, height, w_y), *covering(self.col_starts, width, w_x)
 
@@ -179,9 +190,13 @@ def _check(shape: tuple[int, ...], size: tuple[int, int, int], stride: int) -> N
         raise ParameterError(code="bad-stride", stride=stride)
     for axis, length, width in zip("xy", shape[::-1], size[:2], strict=True):
         if width > length:
-            raise ParameterError(code="patch-larger-than-picture", axis=axis, width=width, length=length)
+            raise ParameterError(
+                code="patch-larger-than-picture", axis=axis, width=width, length=length
+            )
         if stride > width:
-            raise ParameterError(code="stride-larger-than-patch", step=stride, axis=axis, width=width)
+            raise ParameterError(
+                code="stride-larger-than-patch", step=stride, axis=axis, width=width
+            )
 
 
 # The loops. The normals are copied to a picture of three planes (3, H, W), in which a row of a patch is contiguous. Every

@@ -16,7 +16,11 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.priors.dictionary import compiled
-from photostereo.priors.dictionary.atoms import check_atom_count, check_thresholds, initial_dictionary
+from photostereo.priors.dictionary.atoms import (
+    check_atom_count,
+    check_thresholds,
+    initial_dictionary,
+)
 from photostereo.priors.dictionary.patches import PatchGrid
 from photostereo.priors.protocol import Lesson, Prior, PriorState
 from photostereo.runtime.arrays import CPU, Array, Device, cast, is_tensor, like, to_numpy, zeros
@@ -63,7 +67,10 @@ class DictionaryPrior(Prior):
         if device.uses_torch:
             from photostereo.priors.dictionary import torch_pass
 
-            self._patches, self._passes = torch_pass.TorchPatches(grid, device.torch_name), torch_pass
+            self._patches, self._passes = (
+                torch_pass.TorchPatches(grid, device.torch_name),
+                torch_pass,
+            )
         self.lam, self.mu, self.q, self.learn = lam, mu, q, learn
         self._dictionary, self._rng, self._dtype = dictionary, rng, np.dtype(dtype)
         if lessons:
@@ -90,11 +97,21 @@ class DictionaryPrior(Prior):
         codes = zeros((*problems, len(atoms), patches), residual, self._dtype.name)
         atoms = np.broadcast_to(atoms, (*problems, *atoms.shape)).astype(self._dtype, order="C")
         initial = like(atoms.copy(), residual)
-        return {"atoms": like(atoms, residual), "codes": codes, "residual": residual, "initial": initial}
+        return {
+            "atoms": like(atoms, residual),
+            "codes": codes,
+            "residual": residual,
+            "initial": initial,
+        }
 
-    def update(self, state: PriorState, normals: Array, iteration: int, control: Control = SILENT) -> None:
+    def update(
+        self, state: PriorState, normals: Array, iteration: int, control: Control = SILENT
+    ) -> None:
         """Run one pass over the atoms: the (D, B) half-step."""
-        arrays, bounds = (state["residual"], state["atoms"], state["codes"]), {"mu": self.mu, "q": self.q}
+        arrays, bounds = (
+            (state["residual"], state["atoms"], state["codes"]),
+            {"mu": self.mu, "q": self.q},
+        )
         if not self._lessons:
             self._passes.dictionary_pass(*arrays, **bounds, update_atoms=self.learn)
             return
@@ -104,7 +121,11 @@ class DictionaryPrior(Prior):
 
     def pull(self, state: PriorState, normals: Array) -> tuple[Array, Array]:
         """Return λ c, with c the number of patches that cover a pixel, and λ r = λ Σ P_jᵀ D b_j."""
-        lam = self.lam if is_tensor(self.lam) else like(np.asarray(self.lam, dtype=np.float64), normals)
+        lam = (
+            self.lam
+            if is_tensor(self.lam)
+            else like(np.asarray(self.lam, dtype=np.float64), normals)
+        )
         if self._weight is None:
             self._weight = lam[..., None] * self._patches.count
         return self._weight, self._patches.pull(normals, state["residual"], lam)

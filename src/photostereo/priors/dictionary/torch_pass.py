@@ -40,7 +40,9 @@ def dictionary_pass(
     problems = R.shape[0] if R.ndim == 3 else 1
     R, D, B = (array.view(problems, *array.shape[-2:]) for array in (R, D, B))
     # Create the tensor on the device: a copy from the host would wait for all queued work.
-    least = mu if torch.is_tensor(mu) else torch.full((problems,), mu, dtype=R.dtype, device=R.device)
+    least = (
+        mu if torch.is_tensor(mu) else torch.full((problems,), mu, dtype=R.dtype, device=R.device)
+    )
     least = least.to(R.dtype).expand(problems).contiguous()
     if R.is_cuda:
         fused_pass(R, D, B, least, torch.full_like(least, q), update_atoms)
@@ -51,7 +53,14 @@ def dictionary_pass(
 
 
 def follow_atoms(
-    R: Tensor, D: Tensor, B: Tensor, given: Tensor, *, mu: float, q: float, control: Control = SILENT
+    R: Tensor,
+    D: Tensor,
+    B: Tensor,
+    given: Tensor,
+    *,
+    mu: float,
+    q: float,
+    control: Control = SILENT,
 ) -> None:
     """Run :func:`.compiled.follow_atoms`, **in place**, for the tensors of one problem."""
     if not R.is_cuda:
@@ -62,7 +71,15 @@ def follow_atoms(
     blocks = min(-(-patches // (8 * FOLLOWING_WARPS)), 1 << 16)
     arguments = (R, D, given.contiguous(), B, float(mu), float(q), patches, len(D))
     built = {"REAL": c_name(R.dtype), "LENGTH": length, "WARPS": FOLLOWING_WARPS}
-    launch(__package__, "follow_atoms.cu", "follow_atoms", built, arguments, blocks, 32 * FOLLOWING_WARPS)
+    launch(
+        __package__,
+        "follow_atoms.cu",
+        "follow_atoms",
+        built,
+        arguments,
+        blocks,
+        32 * FOLLOWING_WARPS,
+    )
     D.copy_(given)
 
 
@@ -113,17 +130,28 @@ def plan_launch(
 
 
 def fused_pass(
-    R: Tensor, D: Tensor, B: Tensor, mu: Tensor, q: Tensor, update_atoms: bool, plan: LaunchPlan | None = None
+    R: Tensor,
+    D: Tensor,
+    B: Tensor,
+    mu: Tensor,
+    q: Tensor,
+    update_atoms: bool,
+    plan: LaunchPlan | None = None,
 ) -> None:
     """Run the pass on a GPU as one CUDA kernel per round of problems, ``dictionary_pass.cu``; same arguments."""
     problems, patches, length = R.shape
     atoms = D.shape[1]
     if plan is None:
         gpu = torch.cuda.get_device_properties(R.device)
-        limits = {"processors": gpu.multi_processor_count, "shared_limit": gpu.shared_memory_per_block_optin}
+        limits = {
+            "processors": gpu.multi_processor_count,
+            "shared_limit": gpu.shared_memory_per_block_optin,
+        }
         plan = plan_launch(problems, patches, length, R.element_size(), **limits)
     groups = math.ceil(plan.team / plan.group)
-    shares = R.new_empty(2 * plan.at_once * (plan.team + groups) * (length + 1), dtype=torch.float64)
+    shares = R.new_empty(
+        2 * plan.at_once * (plan.team + groups) * (length + 1), dtype=torch.float64
+    )
     for first in range(0, problems, plan.at_once):
         part = slice(first, min(first + plan.at_once, problems))
         count = part.stop - part.start
@@ -134,7 +162,16 @@ def fused_pass(
             "dictionary_pass.cu",
             "dictionary_pass",
             {"REAL": c_name(R.dtype), "LENGTH": length, "WARPS": WARPS},
-            (*arrays, patches, atoms, plan.team, plan.group, plan.rows, plan.resident, update_atoms),
+            (
+                *arrays,
+                patches,
+                atoms,
+                plan.team,
+                plan.group,
+                plan.rows,
+                plan.resident,
+                update_atoms,
+            ),
             count * plan.team,
             32 * WARPS,
             shared=plan.shared,
@@ -159,7 +196,9 @@ class TorchPatches:
         """Add all patches of the normals ``n`` (..., N, 3) to ``out`` (..., w, m), in place."""
         grid = self._grid
         if not n.is_cuda:
-            for one, own in zip(n.reshape(-1, *n.shape[-2:]), out.view(-1, *out.shape[-2:]), strict=True):
+            for one, own in zip(
+                n.reshape(-1, *n.shape[-2:]), out.view(-1, *out.shape[-2:]), strict=True
+            ):
                 grid.add_extract(one.numpy(), own.numpy())
             return out
         problems, (w_x, w_y, _) = n[..., 0, 0].numel(), grid.size
@@ -178,7 +217,9 @@ class TorchPatches:
             return torch.stack([torch.from_numpy(one) for one in pulls]).view(n.shape)
         sums = R.new_empty(*R.shape[:-2], grid.n_pixels, 3)
         sizes = (problems, grid.n_pixels, grid.col_starts.size, grid.window_rows.size, w_y, w_x)
-        self._launch("sum_patches", sums.numel() // 3, (R.contiguous(), *self._scatter_tables, sums, *sizes))
+        self._launch(
+            "sum_patches", sums.numel() // 3, (R.contiguous(), *self._scatter_tables, sums, *sizes)
+        )
         return (self.count[:, None] * n - sums).mul_(lam[..., None, None])
 
     def _launch(self, name: str, total: int, arguments: tuple[Any, ...]) -> None:

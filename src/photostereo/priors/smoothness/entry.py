@@ -45,14 +45,18 @@ class SmoothnessParameters:
     )
     max_iter: int = integer(40, "outer iterations", minimum=1)
     tol: float = number(
-        0.0, "stop when the cost falls by less than this fraction per iteration; 0: never", minimum=0
+        0.0,
+        "stop when the cost falls by less than this fraction per iteration; 0: never",
+        minimum=0,
     )
 
 
 def _build(values: Mapping[str, Any], setting: Setting) -> tuple[SmoothnessPrior, dict[str, Any]]:
     from photostereo.priors.smoothness.prior import SmoothnessPrior
 
-    noise_of_normals = setting.noise * float(np.sqrt(np.trace(np.linalg.inv(setting.hessian)) / 3.0))
+    noise_of_normals = setting.noise * float(
+        np.sqrt(np.trace(np.linalg.inv(setting.hessian)) / 3.0)
+    )
     chosen = {
         "lam": PRIOR_TO_DATA * float(np.trace(setting.hessian)) / 3.0 / 4.0,
         "delta": max(EDGE_IN_NOISE * noise_of_normals, SMALLEST_DELTA),

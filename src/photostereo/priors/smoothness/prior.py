@@ -27,7 +27,16 @@ from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray
 from photostereo.priors.protocol import Prior, PriorState
-from photostereo.runtime.arrays import CPU, Array, Device, cast, contiguous, is_tensor, like, namespace
+from photostereo.runtime.arrays import (
+    CPU,
+    Array,
+    Device,
+    cast,
+    contiguous,
+    is_tensor,
+    like,
+    namespace,
+)
 from photostereo.runtime.loops import njit, prange
 
 #: Offsets of the neighbors of a pixel: right and down, whose links are in the cost, then left and up.
@@ -93,7 +102,9 @@ class SmoothnessPrior(Prior):
     def _each(self, normals: Array) -> tuple[Any, Any]:
         """λ and δ, each with an axis for the pixels."""
         return tuple(
-            (value if is_tensor(value) else like(np.asarray(value, dtype=np.float64), normals))[..., None]
+            (value if is_tensor(value) else like(np.asarray(value, dtype=np.float64), normals))[
+                ..., None
+            ]
             for value in (self.lam, self.delta)
         )  # type: ignore[return-value]
 

@@ -18,10 +18,15 @@ class BivariateParameters:
         "rising", ("rising", "falling", "free"), "slope of the curve along the light-view cosine"
     )
     total: Literal["sum", "top"] = choice(
-        "sum", ("sum", "top"), "what the constraint fixes: the sum of all coefficients, or of the brightest"
+        "sum",
+        ("sum", "top"),
+        "what the constraint fixes: the sum of all coefficients, or of the brightest",
     )
     shadow: float = number(
-        0.0, "entries darker than this share of their pixel's maximum are left out", minimum=0, maximum=1
+        0.0,
+        "entries darker than this share of their pixel's maximum are left out",
+        minimum=0,
+        maximum=1,
     )
     gamma: float = number(1e4, "γ, weight of the constraint", above=0, when="prior")
 

@@ -128,7 +128,12 @@ def _solve_passive(M, b, passive, count, factor, z):  # type: ignore[no-untyped-
 @njit(cache=True)
 def scratch(size):  # type: ignore[no-untyped-def]
     """Allocate the scratch arrays of :func:`nonnegative_least_squares` for problems of this size."""
-    return np.empty(size, np.int64), np.empty(size, np.bool_), np.empty((size, size)), np.empty(size)
+    return (
+        np.empty(size, np.int64),
+        np.empty(size, np.bool_),
+        np.empty((size, size)),
+        np.empty(size),
+    )
 
 
 @njit(cache=True)
@@ -223,7 +228,11 @@ def constrained_fit(T, Q, A, cone, total, fallback, usable, ridge, n, a):  # typ
             sums[g] += cone[g, i] * total[i]
     for first in prange((pixels + CHUNK - 1) // CHUNK):
         inverse, projected = np.empty((3, 3)), np.empty((size, 3))
-        S, half, M = np.empty((size, size)), np.empty((generators, size)), np.empty((generators, generators))
+        S, half, M = (
+            np.empty((size, size)),
+            np.empty((generators, size)),
+            np.empty((generators, generators)),
+        )
         w = np.empty(generators)
         passive, banned, factor, z = scratch(generators)
         for p in range(first * CHUNK, min((first + 1) * CHUNK, pixels)):
@@ -238,7 +247,9 @@ def constrained_fit(T, Q, A, cone, total, fallback, usable, ridge, n, a):  # typ
                 trace += T[p, i, i]
                 for r in range(3):
                     projected[i, r] = (
-                        Q[p, i, 0] * inverse[0, r] + Q[p, i, 1] * inverse[1, r] + Q[p, i, 2] * inverse[2, r]
+                        Q[p, i, 0] * inverse[0, r]
+                        + Q[p, i, 1] * inverse[1, r]
+                        + Q[p, i, 2] * inverse[2, r]
                     )
             for i in range(size):
                 for k in range(i + 1):
@@ -274,7 +285,11 @@ def update_coefficients(T, Q, cone, total, normals, gamma, usable, a):  # type: 
     pixels, size = Q.shape[0], Q.shape[1]
     generators = cone.shape[0]
     for first in prange((pixels + CHUNK - 1) // CHUNK):
-        S, half, M = np.empty((size, size)), np.empty((generators, size)), np.empty((generators, generators))
+        S, half, M = (
+            np.empty((size, size)),
+            np.empty((generators, size)),
+            np.empty((generators, generators)),
+        )
         b, right, w = np.empty(size), np.empty(generators), np.empty(generators)
         passive, banned, factor, z = scratch(generators)
         for p in range(first * CHUNK, min((first + 1) * CHUNK, pixels)):

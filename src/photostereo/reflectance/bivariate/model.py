@@ -90,9 +90,13 @@ class Bivariate(Model):
         self._gram, self._cross = np.empty((count, size, size)), np.empty((count, size, 3))
         self._lights_gram, self._usable = np.empty((count, 6)), np.empty(count, dtype=np.bool_)
         directions = for_loops(lights)
-        basis = np.ascontiguousarray(bernstein_basis(second, _rescaled(directions[:, 2])).swapaxes(1, 2))
+        basis = np.ascontiguousarray(
+            bernstein_basis(second, _rescaled(directions[:, 2])).swapaxes(1, 2)
+        )
         sums = self._gram, self._cross, self._lights_gram, self._usable
-        kernels.statistics(np.ascontiguousarray(pixels), directions, basis, first, shadow, unit, *sums)
+        kernels.statistics(
+            np.ascontiguousarray(pixels), directions, basis, first, shadow, unit, *sums
+        )
         self._least_squares = np.zeros((count, 3))
         untold = ~self._usable
         if untold.any():
@@ -119,7 +123,14 @@ class Bivariate(Model):
         coefficients = np.empty(self._cross.shape[:2])
         normals = np.ascontiguousarray(normals, dtype=np.float64)
         kernels.update_coefficients(
-            self._gram, self._cross, self._cone, self._total, normals, self._gamma, self._usable, coefficients
+            self._gram,
+            self._cross,
+            self._cone,
+            self._total,
+            normals,
+            self._gamma,
+            self._usable,
+            coefficients,
         )
         return {"coefficients": coefficients}
 
@@ -137,7 +148,9 @@ class Bivariate(Model):
 
 
 def _checked_orders(orders: tuple[int, int]) -> tuple[int, int]:
-    if len(orders) != 2 or not (1 <= orders[0] <= LARGEST_ORDERS[0] and 0 <= orders[1] <= LARGEST_ORDERS[1]):
+    if len(orders) != 2 or not (
+        1 <= orders[0] <= LARGEST_ORDERS[0] and 0 <= orders[1] <= LARGEST_ORDERS[1]
+    ):
         text = "The orders are two whole numbers: from 1 to {} for the intensity, from 0 to {} for the angle."
         raise ParameterError(text.format(*LARGEST_ORDERS), code="bad-orders", orders=orders)
     return int(orders[0]), int(orders[1])
@@ -146,12 +159,16 @@ def _checked_orders(orders: tuple[int, int]) -> tuple[int, int]:
 def _rescaled(cosines: Float64) -> Float64:
     """Rescale to [0, 1] along the last axis; zero if all lights have the same angle to the view."""
     spread = np.ptp(cosines, axis=-1, keepdims=True)
-    return np.asarray((cosines - cosines.min(axis=-1, keepdims=True)) / np.where(spread > 0, spread, 1.0))
+    return np.asarray(
+        (cosines - cosines.min(axis=-1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
+    )
 
 
 def bernstein_basis(order: int, x: Float64) -> Float64:
     """Evaluate the order + 1 Bernstein polynomials at x in [0, 1], one per column (the last axis)."""
-    return np.stack([comb(order, k) * x**k * (1 - x) ** (order - k) for k in range(order + 1)], axis=-1)
+    return np.stack(
+        [comb(order, k) * x**k * (1 - x) ** (order - k) for k in range(order + 1)], axis=-1
+    )
 
 
 def monotone_cone(first: int, second: int, along: Slope) -> Float64:
@@ -174,5 +191,7 @@ def monotone_cone(first: int, second: int, along: Slope) -> Float64:
             continue
         if min(thresholds) == first:
             continue
-        rows.append((np.arange(first)[:, None] >= np.array(thresholds)[None, :]).astype(float).ravel())
+        rows.append(
+            (np.arange(first)[:, None] >= np.array(thresholds)[None, :]).astype(float).ravel()
+        )
     return np.array(rows)

@@ -38,7 +38,9 @@ class Lambertian(Model):
         self._freedom = max(pixels.shape[1] - 3, 1)
         self._projected = project(pixels, lights)
         gram = gram_of(lights)
-        self._strength, self._basis, self._gram = (like(a, pixels) for a in (*np.linalg.eigh(gram), gram))
+        self._strength, self._basis, self._gram = (
+            like(a, pixels) for a in (*np.linalg.eigh(gram), gram)
+        )
 
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
         return to_numpy(self._gram if self._gram.ndim == 2 else self._gram.mean(0))

@@ -24,7 +24,9 @@ class LearnedParameters:
         True, "use the outline of the mask: the surface turns away there if that is plausible"
     )
     neighbors: bool = flag(True, "average neighbors that cannot be distinguished within the noise")
-    context: bool = flag(True, "correct the normals with a second network that sees the whole object")
+    context: bool = flag(
+        True, "correct the normals with a second network that sees the whole object"
+    )
 
 
 NET = ModelEntry(

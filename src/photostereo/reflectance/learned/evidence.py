@@ -52,9 +52,13 @@ class Evidence:
             return contiguous(part[which] + 0)
 
         pixels, colors, lights = self.seen
-        seen = Photographs(of(pixels), None if colors is None else of(colors), some_lights(lights, which))
+        seen = Photographs(
+            of(pixels), None if colors is None else of(colors), some_lights(lights, which)
+        )
         around, witnesses = (of(self.around[0]), of(self.around[1])), (self.matte, self.network)
-        return Evidence(seen, of(self.fine), of(self.noise), around, *(one.some(which) for one in witnesses))
+        return Evidence(
+            seen, of(self.fine), of(self.noise), around, *(one.some(which) for one in witnesses)
+        )
 
 
 def gather_evidence(

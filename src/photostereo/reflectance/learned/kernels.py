@@ -46,7 +46,9 @@ def predict(
         return _predict_batch(values, some_lights(lights, which), packed)
 
     control.stage("network", count)
-    for part, found in zip(parts, in_turn(answers, len(parts), get_num_threads(), control), strict=True):
+    for part, found in zip(
+        parts, in_turn(answers, len(parts), get_num_threads(), control), strict=True
+    ):
         normals[part], errors[part] = found
         control.advance(part.stop - part.start)
     return normals, errors
@@ -75,7 +77,9 @@ def _predict_batch(
     normal = first_guess(gray, lights)
     log_error = np.full(pixels, c.UNKNOWN_ERROR, np.float32)
     together = max(1, TOKENS_IN_CACHE // photographs)
-    for_tokens = np.ascontiguousarray(lights.reshape(-1, photographs, 3))  # one set, or one per pixel
+    for_tokens = np.ascontiguousarray(
+        lights.reshape(-1, photographs, 3)
+    )  # one set, or one per pixel
     tokens, width = together * photographs, packed[0][0][1].shape[1]
     sizes = (
         (tokens, c.FEATURES),
@@ -85,7 +89,9 @@ def _predict_batch(
         (together, width),
         (together, 4),
     )
-    scratch = tuple(np.empty(size, np.float32) for size in sizes)  # in the loop, 20 ms longer to load
+    scratch = tuple(
+        np.empty(size, np.float32) for size in sizes
+    )  # in the loop, 20 ms longer to load
     for matrices, vectors in packed:
         _run_stage(gray, scaled, for_tokens, matrices, vectors, scratch, normal, log_error)
     return normal, np.exp(log_error)

@@ -31,7 +31,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray
-from photostereo.runtime.arrays import Array, cast, is_tensor, like, namespace, tensor_batches, zeros
+from photostereo.runtime.arrays import (
+    Array,
+    cast,
+    is_tensor,
+    like,
+    namespace,
+    tensor_batches,
+    zeros,
+)
 from photostereo.runtime.illumination import some_lights
 from photostereo.runtime.matte_fits import UNUSABLE, MatteFit, fit_all, fit_lit
 
@@ -84,15 +92,23 @@ def variance_of_fit(fit: MatteFit, noise: Array, around: Array | float) -> Array
 
 def fit_both(pixels: Array, lights: NDArray[Any], noise: Array) -> tuple[MatteFit, MatteFit]:
     """Fit all photographs, and the lit ones, of each pixel; NumPy arrays in batches, so that temporaries stay small."""
-    parts = [slice(None)] if is_tensor(pixels) or not len(pixels) else list(tensor_batches(pixels, copies=8))
+    parts = (
+        [slice(None)]
+        if is_tensor(pixels) or not len(pixels)
+        else list(tensor_batches(pixels, copies=8))
+    )
     whole = [fit_all(pixels[part], some_lights(lights, part)) for part in parts]
     lit = [fit_lit(pixels[part], some_lights(lights, part), noise[part]) for part in parts]
     join = namespace(pixels).concatenate
-    return MatteFit(*map(join, zip(*whole, strict=True))), MatteFit(*map(join, zip(*lit, strict=True)))
+    return MatteFit(*map(join, zip(*whole, strict=True))), MatteFit(
+        *map(join, zip(*lit, strict=True))
+    )
 
 
 def matte_witness(
-    fits: tuple[MatteFit, MatteFit], noise: Array, around: tuple[Array | float, Array | float] = (0.0, 0.0)
+    fits: tuple[MatteFit, MatteFit],
+    noise: Array,
+    around: tuple[Array | float, Array | float] = (0.0, 0.0),
 ) -> Witness:
     """Return the better of the two fits of :func:`fit_both`; ``around`` is from :func:`misfits_around`."""
     whole, lit = fits
@@ -139,6 +155,10 @@ def mean_around(values: Array, mask: BoolArray) -> Array:
 
         sums = avg_pool2d(pictures[None], side, 1, AROUND)[0][:, inside]
     else:
-        how: dict[str, Any] = {"ksize": (side, side), "normalize": False, "borderType": cv2.BORDER_CONSTANT}
+        how: dict[str, Any] = {
+            "ksize": (side, side),
+            "normalize": False,
+            "borderType": cv2.BORDER_CONSTANT,
+        }
         sums = np.stack([cv2.boxFilter(picture, cv2.CV_64F, **how)[inside] for picture in pictures])
     return (sums[:-1] / sums[-1]).T.reshape(values.shape)

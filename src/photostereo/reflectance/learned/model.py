@@ -15,7 +15,12 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import GRAY_WEIGHTS, BoolArray, Float64
 from photostereo.diagnosis.noise import JPEG_SIDE, Noise, NoiseByBrightness, NoiseTable, PixelNoise
 from photostereo.reflectance.learned.context.correct import Correction, Field, Square, find_field
-from photostereo.reflectance.learned.evidence import Evidence, Photographs, ask_network, gather_evidence
+from photostereo.reflectance.learned.evidence import (
+    Evidence,
+    Photographs,
+    ask_network,
+    gather_evidence,
+)
 from photostereo.reflectance.learned.matte import Witness, fit_both, matte_witness
 from photostereo.reflectance.learned.outline import with_rim
 from photostereo.reflectance.learned.student import Student, learn
@@ -108,7 +113,9 @@ class Learned(Model):
         """Compute the evidence of single pixels."""
         pixels, lights, mask, noise = self._pixels, self._lights, self._mask, self._pixel_noise
         if noise is None:
-            known = NoiseByBrightness() if mask is None else Noise(pixels, lights, mask).by_brightness()
+            known = (
+                NoiseByBrightness() if mask is None else Noise(pixels, lights, mask).by_brightness()
+            )
             noise = known.at(pixels)
         student = None if self._sample is None else self._sample._student
         seen = Photographs(pixels, self._colors, lights)
@@ -128,7 +135,9 @@ class Learned(Model):
         def again(shaken: Photographs) -> Witness:
             fits = fit_both(shaken.pixels, shaken.lights, few.noise)
             matte = matte_witness(fits, few.noise, few.around)
-            return fixed.together(ask_network(matte, shaken, weights), matte)  # not ``self``: a cycle
+            return fixed.together(
+                ask_network(matte, shaken, weights), matte
+            )  # not ``self``: a cycle
 
         tried = partial(try_noise, again, found.some(some), few, mean_lights(lights))
         variance = found.variance
@@ -166,7 +175,10 @@ class Learned(Model):
     ) -> Field | None:
         if not context or not mask.any():
             return None
-        evidence, arrays = cls(pixels, lights, mask=mask, **others)._gather(control), context_network().arrays
+        evidence, arrays = (
+            cls(pixels, lights, mask=mask, **others)._gather(control),
+            context_network().arrays,
+        )
         found = control.aside(lambda: find_field(evidence, around_object(mask), arrays))
         return replace(found, square=Square.around(whole))
 
@@ -193,7 +205,10 @@ class Learned(Model):
     def adopt(self, sample: Model) -> None:
         """Weight pixels relative to those of the sample for which the prior was made."""
         assert isinstance(sample, Learned)
-        self._sample, self._level = sample, sample.noise  # the sample's answer, and its student, come first
+        self._sample, self._level = (
+            sample,
+            sample.noise,
+        )  # the sample's answer, and its student, come first
 
     @property
     def noise(self) -> float:
@@ -237,7 +252,9 @@ class Learned(Model):
         moved = np.empty(len(after))
         for part in tensor_batches(after, copies=8):
             length = np.linalg.norm(after[part], axis=1, keepdims=True)
-            moved[part] = ((after[part] / np.maximum(length, 1e-30) - before[part]) ** 2).sum(axis=1)
+            moved[part] = ((after[part] / np.maximum(length, 1e-30) - before[part]) ** 2).sum(
+                axis=1
+            )
         if not len(spread) or not moved.any():
             return {"spread": self._answer().spread * (180.0 / np.pi)}
         left = np.empty_like(spread)
@@ -248,7 +265,10 @@ class Learned(Model):
 
     def albedo(self, normals: Array, unknowns: Unknowns) -> Array:
         """Return the albedo of a matte pixel with this normal, from the photographs whose light it faces."""
-        lights, out = like(self._lights.astype(np.float32), self._pixels), empty((len(normals),), normals)
+        lights, out = (
+            like(self._lights.astype(np.float32), self._pixels),
+            empty((len(normals),), normals),
+        )
         for part in tensor_batches(self._pixels, copies=8):
             n = normals[part]
             length = namespace(n).sqrt((n * n).sum(-1))[..., None] + 1e-30
@@ -263,12 +283,17 @@ def around_object(mask: BoolArray) -> BoolArray:
     rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
     if not len(rows):
         return mask
-    top, left = (max(int(lines[0]) - MARGIN, 0) // JPEG_SIDE * JPEG_SIDE for lines in (rows, columns))
+    top, left = (
+        max(int(lines[0]) - MARGIN, 0) // JPEG_SIDE * JPEG_SIDE for lines in (rows, columns)
+    )
     return mask[top : rows[-1] + MARGIN + 1, left : columns[-1] + MARGIN + 1]
 
 
 def try_noise(
-    witnesses: Callable[[Photographs], Witness], found: Witness, evidence: Evidence, lights: NDArray[Any]
+    witnesses: Callable[[Photographs], Witness],
+    found: Witness,
+    evidence: Evidence,
+    lights: NDArray[Any],
 ) -> NoiseTable | None:
     """Measure the variance of one component of the normals due to noise, by their shift if as much noise is added again, as
     a function of their spread: increasing log variances, and the median in classes of similar spread. None: no noise."""
@@ -277,7 +302,9 @@ def try_noise(
     if not deviation.any():
         return None
     rng = np.random.default_rng(0)
-    rank = np.argsort(np.lexsort(lights))  # the same noise for the same light, independent of their order
+    rank = np.argsort(
+        np.lexsort(lights)
+    )  # the same noise for the same light, independent of their order
     gray, colors = to_numpy(seen.pixels), None
     if seen.colors is None:
         shaken = gray + deviation * rng.standard_normal(gray.shape)[:, rank]

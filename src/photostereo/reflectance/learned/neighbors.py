@@ -37,7 +37,9 @@ CUTOFF = 8.0
 def half_window() -> list[tuple[int, int]]:
     """Displacements (down, right) of one half of the window; the others are their opposites."""
     ahead = [(0, right) for right in range(1, REACH + 1)]
-    return ahead + [(down, right) for down in range(1, REACH + 1) for right in range(-REACH, REACH + 1)]
+    return ahead + [
+        (down, right) for down in range(1, REACH + 1) for right in range(-REACH, REACH + 1)
+    ]
 
 
 def average_neighbors(
@@ -45,7 +47,10 @@ def average_neighbors(
 ) -> tuple[Array, Array]:
     """Average (N, ...) values over neighbors similar in ``guide`` (N, d), whose values have variance ``noise`` (N,); also
     return the remaining share (N,) of the noise."""
-    flat, guide = contiguous(cast(pixels.reshape(len(pixels), -1), "float32")), cast(guide, "float32")
+    flat, guide = (
+        contiguous(cast(pixels.reshape(len(pixels), -1), "float32")),
+        cast(guide, "float32"),
+    )
     ones = zeros((len(flat),), flat, "float32") + 1
     result, total, squares = flat + 0, ones, ones + 0
     control.check()

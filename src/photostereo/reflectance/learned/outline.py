@@ -64,7 +64,9 @@ def rim_of(mask: BoolArray) -> Rim:
     if not mask.all():
         away = cv2.distanceTransform(around.astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
         below = away[1:-1, 1:-1].astype(np.float64) - 0.5
-    smooth = cv2.GaussianBlur(mask.astype(np.float64), (17, 17), 2.0, borderType=cv2.BORDER_REPLICATE)
+    smooth = cv2.GaussianBlur(
+        mask.astype(np.float64), (17, 17), 2.0, borderType=cv2.BORDER_REPLICATE
+    )
     rows, columns = np.nonzero(mask & (below < 1.0))
     above, under = np.maximum(rows - 1, 0), np.minimum(rows + 1, mask.shape[0] - 1)
     before, after = np.maximum(columns - 1, 0), np.minimum(columns + 1, mask.shape[1] - 1)
@@ -85,7 +87,9 @@ def rim_of(mask: BoolArray) -> Rim:
 
     (following, _), (inside, depth) = within(NEXT), within(INSIDE)
     deep = (following >= 0) & (inside >= 0) & (depth > below[rows, columns] + 1.0)
-    return Rim(number[rows, columns][deep], outward[deep], following[deep], inside[deep], depth[deep])
+    return Rim(
+        number[rows, columns][deep], outward[deep], following[deep], inside[deep], depth[deep]
+    )
 
 
 def with_rim(found: Witness, mask: BoolArray, matte: Array = 0.0) -> Witness:
@@ -113,8 +117,12 @@ def with_rim(found: Witness, mask: BoolArray, matte: Array = 0.0) -> Witness:
 
     chosen = like(rim.index[turns], found.variance)
     others = found.variance * 1.0
-    doubted = (1.0 - (matte + 0.0 * found.variance)[chosen]).clip(0.0)  # a share of 1 may be rounded
-    others[chosen] += doubted * like((ground[turns] * GROUND_ERROR**2).astype(np.float32), found.variance)
+    doubted = (1.0 - (matte + 0.0 * found.variance)[chosen]).clip(
+        0.0
+    )  # a share of 1 may be rounded
+    others[chosen] += doubted * like(
+        (ground[turns] * GROUND_ERROR**2).astype(np.float32), found.variance
+    )
     normals = found.normals * 1.0
     normals[chosen] = like(steep[turns].astype(np.float32), found.variance)
     variance = namespace(found.variance).full_like(found.variance, np.inf)

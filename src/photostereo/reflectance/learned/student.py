@@ -72,7 +72,12 @@ class Student:
     limit: float  #: of that logarithm, above which the set network is used
 
     def answer(
-        self, pixels: Float32, colors: Float32 | None, matte: Witness, which: Indices, control: Control
+        self,
+        pixels: Float32,
+        colors: Float32 | None,
+        matte: Witness,
+        which: Indices,
+        control: Control,
     ) -> tuple[Float32, Float32, BoolArray]:
         """Return normals and expected errors of the pixels ``which``, and whether they can be trusted."""
         normals, errors = np.empty((len(which), 3), np.float32), np.empty(len(which), np.float32)
@@ -120,16 +125,25 @@ def learn(
     center, scale = shown.mean(0), shown.std(0) + np.float32(1e-3)
     shown = (shown - center) / scale
     variance = network.variance[known]
-    taught = np.concatenate([network.normals[known], 0.5 * np.log(variance)[:, None]], 1).astype(np.float32)
+    taught = np.concatenate([network.normals[known], 0.5 * np.log(variance)[:, None]], 1).astype(
+        np.float32
+    )
     middle, spread = taught.mean(0), taught.std(0) + np.float32(1e-6)
     # Errors are relative to the expected error; errors of the expected error itself have less weight.
-    weight = np.sqrt(np.median(variance) / variance).clip(0.2, 3.0)[:, None].repeat(4, 1).astype(np.float32)
+    weight = (
+        np.sqrt(np.median(variance) / variance)
+        .clip(0.2, 3.0)[:, None]
+        .repeat(4, 1)
+        .astype(np.float32)
+    )
     weight[:, 3] = 0.2
     lesson = (shown, (taught - middle) / spread, weight, min(int(VISITS * captured), MOST_VISITS))
     with ThreadPoolExecutor(2) as pool:
         waiting = [pool.submit(_descend, *lesson, seed, control) for seed in (0, 1)]
         networks = [job.result() for job in waiting]
-    networks = [(one, two, (last[0] * spread, last[1] * spread + middle)) for one, two, last in networks]
+    networks = [
+        (one, two, (last[0] * spread, last[1] * spread + middle)) for one, two, last in networks
+    ]
     nothing = [np.zeros(WIDTH + 1, np.float32)] * 2
     some = slice(0, None, 1 + len(known) // JUDGED)
     shown, taught, variance = shown[some].copy(), taught[some], variance[some]
@@ -140,7 +154,9 @@ def learn(
     far = (far - noise[known[some]]).clip(0.0) / variance
     misses, expected = [], np.zeros(len(shown))
     for first, second, _ in networks:
-        hidden = np.maximum(np.maximum(shown @ first[0] + first[1], 0.0) @ second[0] + second[1], 0.0)
+        hidden = np.maximum(
+            np.maximum(shown @ first[0] + first[1], 0.0) @ second[0] + second[1], 0.0
+        )
         misses.append(control.aside(partial(_miss, hidden, far)))
         expected += 0.5 * (hidden @ misses[-1][:-1] + misses[-1][-1])
     limit = min(np.log(FAR), max(np.log(NEAR), float(np.quantile(expected, 1.0 - WORST))))
@@ -252,7 +268,9 @@ def steps_down(shown, taught, weight, batches, rates, layers, slopes, vectors): 
             for j in range(4):
                 y[row, j] = (y[row, j] - taught[one, j]) * weight[one, j]
                 total += y[row, j] * y[row, j]
-            total = np.float32(1.0) / (np.float32(size) * np.sqrt(np.float32(1.0) + np.float32(4.0) * total))
+            total = np.float32(1.0) / (
+                np.float32(size) * np.sqrt(np.float32(1.0) + np.float32(4.0) * total)
+            )
             for j in range(4):
                 y[row, j] *= weight[one, j] * total
         _slope(second, y, slopes[2][0], slopes[2][1])

@@ -51,7 +51,9 @@ def predict(
         gray, colors = normalized(part[..., None].expand(-1, -1, 3) if part.ndim == 2 else part)
         normal, log_error = begin(gray, own)
         for numbers in stages:
-            normal, log_error = refine(gray, colors, own, normal, log_error, partial(run_stage, numbers))
+            normal, log_error = refine(
+                gray, colors, own, normal, log_error, partial(run_stage, numbers)
+            )
         normals.append(normal)
         errors.append(log_error.exp())
         control.advance(len(part))
@@ -61,9 +63,16 @@ def predict(
 def _stages_on(weights: Weights, device: torch.device) -> list[dict[str, Tensor]]:
     key = (weights.digest, str(device))
     if key not in _loaded:
-        there = {name: torch.from_numpy(values.copy()).to(device) for name, values in weights.arrays.items()}
+        there = {
+            name: torch.from_numpy(values.copy()).to(device)
+            for name, values in weights.arrays.items()
+        }
         _loaded[key] = [
-            {name.partition(".")[2]: values for name, values in there.items() if name.startswith(f"{stage}.")}
+            {
+                name.partition(".")[2]: values
+                for name, values in there.items()
+                if name.startswith(f"{stage}.")
+            }
             for stage in range(stages_of(weights.arrays))
         ]
     return _loaded[key]
@@ -86,7 +95,9 @@ def refine(
     """Return the same after a stage, which maps tokens (B, d, FEATURES) to a correction and a logarithm (B, 4)."""
     turned, cosine, sine = turn(lights.expand(len(gray), -1, -1), normal)
     step = stage(tokens_of(gray, colors, turned, normal[:, 2], log_error))
-    start = torch.stack([torch.hypot(normal[:, 0], normal[:, 1]), torch.zeros_like(sine), normal[:, 2]], -1)
+    start = torch.stack(
+        [torch.hypot(normal[:, 0], normal[:, 1]), torch.zeros_like(sine), normal[:, 2]], -1
+    )
     inside = functional.normalize(start + step[:, :3], dim=-1, eps=1e-6)
     x = cosine * inside[:, 0] - sine * inside[:, 1]
     y = sine * inside[:, 0] + cosine * inside[:, 1]
@@ -128,7 +139,9 @@ def turn(lights: Tensor, normal: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return torch.stack([x, y, lights[..., 2]], -1), cosine, sine
 
 
-def tokens_of(gray: Tensor, colors: Tensor, lights: Tensor, tilt: Tensor, log_error: Tensor) -> Tensor:
+def tokens_of(
+    gray: Tensor, colors: Tensor, lights: Tensor, tilt: Tensor, log_error: Tensor
+) -> Tensor:
     """Return the tokens (B, d, FEATURES) of one stage; lights are in the rotated frame, tilt = n_z."""
     nx, nz = torch.sqrt((1.0 - tilt.square()).clamp_min(0.0))[:, None], tilt[:, None]
     nl = nx * lights[..., 0] + nz * lights[..., 2]
@@ -137,7 +150,9 @@ def tokens_of(gray: Tensor, colors: Tensor, lights: Tensor, tilt: Tensor, log_er
     facing = nl.clamp_min(0.0)
     v = gray.clamp_min(0.0)
     # The intensities of a matte pixel, scaled to the robustly compressed intensities.
-    matte = (v * facing).sum(1, keepdim=True) / (facing.square().sum(1, keepdim=True) + c.MATTE_RIDGE)
+    matte = (v * facing).sum(1, keepdim=True) / (
+        facing.square().sum(1, keepdim=True) + c.MATTE_RIDGE
+    )
     half = torch.rsqrt(1.0 + (v - matte * facing).square())
     matte = (half * v * facing).sum(1, keepdim=True) / (
         (half * facing.square()).sum(1, keepdim=True) + c.MATTE_RIDGE
@@ -155,7 +170,8 @@ def tokens_of(gray: Tensor, colors: Tensor, lights: Tensor, tilt: Tensor, log_er
         v.clamp_max(c.MOST_V) * 0.5,
         torch.sqrt(v + c.TINY_ROOT).clamp_max(c.MOST_ROOT),
         v / (v + c.HALF_V),
-        c.LOG_FACTOR * torch.log((v + c.DARK) / nl.clamp_min(c.GRAZING)).clamp(-c.MOST_LOG, c.MOST_LOG),
+        c.LOG_FACTOR
+        * torch.log((v + c.DARK) / nl.clamp_min(c.GRAZING)).clamp(-c.MOST_LOG, c.MOST_LOG),
         misfit.clamp(-c.MOST_MISFIT, c.MOST_MISFIT),
         0.5 * matte.clamp_max(c.MOST_MATTE).expand_as(nl),
         count,
@@ -182,10 +198,18 @@ def _linear(numbers: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
 
 
 def _layer(
-    numbers: dict[str, Tensor], name: str, x: Tensor, context: Tensor | None = None, per_context: int = 0
+    numbers: dict[str, Tensor],
+    name: str,
+    x: Tensor,
+    context: Tensor | None = None,
+    per_context: int = 0,
 ) -> Tensor:
     """Apply one layer to (rows, inputs), with one context per ``per_context`` rows."""
-    y, gain, shift = _linear(numbers, f"{name}.linear", x), numbers[f"{name}.gain"], numbers[f"{name}.shift"]
+    y, gain, shift = (
+        _linear(numbers, f"{name}.linear", x),
+        numbers[f"{name}.gain"],
+        numbers[f"{name}.shift"],
+    )
     if y.is_cuda:
         added = y if context is None else context.contiguous()
         _launch("activate", len(y) * 32, y.shape[1], (y, added, gain, shift, len(y), per_context))

@@ -27,7 +27,13 @@ MOST_WIDTH, MOST_STAGES = 1024, 8
 
 def expected_shapes(width: int, stages: int) -> dict[str, tuple[int, ...]]:
     """Return the shape of every array of a set network."""
-    inputs = {"first": FEATURES, "second": width, "third": width, "fourth": width, "head": 2 * width}
+    inputs = {
+        "first": FEATURES,
+        "second": width,
+        "third": width,
+        "fourth": width,
+        "head": 2 * width,
+    }
     shapes: dict[str, tuple[int, ...]] = {}
     for stage in range(stages):
         for name in LAYERS:
@@ -35,7 +41,10 @@ def expected_shapes(width: int, stages: int) -> dict[str, tuple[int, ...]]:
             for vector in ("linear.bias", "gain", "shift"):
                 shapes[f"{stage}.{name}.{vector}"] = (width,)
         for name, rows, columns in (("context", width, 2 * width), ("out", 4, width)):
-            shapes[f"{stage}.{name}.weight"], shapes[f"{stage}.{name}.bias"] = (rows, columns), (rows,)
+            shapes[f"{stage}.{name}.weight"], shapes[f"{stage}.{name}.bias"] = (
+                (rows, columns),
+                (rows,),
+            )
     return shapes
 
 

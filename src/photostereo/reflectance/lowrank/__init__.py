@@ -10,9 +10,14 @@ from photostereo.reflectance.entry import Look, ModelEntry
 class LowRankParameters:
     """Parameters of :class:`.model.LowRank`."""
 
-    weight: float = number(1.0, "C in λ = C / sqrt(max(pixels, photographs)): weight of the errors", above=0)
+    weight: float = number(
+        1.0, "C in λ = C / sqrt(max(pixels, photographs)): weight of the errors", above=0
+    )
     shadow: float = number(
-        0.0, "entries darker than this share of their pixel's maximum count as missing", minimum=0, maximum=1
+        0.0,
+        "entries darker than this share of their pixel's maximum count as missing",
+        minimum=0,
+        maximum=1,
     )
     tol: float = number(1e-7, "relative residual at which to stop", above=0, when="alone")
     max_iter: int = integer(200, "iterations", minimum=1, when="alone")

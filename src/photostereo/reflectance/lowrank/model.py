@@ -63,8 +63,15 @@ def robust_pca(
     component analysis?, Journal of the ACM 58(3), 2011, doi:10.1145/1970392.1970395.
     """
     rows, columns = Y.shape
-    parts = [slice(first, first + AT_ONCE // columns + 1) for first in range(0, rows, AT_ONCE // columns + 1)]
-    X, dual, gram = empty((rows, columns), Y), empty((rows, columns), Y), empty((columns, columns), Y)
+    parts = [
+        slice(first, first + AT_ONCE // columns + 1)
+        for first in range(0, rows, AT_ONCE // columns + 1)
+    ]
+    X, dual, gram = (
+        empty((rows, columns), Y),
+        empty((rows, columns), Y),
+        empty((columns, columns), Y),
+    )
     low_rank = empty((rows, columns), Y, "float32")
     gram[:] = 0.0
     for part in parts:

@@ -12,13 +12,20 @@ class PiecewiseParameters:
     """Parameters of :class:`.model.Piecewise`."""
 
     p: int = integer(
-        2, "number of linear pieces of the reflectance curve; 1 is Lambertian", minimum=1, maximum=32
+        2,
+        "number of linear pieces of the reflectance curve; 1 is Lambertian",
+        minimum=1,
+        maximum=32,
     )
     knots: Literal["max", "range"] = choice(
         "max", ("max", "range"), "where the pieces end: k Imax/p, or Imin + k (Imax − Imin)/p"
     )
-    gamma: float = number(1e4, "γ, weight of the constraint on the slopes' sum", above=0, when="prior")
-    begin: Literal["pls", "ls"] = choice("pls", ("pls", "ls"), "where the iteration starts", when="prior")
+    gamma: float = number(
+        1e4, "γ, weight of the constraint on the slopes' sum", above=0, when="prior"
+    )
+    begin: Literal["pls", "ls"] = choice(
+        "pls", ("pls", "ls"), "where the iteration starts", when="prior"
+    )
 
 
 PLS = ModelEntry(

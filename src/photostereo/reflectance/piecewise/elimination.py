@@ -12,7 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.runtime.algebra import dot, value_range
-from photostereo.runtime.arrays import Array, contiguous, empty, is_tensor, like, namespace, tensor_batches
+from photostereo.runtime.arrays import (
+    Array,
+    contiguous,
+    empty,
+    is_tensor,
+    like,
+    namespace,
+    tensor_batches,
+)
 from photostereo.runtime.illumination import for_loops, project, some_lights, squared_lengths
 from photostereo.runtime.loops import njit, shared
 
@@ -42,7 +50,11 @@ class Reduced(NamedTuple):
 
 
 def eliminate_slopes(
-    stats: PiecewiseStatistics, pixels: Array, lights: NDArray[Any], lights_gram: NDArray[Any], gamma: float
+    stats: PiecewiseStatistics,
+    pixels: Array,
+    lights: NDArray[Any],
+    lights_gram: NDArray[Any],
+    gamma: float,
 ) -> Reduced:
     """Eliminate the slopes by minimization; the remaining cost is quadratic in n. See :class:`.model.Piecewise`."""
     xp, p = namespace(stats.gram), stats.gram.shape[1]

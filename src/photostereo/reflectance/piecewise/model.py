@@ -9,7 +9,11 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import Control
 from photostereo.reflectance.model import Fit, Model, Unknowns
-from photostereo.reflectance.piecewise.elimination import constrained_fit, eliminate_slopes, statistics
+from photostereo.reflectance.piecewise.elimination import (
+    constrained_fit,
+    eliminate_slopes,
+    statistics,
+)
 from photostereo.runtime.algebra import quadratic_cost, solve_shifted_3x3
 from photostereo.runtime.arrays import Array, like, to_numpy
 from photostereo.runtime.illumination import gram_of, project, shading
@@ -63,10 +67,15 @@ class Piecewise(Model):
         self._freedom = max(pixels.shape[1] - 2 - p, 1)
         if fall_off is not None:  # intensities were divided by it, and so was their noise
             lights = lights * fall_off[:, None]
-        sums, lights_gram = statistics(pixels, lights, p, knots == "range", fall_off), gram_of(lights)
+        sums, lights_gram = (
+            statistics(pixels, lights, p, knots == "range", fall_off),
+            gram_of(lights),
+        )
         if fall_off is not None:
             pixels = pixels * like(fall_off, pixels)
-        self._least_squares = shading(project(pixels, lights), like(np.linalg.inv(lights_gram), pixels))
+        self._least_squares = shading(
+            project(pixels, lights), like(np.linalg.inv(lights_gram), pixels)
+        )
         self._own = constrained_fit(sums, lights_gram, self._least_squares)
         self._reduced = eliminate_slopes(sums, pixels, lights, lights_gram, gamma)
 
@@ -77,7 +86,9 @@ class Piecewise(Model):
         """Noise passes through the curve, so it is scaled by the slopes; and H differs between pixels."""
         step = max(1, len(unknowns["slopes"]) // SAMPLED)
         slopes = to_numpy(unknowns["slopes"][::step])
-        hessians = to_numpy(self._reduced.hessian[::step])[:, [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(-1, 3, 3)
+        hessians = to_numpy(self._reduced.hessian[::step])[:, [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(
+            -1, 3, 3
+        )
         mean = hessians.mean(0)
         spread = np.trace(np.linalg.pinv(hessians, hermitian=True), axis1=1, axis2=2)
         own = np.median(spread * (slopes**2).mean(1)) / np.trace(np.linalg.inv(mean))
@@ -99,7 +110,10 @@ class Piecewise(Model):
         return self._reduced.hessian, self._reduced.linear
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
-        of_normals, n = self._reduced.slopes_of_normals, normals[..., None]  # broadcasts with the p slopes
+        of_normals, n = (
+            self._reduced.slopes_of_normals,
+            normals[..., None],
+        )  # broadcasts with the p slopes
         slopes = of_normals[:, :, 0] * n[..., 0, :] + of_normals[:, :, 1] * n[..., 1, :]
         slopes += of_normals[:, :, 2] * n[..., 2, :]
         slopes += self._reduced.slopes_offset
@@ -107,7 +121,9 @@ class Piecewise(Model):
 
     def _costs(self, normals: Array) -> Array:
         # The cost at the best slopes for these normals, which update_unknowns always provides.
-        return quadratic_cost(self._reduced.hessian, self._reduced.linear, self._reduced.constant, normals)
+        return quadratic_cost(
+            self._reduced.hessian, self._reduced.linear, self._reduced.constant, normals
+        )
 
     def cost(self, normals: Array, unknowns: Unknowns) -> Array:
         return self._costs(normals).sum(-1)

@@ -15,7 +15,9 @@ CITATION = (
 class LeastAbsoluteParameters:
     """Parameters of :class:`.model.LeastAbsolute`."""
 
-    max_iter: int = integer(10, "reweighting steps before the exact descent", minimum=1, when="alone")
+    max_iter: int = integer(
+        10, "reweighting steps before the exact descent", minimum=1, when="alone"
+    )
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,12 @@ class SparseBayesParameters:
         default=1e-3,
         above=0,
     )
-    max_iter: int = integer(200, "iterations of the expectation maximization", minimum=1, when="alone")
-    tol: float = number(1e-5, "a pixel stops when its normal changes by less", above=0, when="alone")
+    max_iter: int = integer(
+        200, "iterations of the expectation maximization", minimum=1, when="alone"
+    )
+    tol: float = number(
+        1e-5, "a pixel stops when its normal changes by less", above=0, when="alone"
+    )
 
 
 L1 = ModelEntry(

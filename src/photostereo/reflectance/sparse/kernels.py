@@ -37,7 +37,11 @@ def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterat
         room = LANES * (d + d % 2)
         l0, l1, l2 = np.zeros(room, Y.dtype), np.zeros(room, Y.dtype), np.zeros(room, Y.dtype)
         y, v = np.zeros(room, Y.dtype), np.zeros(room, Y.dtype)
-        sums, x, step = np.zeros(9 * LANES, Y.dtype), np.zeros(3 * LANES, Y.dtype), np.zeros(LANES, Y.dtype)
+        sums, x, step = (
+            np.zeros(9 * LANES, Y.dtype),
+            np.zeros(3 * LANES, Y.dtype),
+            np.zeros(LANES, Y.dtype),
+        )
         pixel, done = np.full(LANES, -1), np.zeros(LANES, np.int64)
         while True:
             busy = False
@@ -247,7 +251,9 @@ def _inverse_rows(L, basis, inverse):  # type: ignore[no-untyped-def]
 def _solve_three(inverse, y, basis, x):  # type: ignore[no-untyped-def]
     """Fill x with the normal that fits the three photographs of the basis."""
     for c in range(3):
-        x[c] = inverse[c, 0] * y[basis[0]] + inverse[c, 1] * y[basis[1]] + inverse[c, 2] * y[basis[2]]
+        x[c] = (
+            inverse[c, 0] * y[basis[0]] + inverse[c, 1] * y[basis[1]] + inverse[c, 2] * y[basis[2]]
+        )
 
 
 @njit(cache=True)
@@ -328,7 +334,11 @@ def _l1_vertex(y, L, x, r, basis, max_steps):  # type: ignore[no-untyped-def]
             return True
         # The edge: l_leaving · e = ±1, and 0 for the two that stay.
         side = -1.0 if u[leaving] > 0.0 else 1.0
-        e0, e1, e2 = side * inverse[0, leaving], side * inverse[1, leaving], side * inverse[2, leaving]
+        e0, e1, e2 = (
+            side * inverse[0, leaving],
+            side * inverse[1, leaving],
+            side * inverse[2, leaving],
+        )
         slope = 1.0 - abs(u[leaving])
         _breakpoints(r, L, e0, e1, e2, t, rise)
         entering = -1

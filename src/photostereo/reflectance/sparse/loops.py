@@ -21,7 +21,9 @@ def batch_size(pixels: Array) -> int:
     return max((1 << 25) // pixels.shape[1], 1) if is_tensor(pixels) else BATCH
 
 
-def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterations, weights) -> None:  # type: ignore[no-untyped-def]
+def sbl_em(
+    Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterations, weights
+) -> None:  # type: ignore[no-untyped-def]
     """See :func:`.kernels.sbl_em`."""
     numbers = (float(noise), float(prior_variance), float(tol), float(settled), int(max_iter))
     if not _on_gpu(Y):
@@ -30,7 +32,9 @@ def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterat
     count, photographs = Y.shape
     sizes = (count, photographs, len(weights) == count, _apart(L))
     scratch = n.new_empty(2 * count * photographs)
-    _launch("sbl_em", SHARING * count, Y, L, scale, *numbers, n, iterations, weights, scratch, *sizes)
+    _launch(
+        "sbl_em", SHARING * count, Y, L, scale, *numbers, n, iterations, weights, scratch, *sizes
+    )
 
 
 def l1_regression(Y, L, start, floor, tol, max_iter, n, iterations) -> None:  # type: ignore[no-untyped-def]

@@ -28,7 +28,13 @@ from photostereo.runtime.arrays import (
     tensor_batches,
     to_numpy,
 )
-from photostereo.runtime.illumination import for_loops, project, pseudo_inverse, shading, some_lights
+from photostereo.runtime.illumination import (
+    for_loops,
+    project,
+    pseudo_inverse,
+    shading,
+    some_lights,
+)
 from photostereo.runtime.symmetric import mean_symmetric_3x3
 
 #: The weakest prior on n that keeps its covariance finite: variance 1e6 at intensities of order one.
@@ -76,21 +82,32 @@ class _Reweighted(Model):
     def __init__(self, pixels: Array, lights: Array, noise: float | None = None) -> None:
         self._pixels = pixels if is_tensor(pixels) else np.ascontiguousarray(pixels)
         shared = lights.ndim == 2
-        self._lights = like(np.ascontiguousarray(lights, dtype=np.float64 if shared else None), pixels)
-        self._noise = noise  # relative to the squared brightness of a pixel; None: measure it on the capture
+        self._lights = like(
+            np.ascontiguousarray(lights, dtype=np.float64 if shared else None), pixels
+        )
+        self._noise = (
+            noise  # relative to the squared brightness of a pixel; None: measure it on the capture
+        )
         self._threshold: Array | None = None
         self._own: Array | None = None
         self._measured: float | None = None
 
-    def _least_absolute(self, control: Control, max_iter: int = 10, every: int = 1) -> tuple[Array, Array]:
+    def _least_absolute(
+        self, control: Control, max_iter: int = 10, every: int = 1
+    ) -> tuple[Array, Array]:
         """Minimize ‖y − Lᵀn‖₁ exactly for every n-th pixel; also return the steps (negative: not proven)."""
         pixels, lights = self._pixels, self._lights
         if every > 1:
-            pixels, lights = contiguous(pixels[::every]), some_lights(lights, slice(None, None, every))
+            pixels, lights = (
+                contiguous(pixels[::every]),
+                some_lights(lights, slice(None, None, every)),
+            )
         count = len(pixels)
         normals, iterations = empty((count, 3), pixels), empty((count,), pixels, "int64")
         starts = project(pixels, pseudo_inverse(to_numpy(lights)).swapaxes(-1, -2))
-        for part in pixel_batches(count, control, "least absolute residuals", size=loops.batch_size(pixels)):
+        for part in pixel_batches(
+            count, control, "least absolute residuals", size=loops.batch_size(pixels)
+        ):
             there, answers = for_loops(some_lights(lights, part)), (normals[part], iterations[part])
             loops.l1_regression(pixels[part], there, starts[part], FLOOR, STEP, max_iter, *answers)
         return normals, to_numpy(iterations)
@@ -150,7 +167,9 @@ class _Reweighted(Model):
     def _weighed(self, own: Array) -> Unknowns:
         """Weight the photographs by their residuals from the model's own normals."""
         self._own = contiguous(cast(own, "float64"))
-        gram, moment, rest = (empty((len(own), *entries), self._pixels) for entries in ((6,), (3,), ()))
+        gram, moment, rest = (
+            empty((len(own), *entries), self._pixels) for entries in ((6,), (3,), ())
+        )
         how = self._own, self._thresholds(), self._redescending
         loops.reweigh(self._pixels, for_loops(self._lights), *how, gram, moment, rest)
         return {"gram": gram, "moment": moment, "rest": rest}
@@ -212,7 +231,9 @@ class LeastAbsolute(_Reweighted):
 
     def alone(self, control: Control) -> Fit:
         normals, iterations = self._least_absolute(control, self._max_iter)
-        return Fit(normals, {}, int(np.abs(iterations).max(initial=0)), bool((iterations >= 0).all()))
+        return Fit(
+            normals, {}, int(np.abs(iterations).max(initial=0)), bool((iterations >= 0).all())
+        )
 
     def start(self, control: Control) -> tuple[Array, Unknowns]:
         normals, _ = self._least_absolute(control, self._max_iter)
@@ -270,7 +291,9 @@ class SparseBayes(_Reweighted):
         return self._expectation_maximization(control, keep_weights=True, tol=self._tol)
 
     def start(self, control: Control) -> tuple[Array, Unknowns]:
-        fit = self._expectation_maximization(control, keep_weights=False, tol=max(self._tol, STEP_WITH_PRIOR))
+        fit = self._expectation_maximization(
+            control, keep_weights=False, tol=max(self._tol, STEP_WITH_PRIOR)
+        )
         return fit.normals, self._weighed(fit.normals)
 
     def _expectation_maximization(self, control: Control, *, keep_weights: bool, tol: float) -> Fit:
@@ -284,7 +307,10 @@ class SparseBayes(_Reweighted):
                 self._measure_noise(control)
             noise = float(self._thresholds()[0])
             scale = cast(self._brightness > 0, "float64") if keep_weights else self._everywhere(1.0)
-        normals, iterations = empty((count, 3), self._pixels), empty((count,), self._pixels, "int64")
+        normals, iterations = (
+            empty((count, 3), self._pixels),
+            empty((count,), self._pixels, "int64"),
+        )
         weights = empty((count if keep_weights else 0, photographs), self._pixels, "float32")
         limits, size = (tol, SETTLED, self._max_iter), loops.batch_size(self._pixels)
         for part in pixel_batches(count, control, "sparse Bayesian learning", size=size):

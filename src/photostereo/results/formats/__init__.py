@@ -21,7 +21,12 @@ FORMATS: dict[str, Format | MeshFormat] = {
 MESHES = {name: one for name, one in FORMATS.items() if isinstance(one, MeshFormat)}
 #: Files that ``mesh`` replaces in a result folder; everything else there stays.
 SURFACE_FILES = frozenset(
-    ["tears.npy", "depth.npy", "depth.png", *(file for one in FORMATS.values() for file in one.files)]
+    [
+        "tears.npy",
+        "depth.npy",
+        "depth.png",
+        *(file for one in FORMATS.values() for file in one.files),
+    ]
 )
 
 

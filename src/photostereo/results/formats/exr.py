@@ -12,7 +12,10 @@ def _write(job: Job) -> dict[str, str]:
     assert job.surface is not None
     x, y, z = np.moveaxis(np.where(job.mask[..., None], job.normals, np.float32(0)), -1, 0)
     heights = np.where(job.mask, job.surface.depth * job.size.millimeters, np.nan)
-    planes = {"normals.exr": {"R": x, "G": -y if job.flip_y else y, "B": z}, "depth.exr": {"Z": heights}}
+    planes = {
+        "normals.exr": {"R": x, "G": -y if job.flip_y else y, "B": z},
+        "depth.exr": {"Z": heights},
+    }
     said = {
         "normals.exr": describe_normals(job.flip_y, signed=True),
         "depth.exr": describe_heights(job.size, "NaN"),

@@ -75,7 +75,11 @@ class Job:
         assert self.surface is not None
         side = max(cv2.boundingRect(self.surface.mask.view(np.uint8))[2:])
         base = BASE_SHARE * self.size.millimeters * side if self.choice.watertight else None
-        shape: dict[str, Any] = {"pixel_size": self.size.millimeters, "base": base, "control": self.control}
+        shape: dict[str, Any] = {
+            "pixel_size": self.size.millimeters,
+            "base": base,
+            "control": self.control,
+        }
         if (few := self.choice.decimate) is not None:
             return build_small_mesh(self.surface, self.normals, self.albedo, triangles=few, **shape)
         most = None if self.choice.full else MOST_TRIANGLES
@@ -103,7 +107,9 @@ class MeshFormat:
     """A format of the full mesh with a color per vertex or, if supported, of the light mesh with textures."""
 
     name: str
-    encode: Callable[[Mesh, str, str], Content]  #: Encodes a mesh with colors, given mesh, unit and name.
+    encode: Callable[
+        [Mesh, str, str], Content
+    ]  #: Encodes a mesh with colors, given mesh, unit and name.
     #: Returns the content of ``mesh.NAME`` and of the files in ``beside`` (name → meaning).
     encode_textured: Callable[[TexturedMesh, PixelSize, str], Mapping[str, Content]] | None = None
     beside: Mapping[str, str] = field(default_factory=dict)
@@ -134,7 +140,10 @@ def write_content(path: Path, content: Content) -> None:
 
 def describe_mesh(size: PixelSize, unit: str) -> str:
     """Describe the axes and the unit of a mesh file."""
-    unknown = {"millimeters": "pixels (the pixel size was not given)", "meters": "meters (1 mm per pixel)"}
+    unknown = {
+        "millimeters": "pixels (the pixel size was not given)",
+        "meters": "meters (1 mm per pixel)",
+    }
     return f"{AXES}; lengths in {unit if size.known else unknown[unit]}."
 
 

@@ -54,7 +54,10 @@ def encode_glb(mesh: TexturedMesh, size: PixelSize, name: str = "surface") -> by
         "textures": [{"source": 0, "sampler": 0}, {"source": 1, "sampler": 0}],
         "samplers": [{**sampler, "wrapS": CLAMP_TO_EDGE, "wrapT": CLAMP_TO_EDGE}],
     }
-    material = {"pbrMetallicRoughness": {"baseColorTexture": {"index": 0}}, "normalTexture": {"index": 1}}
+    material = {
+        "pbrMetallicRoughness": {"baseColorTexture": {"index": 0}},
+        "normalTexture": {"index": 1},
+    }
     return book.encoded(primitive, name, facts, material, textures)
 
 
@@ -125,15 +128,25 @@ class _Binary:
         textures: Mapping[str, Any],
     ) -> bytes:
         """Return a file with one object. Its material is matte: the default of glTF is metal, which looks black."""
-        matte = {**material["pbrMetallicRoughness"], "metallicFactor": 0.0, "roughnessFactor": ROUGHNESS}
+        matte = {
+            **material["pbrMetallicRoughness"],
+            "metallicFactor": 0.0,
+            "roughnessFactor": ROUGHNESS,
+        }
         extras = {"axes": AXES, "unit": "metre", **facts}
         tree = {
-            "asset": {"version": "2.0", "generator": f"photostereo {__version__}", "extras": extras},
+            "asset": {
+                "version": "2.0",
+                "generator": f"photostereo {__version__}",
+                "extras": extras,
+            },
             "scene": 0,
             "scenes": [{"nodes": [0]}],
             "nodes": [{"name": name, "mesh": 0}],
             "meshes": [{"name": name, "primitives": [primitive]}],
-            "materials": [{**material, "name": name, "pbrMetallicRoughness": matte, "doubleSided": True}],
+            "materials": [
+                {**material, "name": name, "pbrMetallicRoughness": matte, "doubleSided": True}
+            ],
             **textures,
             "accessors": self.accessors,
             "bufferViews": self.views,

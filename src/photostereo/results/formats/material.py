@@ -144,7 +144,9 @@ def flatten(slope: Float64) -> Float64:
     return np.asarray(left - col[None, :] * (left.mean(axis=0) @ col) / (col @ col))
 
 
-def encode_material(material: Material, size: PixelSize, name: str = "material") -> dict[str, bytes]:
+def encode_material(
+    material: Material, size: PixelSize, name: str = "material"
+) -> dict[str, bytes]:
     """Return the files of a material, name → content: a picture per map, named as engines expect, and ``NAME.json``."""
     size = replace(size, millimeters=size.millimeters * material.texel)
     rows, cols = material.height.shape
@@ -154,18 +156,26 @@ def encode_material(material: Material, size: PixelSize, name: str = "material")
     low, high = low * size.millimeters, high * size.millimeters
     unit = "mm" if size.known else "pixels"
     rule = f"height = low + value / 65535 * (high - low), in {unit}; low = {low:.9g}, high = {high:.9g}"
-    occlusion, rough = (np.rint(255 * m).astype(np.uint8) for m in (material.occlusion, material.roughness))
+    occlusion, rough = (
+        np.rint(255 * m).astype(np.uint8) for m in (material.occlusion, material.roughness)
+    )
     packed = np.stack([occlusion, rough, np.zeros_like(rough)], axis=-1)
     color = np.rint(255 * srgb_from_linear(material.albedo)).astype(np.uint8)
     n = material.normals.astype(np.float32)
     maps: dict[str, tuple[NDArray[Any], str]] = {
         "BaseColor": (color, "Base color, sRGB."),
         "Normal_OpenGL": (encode_normals(n, everywhere), "Normals, OpenGL: green up."),
-        "Normal_DirectX": (encode_normals(n, everywhere, flip_y=True), "Normals, DirectX: green down."),
+        "Normal_DirectX": (
+            encode_normals(n, everywhere, flip_y=True),
+            "Normals, DirectX: green down.",
+        ),
         "Height": (np.rint(65535 * shown).astype(np.uint16), rule),
         "Roughness": (rough, "Perceptual roughness, linear; alpha is its square."),
         "AmbientOcclusion": (occlusion, "Ambient occlusion, linear; white is open."),
-        "OcclusionRoughnessMetallic": (packed, "R ambient occlusion, G roughness, B metallic (0), linear."),
+        "OcclusionRoughnessMetallic": (
+            packed,
+            "R ambient occlusion, G roughness, B metallic (0), linear.",
+        ),
     }
     facts = {
         "pixels": [cols, rows],
@@ -175,12 +185,16 @@ def encode_material(material: Material, size: PixelSize, name: str = "material")
         "tileable": material.tileable,
         # Ratio of the mean step across the seam to that between neighbors: right to left, bottom to top.
         "seam": {
-            kind: [round(tiling.seam_ratio(m, axis), 3) for axis in (1, 0)] for kind, (m, _) in maps.items()
+            kind: [round(tiling.seam_ratio(m, axis), 3) for axis in (1, 0)]
+            for kind, (m, _) in maps.items()
         },
         "roughness": "measured from the photographs" if material.roughness_measured else "assumed",
         "maps": {f"{name}_{kind}.png": words for kind, (_, words) in maps.items()},
     }
-    files = {f"{name}_{kind}.png": encode_png(m, size=size, comment=said) for kind, (m, said) in maps.items()}
+    files = {
+        f"{name}_{kind}.png": encode_png(m, size=size, comment=said)
+        for kind, (m, said) in maps.items()
+    }
     return files | {f"{name}.json": json_bytes(facts, indent=1)}
 
 

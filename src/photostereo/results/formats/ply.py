@@ -29,7 +29,12 @@ def ply_pieces(mesh: Mesh, unit: str, name: str = "") -> Iterator[bytes]:
     faces = mesh.faces
     head = ["ply", "format binary_little_endian 1.0", f"comment {note_of(unit)}"]
     head += [f"element vertex {len(values[0])}", *(f"property {name}" for name in names)]
-    head += [f"element face {len(faces)}", "property list uchar int vertex_indices", "end_header", ""]
+    head += [
+        f"element face {len(faces)}",
+        "property list uchar int vertex_indices",
+        "end_header",
+        "",
+    ]
     yield "\n".join(head).encode()
     for first in range(0, len(values[0]), AT_ONCE):
         vertices = np.empty(min(AT_ONCE, len(values[0]) - first), fields)

@@ -33,7 +33,9 @@ def _write(job: Job) -> dict[str, str]:
     assert job.albedo is not None
     model = fit_lights(job.normals, job.albedo, job.mask, linear=job.linear)
     job.write(f"{job.stem}.ptm", encode_ptm(model))
-    return {f"{job.stem}.ptm": f"PTM 1.2, LRGB, fitted to the relit result; {encoding_in_words(job.linear)}."}
+    return {
+        f"{job.stem}.ptm": f"PTM 1.2, LRGB, fitted to the relit result; {encoding_in_words(job.linear)}."
+    }
 
 
 FORMAT = Format(_write)

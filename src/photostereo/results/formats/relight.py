@@ -53,9 +53,7 @@ def encode_relight(model: LightModel, size: PixelSize) -> dict[str, bytes]:
         info["pixelSizeInMM"] = size.millimeters
     files = {"info.json": json_bytes(info, indent=1)}
     for number, picture in enumerate(planes):
-        words = (
-            f"Coefficient {number} of the light in R, G, B: (value / 255 - bias) * scale, both in info.json."
-        )
+        words = f"Coefficient {number} of the light in R, G, B: (value / 255 - bias) * scale, both in info.json."
         files[f"plane_{number}.png"] = encode_png(picture, size=size, comment=words)
         files[f"plane_{number}.jpg"] = encode_picture(picture, "jpeg", quality=100, full_color=True)
     return files
@@ -66,7 +64,9 @@ def _write(job: Job) -> dict[str, str]:
     model = fit_lights(job.normals, job.albedo, job.mask, basis="hsh", linear=job.linear)
     for name, content in encode_relight(model, job.size).items():
         job.write(f"relight/{name}", content)
-    return {"relight": f"relight, HSH, RGB, fitted to the relit result; {encoding_in_words(job.linear)}."}
+    return {
+        "relight": f"relight, HSH, RGB, fitted to the relit result; {encoding_in_words(job.linear)}."
+    }
 
 
 FORMAT = Format(_write)

@@ -55,7 +55,10 @@ class Examples:
             return result
 
         return Examples(
-            of(self.maps, VECTORS), of(self.network, (0,)), of(self.matte, (0,)), of(self.truth, (0,))
+            of(self.maps, VECTORS),
+            of(self.network, (0,)),
+            of(self.matte, (0,)),
+            of(self.truth, (0,)),
         )
 
 
@@ -73,13 +76,18 @@ def draw_examples(
     scenes, device = len(pool.heights), pool.heights.device
     lights = draw_directions(1, photographs, device)
     true, strength = miscalibrated(lights.expand(scenes, -1, -1), DEGREES, STRENGTH, spoiled)
-    clean = photograph(pool, true, draw_distances(scenes, device, NEAREST)) * strength[..., None, None, None]
+    clean = (
+        photograph(pool, true, draw_distances(scenes, device, NEAREST))
+        * strength[..., None, None, None]
+    )
     images, noise = expose(clean, pool.mask, strong=strong, damage=damage)
     return examples_of(images, noise, pool, lights[0], weights)
 
 
 @in_full_precision
-def examples_of(images: Tensor, noise: Tensor, pool: Pool, lights: Tensor, weights: Weights) -> Examples:
+def examples_of(
+    images: Tensor, noise: Tensor, pool: Pool, lights: Tensor, weights: Weights
+) -> Examples:
     """Examples from photographs (S, d, 3, SIZE, SIZE) with noise of variance (S, SIZE, SIZE) under lights (d, 3)."""
     mask = pool.mask.cpu().numpy()
     inside = pool.mask
@@ -106,15 +114,22 @@ def examples_of(images: Tensor, noise: Tensor, pool: Pool, lights: Tensor, weigh
     mean = (cells[:, BRIGHTNESS] * cover[:, 0]).sum((1, 2)) / cover.sum((1, 2, 3)).clamp_min(1)
     cells[:, BRIGHTNESS] -= mean[:, None, None]
     constants = torch.tensor(constants_of(there, there.shape[1]), device=images.device)
-    maps = torch.cat([cells, constants[None, :, None, None].expand(len(cells), -1, SIDE, SIDE), cover], 1)
+    maps = torch.cat(
+        [cells, constants[None, :, None, None].expand(len(cells), -1, SIDE, SIDE), cover], 1
+    )
 
     def witness(found: Witness) -> Tensor:
         log = torch.log(found.variance).clamp(-MOST_LOG, MOST_LOG)
         return picture(torch.cat([found.normals, log[:, None]], 1)).half()
 
     truth = (pool.normals * inside[..., None]).permute(0, 3, 1, 2).half()
-    found = Examples((maps * (cover > 0)).half(), witness(evidence.network), witness(evidence.matte), truth)
+    found = Examples(
+        (maps * (cover > 0)).half(), witness(evidence.network), witness(evidence.matte), truth
+    )
     whole = torch.stack(
-        [torch.isfinite(part).flatten(1).all(1) for part in (found.maps, found.network, found.matte)]
+        [
+            torch.isfinite(part).flatten(1).all(1)
+            for part in (found.maps, found.network, found.matte)
+        ]
     )
     return found[whole.all(0)]

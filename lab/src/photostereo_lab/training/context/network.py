@@ -42,7 +42,10 @@ class ContextNetwork(nn.Module):  # type: ignore[misc]
             x = relu(x + here(x))
             seen.append(x)
         for level in reversed(range(len(self.up))):
-            x = relu(seen[level] + self.up[level](functional.interpolate(x, scale_factor=2, mode="nearest")))
+            x = relu(
+                seen[level]
+                + self.up[level](functional.interpolate(x, scale_factor=2, mode="nearest"))
+            )
             x = relu(x + self.again[level](x))
         y: Tensor = self.leave(x)
         return y
@@ -52,7 +55,10 @@ def corrected(answer: Tensor, examples: Examples) -> tuple[Tensor, Tensor]:
     """Unit normals (S, 3, SIZE, SIZE) and the logarithm of their expected error, from corrections of cells (S, 4, G, G)."""
     cover = (examples.maps[:, -1:] > 0).float()
     fine = functional.interpolate(
-        torch.cat([answer * cover, cover], 1), scale_factor=FINE, mode="bilinear", align_corners=False
+        torch.cat([answer * cover, cover], 1),
+        scale_factor=FINE,
+        mode="bilinear",
+        align_corners=False,
     )
     fine = fine[:, :-1] / fine[:, -1:].clamp_min(1e-3)
     network, matte = examples.network.float(), examples.matte.float()

@@ -136,8 +136,13 @@ class ContextTask(Task):
             if sum(len(group.maps) for group in kept) > settings.kept:
                 kept.pop(0)
             for _ in range(settings.steps):
-                some = [kept[int(torch.randint(0, len(kept), ()))] for _ in range(settings.batch // 4)]
-                parts = [group[torch.randint(0, len(group.maps), (4,), device=self.device)] for group in some]
+                some = [
+                    kept[int(torch.randint(0, len(kept), ()))] for _ in range(settings.batch // 4)
+                ]
+                parts = [
+                    group[torch.randint(0, len(group.maps), (4,), device=self.device)]
+                    for group in some
+                ]
                 yield joined(parts).turned(int(torch.randint(0, 4, ())), bool(torch.rand(()) < 0.5))
 
     def _groups(self) -> Iterator[Examples]:

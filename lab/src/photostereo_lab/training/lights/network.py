@@ -186,7 +186,9 @@ class LightNetwork(nn.Module):  # type: ignore[misc]
     def forward(self, images: Tensor, mask: Tensor, known: Tensor | None = None) -> Answer:
         """``known`` (S, d, 4): given directions followed by 1; zeros if not given."""
         scenes, photographs = images.shape[:2]
-        given = torch.zeros(scenes, photographs, 4, device=images.device) if known is None else known
+        given = (
+            torch.zeros(scenes, photographs, 4, device=images.device) if known is None else known
+        )
         flag = given[..., 3:]
         frames = frames_of(images.permute(0, 1, 3, 4, 2), mask)
         token, _ = self.first(_pictures(first_inputs(frames)), photographs)
@@ -205,7 +207,9 @@ class LightNetwork(nn.Module):  # type: ignore[misc]
                 inside = half.cover[:, None]
                 fitted = weighted_half(torch.movedim(matte.normals, -1, 1) * inside, inside)
         second, maps = self.second(_pictures(both), photographs)
-        rough = self.normals(torch.cat([pooled(maps, photographs), fitted, quarter.cover[:, None]], 1))
+        rough = self.normals(
+            torch.cat([pooled(maps, photographs), fitted, quarter.cover[:, None]], 1)
+        )
         with torch.autocast(images.device.type, enabled=False):
             normals = functional.normalize(fitted + rough.float(), dim=1)
             with torch.no_grad():

@@ -46,14 +46,18 @@ def show(pool: Pool, photographs: int) -> Shot:
     strengths = draw_strengths(count, photographs, device)
     clean = photograph(pool, lights, draw_distances(count, device, NEAREST))
     clean = clean * strengths[..., None, None, None]
-    background = clean.mean((1, 2, 3, 4), keepdim=True) * torch.rand(count, 1, 1, 1, 1, device=device)
+    background = clean.mean((1, 2, 3, 4), keepdim=True) * torch.rand(
+        count, 1, 1, 1, 1, device=device
+    )
     clean = torch.where(pool.mask[:, None, None], clean, background)
     mask = imperfect(pool.mask)
     # Pixels of a thumbnail are averages: there is little noise, and lost values are invisible.
     images, _ = expose(_strange(clean), mask, strong=0.05, damage=0.0)
     logs = torch.log(strengths)
     normals = pool.normals.permute(0, 3, 1, 2)
-    return Shot(images.clamp_min(0), mask, lights, logs - logs.mean(1, keepdim=True), normals, pool.relief)
+    return Shot(
+        images.clamp_min(0), mask, lights, logs - logs.mean(1, keepdim=True), normals, pool.relief
+    )
 
 
 def _strange(clean: Tensor) -> Tensor:

@@ -39,7 +39,9 @@ def figures(answer: Answer, shot: Shot) -> tuple[Tensor, ...]:
     return (
         angles(answer.first_lights, shot.lights).mean(1) * to_degrees,
         angles(answer.lights, shot.lights).mean(1) * to_degrees,
-        angles(functional.normalize(answer.first_lights + answer.lights, dim=-1), shot.lights).mean(1)
+        angles(functional.normalize(answer.first_lights + answer.lights, dim=-1), shot.lights).mean(
+            1
+        )
         * to_degrees,
         (answer.strengths - shot.strengths).abs().mean(1),
         answer.log_error.exp().mean(1) * to_degrees,
@@ -52,7 +54,9 @@ def coarse_normals(shot: Shot) -> tuple[Tensor, Tensor]:
     truth = functional.avg_pool2d(shot.normals * shot.mask[:, None], SIDE // COARSE)
     cover = functional.avg_pool2d(shot.mask[:, None].float(), SIDE // COARSE)
     size = truth.norm(dim=1)
-    return truth / size.clamp_min(1e-3)[:, None], ((size > 0.4 * cover[:, 0]) & (cover[:, 0] > 0.2)).float()
+    return truth / size.clamp_min(1e-3)[:, None], (
+        (size > 0.4 * cover[:, 0]) & (cover[:, 0] > 0.2)
+    ).float()
 
 
 #: Share of scenes in which some directions are given.
@@ -102,7 +106,9 @@ class LightTask(Task):
         report: dict[str, float] = {}
         for name, shots in fixed.items():
             rows = [figures(self._answer(network, shot), shot) for shot in shots]
-            first, second, both, strength, expected, normals = map(torch.cat, zip(*rows, strict=True))
+            first, second, both, strength, expected, normals = map(
+                torch.cat, zip(*rows, strict=True)
+            )
             report |= {
                 f"{name} first": float(first.mean()),
                 name: float(second.mean()),
@@ -129,7 +135,11 @@ class LightTask(Task):
             some = torch.randperm(settings.scenes, device=self.device)[:scenes]
             shot = with_strangers(show(pool[some], count))
             first = int(torch.randint(0, 4, ()))
-            for turns, flip in ((0, False), (first, True), (1 + first % 3, False)):  # never the same twice
+            for turns, flip in (
+                (0, False),
+                (first, True),
+                (1 + first % 3, False),
+            ):  # never the same twice
                 turned = shot.turned(turns, flip)
                 yield turned, partly_known(turned)
 
@@ -166,10 +176,14 @@ def with_strangers(shot: Shot) -> Shot:
     half = shot.images.shape[1] // 2
     images, lights = shot.images, shot.lights
     images[:, :half] = (
-        torch.where(picked[:, None, None, None, None], images[:, :half].roll(1, 0), images[:, :half])
+        torch.where(
+            picked[:, None, None, None, None], images[:, :half].roll(1, 0), images[:, :half]
+        )
         * shot.mask[:, None, None]
     )
-    lights[:, :half] = torch.where(picked[:, None, None], lights[:, :half].roll(1, 0), lights[:, :half])
+    lights[:, :half] = torch.where(
+        picked[:, None, None], lights[:, :half].roll(1, 0), lights[:, :half]
+    )
     return shot
 
 
@@ -177,6 +191,8 @@ def partly_known(shot: Shot) -> Tensor:
     """Given directions (S, d, 4) with their flags; mostly none."""
     scenes, photographs = shot.lights.shape[:2]
     device = shot.lights.device
-    share = torch.rand(scenes, 1, device=device) * (torch.rand(scenes, 1, device=device) < PARTLY_KNOWN)
+    share = torch.rand(scenes, 1, device=device) * (
+        torch.rand(scenes, 1, device=device) < PARTLY_KNOWN
+    )
     flag = (torch.rand(scenes, photographs, device=device) < share).float()[..., None]
     return torch.cat([shot.lights * flag, flag], -1)

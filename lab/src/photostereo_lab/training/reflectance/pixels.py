@@ -10,7 +10,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from photostereo_lab.training.layouts import draw_directions, draw_distances, miscalibrated, seen_from
+from photostereo_lab.training.layouts import (
+    draw_directions,
+    draw_distances,
+    miscalibrated,
+    seen_from,
+)
 from photostereo_lab.training.materials import draw_materials, reflect
 from photostereo_lab.training.scenes import Pool, photograph
 from photostereo_lab.training.tensors import uniform
@@ -25,9 +30,9 @@ def draw_normals(count: int, device: torch.device | str) -> Tensor:
     """Normals by projected area over the disc; one in four toward grazing."""
     radius = torch.sqrt(torch.rand(count, device=device))
     steep = 0.02 + 0.55 * torch.rand(count, device=device)
-    radius = torch.where(torch.rand(count, device=device) < 0.25, torch.sqrt(1 - steep**2), radius).clamp_max(
-        0.9998
-    )
+    radius = torch.where(
+        torch.rand(count, device=device) < 0.25, torch.sqrt(1 - steep**2), radius
+    ).clamp_max(0.9998)
     azimuth = 6.2832 * torch.rand(count, device=device)
     return torch.stack(
         [radius * torch.cos(azimuth), radius * torch.sin(azimuth), torch.sqrt(1 - radius**2)], -1
@@ -40,7 +45,9 @@ def draw_pixels(count: int, photographs: int, device: torch.device | str) -> Bat
     lights = draw_directions(count, photographs, device)
     true, strength = miscalibrated(lights)
     place = torch.randn(count, 1, 3, device=device) * torch.tensor([0.45, 0.45, 0.2], device=device)
-    true, falloff = (part[:, 0] for part in seen_from(true, draw_distances(count, device, NEAREST), place))
+    true, falloff = (
+        part[:, 0] for part in seen_from(true, draw_distances(count, device, NEAREST), place)
+    )
     materials = draw_materials(count, device)
     colors = reflect(materials, normals, true)
     mixed = count // 5  # worn or patchy: two materials in one pixel
@@ -49,11 +56,16 @@ def draw_pixels(count: int, photographs: int, device: torch.device | str) -> Bat
     colors[:mixed] = torch.lerp(colors[:mixed], second, share)
     part = slice(mixed, mixed + count // 8)  # two facets in one pixel
     facet = functional.normalize(
-        normals[part] + 0.5 * torch.randn_like(normals[part]) * torch.rand_like(normals[part, :1]), dim=-1
+        normals[part] + 0.5 * torch.randn_like(normals[part]) * torch.rand_like(normals[part, :1]),
+        dim=-1,
     )
-    facet = functional.normalize(torch.cat([facet[:, :2], facet[:, 2:].abs().clamp_min(0.05)], -1), dim=-1)
+    facet = functional.normalize(
+        torch.cat([facet[:, :2], facet[:, 2:].abs().clamp_min(0.05)], -1), dim=-1
+    )
     share = torch.rand(len(facet), 1, device=device) * 0.5
-    colors[part] = torch.lerp(colors[part], reflect(materials[part], facet, true[part]), share[..., None])
+    colors[part] = torch.lerp(
+        colors[part], reflect(materials[part], facet, true[part]), share[..., None]
+    )
     normals[part] = functional.normalize(torch.lerp(normals[part], facet, share), dim=-1)
 
     visible, bounce = _surroundings(count, normals, true, device)
@@ -74,17 +86,25 @@ def _surroundings(
     for number in range(3):
         present = crowded * (u() < (1.0, 0.5, 0.3)[number]).float()
         # Walls are likely to be beside the pixel, more often on the side it does not face.
-        azimuth = torch.atan2(normals[:, 1:2], normals[:, :1]) + 3.1416 * torch.randn(count, 1, device=device)
+        azimuth = torch.atan2(normals[:, 1:2], normals[:, :1]) + 3.1416 * torch.randn(
+            count, 1, device=device
+        )
         tilt = u(0.35, 1.75)
         center = torch.cat(
-            [torch.sin(tilt) * torch.cos(azimuth), torch.sin(tilt) * torch.sin(azimuth), torch.cos(tilt)], -1
+            [
+                torch.sin(tilt) * torch.cos(azimuth),
+                torch.sin(tilt) * torch.sin(azimuth),
+                torch.cos(tilt),
+            ],
+            -1,
         )
         radius = torch.minimum(u(0.1, 0.9), tilt - 0.08)
         angle = torch.acos((lights * center[:, None]).sum(-1).clamp(-0.9999, 0.9999))
         soft = torch.exp(u(-4.5, -1.6))
         visible = visible * (1 - present * torch.sigmoid((radius - angle) / soft))
         wall = functional.normalize(
-            -center + 0.7 * torch.randn_like(center) + torch.tensor([0, 0, 0.6], device=device), dim=-1
+            -center + 0.7 * torch.randn_like(center) + torch.tensor([0, 0, 0.6], device=device),
+            dim=-1,
         )
         lit = (lights * wall[:, None]).sum(-1).clamp_min(0)
         reach = (normals * center).sum(-1, keepdim=True).clamp_min(0) * torch.sin(radius) ** 2
@@ -95,7 +115,9 @@ def _surroundings(
         0.6 + 0.4 * torch.rand(count, 1, 3, device=device)
     )
     ambient = (u() < 0.5).float() * u(0.0, 0.06)
-    return visible, bounce + ambient[..., None] * (0.7 + 0.3 * torch.rand(count, 1, 3, device=device))
+    return visible, bounce + ambient[..., None] * (
+        0.7 + 0.3 * torch.rand(count, 1, 3, device=device)
+    )
 
 
 @torch.no_grad()  # type: ignore[untyped-decorator]

@@ -37,7 +37,9 @@ def _poisson(clean: Tensor, decibels: float) -> Tensor:
     """Add shot noise to pixels (B, d, 3), gray in every channel of every second one."""
     gray = (clean * torch.tensor(LUMA, device=clean.device)).sum(-1, keepdim=True)
     mean = gray.mean((1, 2), keepdim=True).clamp_min(1e-8)
-    photons = 10 ** (decibels / 10) * mean / gray.square().mean((1, 2), keepdim=True).clamp_min(1e-16)
+    photons = (
+        10 ** (decibels / 10) * mean / gray.square().mean((1, 2), keepdim=True).clamp_min(1e-16)
+    )
     noisy = (torch.poisson(gray * photons) / photons).expand_as(clean).clone()
     noisy[::2] = (torch.poisson(clean * photons) / photons)[::2]
     return noisy
@@ -79,7 +81,11 @@ class ReflectanceTask(Task):
             for name, (photographs, decibels, _) in CONDITIONS.items():
                 single = draw_pixels(sets // 2, photographs, self.device)
                 colors, lights, normals = pixels_of_scenes(pool, 32, photographs)
-                rendered = colors.flatten(0, 1), lights.repeat_interleave(32, 0), normals.flatten(0, 1)
+                rendered = (
+                    colors.flatten(0, 1),
+                    lights.repeat_interleave(32, 0),
+                    normals.flatten(0, 1),
+                )
                 colors, lights, normals = map(torch.cat, zip(single, rendered, strict=True))
                 found[name] = (_poisson(colors, decibels), lights, normals)
         return found
@@ -92,7 +98,9 @@ class ReflectanceTask(Task):
         score, chunk = 0.0, 2048
         for name, (colors, lights, truth) in fixed.items():
             pairs = zip(colors.split(chunk), lights.split(chunk), strict=True)
-            found, log_error = map(torch.cat, zip(*(network(*pair)[-1] for pair in pairs), strict=True))
+            found, log_error = map(
+                torch.cat, zip(*(network(*pair)[-1] for pair in pairs), strict=True)
+            )
             error = torch.rad2deg(angles(found, truth))
             half = len(error) // 2
             report |= {

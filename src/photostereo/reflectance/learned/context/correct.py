@@ -14,7 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray, Float32
-from photostereo.reflectance.learned.context.features import BRIGHTNESS, NAMES, constants_of, features_of
+from photostereo.reflectance.learned.context.features import (
+    BRIGHTNESS,
+    NAMES,
+    constants_of,
+    features_of,
+)
 from photostereo.reflectance.learned.context.network import predict
 from photostereo.reflectance.learned.evidence import Evidence
 from photostereo.reflectance.learned.matte import Witness, combine
@@ -55,11 +60,15 @@ class Square:
         def along(middle: float) -> Float32:
             places = np.arange(int(middle) - reach, int(middle) + reach)
             places = np.floor((places - middle) / self.cell + SIDE / 2).astype(np.intp)
-            return np.bincount(places[(places >= 0) & (places < SIDE)], minlength=SIDE).astype(np.float32)
+            return np.bincount(places[(places >= 0) & (places < SIDE)], minlength=SIDE).astype(
+                np.float32
+            )
 
         return np.outer(along(self.row), along(self.column))
 
-    def places(self, rows: NDArray[np.integer], columns: NDArray[np.integer]) -> tuple[Float32, Float32]:
+    def places(
+        self, rows: NDArray[np.integer], columns: NDArray[np.integer]
+    ) -> tuple[Float32, Float32]:
         """Positions of pixels, in units of a cell from the top left corner of the square."""
         down = ((rows - self.row) / self.cell + SIDE / 2).astype(np.float32)
         return down, ((columns - self.column) / self.cell + SIDE / 2).astype(np.float32)
@@ -80,7 +89,11 @@ class Square:
         return mean.astype(np.float32).reshape(SIDE, SIDE, -1), count.reshape(SIDE, SIDE)
 
     def spread(
-        self, rows: NDArray[np.integer], columns: NDArray[np.integer], maps: Float32, known: BoolArray
+        self,
+        rows: NDArray[np.integer],
+        columns: NDArray[np.integer],
+        maps: Float32,
+        known: BoolArray,
     ) -> Float32:
         """Interpolate maps (SIDE, SIDE, K) at the pixels (N, K): bilinear between the centers of known cells."""
         weight = known.astype(np.float32)[..., None]
@@ -123,7 +136,9 @@ class Correction:
         factor = like(self.factor, network.variance)
         moved = ((normals - network.normals) ** 2).sum(-1)
         found = combine(Witness(normals, network.variance * factor.clip(1.0) + moved), matte)
-        return Witness(found.normals, 1.0 / (1.0 / (network.variance * factor) + 1.0 / matte.variance))
+        return Witness(
+            found.normals, 1.0 / (1.0 / (network.variance * factor) + 1.0 / matte.variance)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +163,9 @@ def find_field(evidence: Evidence, mask: BoolArray, weights: Mapping[str, Float3
     known = count > 0
     brightness = values[..., BRIGHTNESS]
     brightness -= (brightness * count).sum() / max(float(count.sum()), 1.0)
-    constants = np.broadcast_to(constants_of(mean_lights(lights), lights.shape[-1]), (SIDE, SIDE, 5))
+    constants = np.broadcast_to(
+        constants_of(mean_lights(lights), lights.shape[-1]), (SIDE, SIDE, 5)
+    )
     cover = count / np.maximum(square.pixels, 1.0)
     maps = np.concatenate([values, constants, cover[..., None]], -1) * known[..., None]
     return Field(square, predict(weights, maps.astype(np.float32)), known)

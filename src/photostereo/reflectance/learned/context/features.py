@@ -26,7 +26,9 @@ NAMES += ["hidden-lights", *_vector("arriving"), "misfit", "brightness", "red", 
 CONSTANTS = ("lights-x", "lights-y", "lights-z", "lights-zz", "photographs")
 CHANNELS = len(NAMES) + len(CONSTANTS) + 1
 #: Channel of the x component of each vector; its y follows.
-VECTORS = tuple(i for i, name in enumerate((*NAMES, *CONSTANTS)) if name == "x" or name.endswith("-x"))
+VECTORS = tuple(
+    i for i, name in enumerate((*NAMES, *CONSTANTS)) if name == "x" or name.endswith("-x")
+)
 #: The channel that is relative to the object's mean.
 BRIGHTNESS = NAMES.index("brightness")
 #: Limits of v, of log errors (radians), and of the logarithms of colors and brightness.

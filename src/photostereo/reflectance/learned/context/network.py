@@ -43,7 +43,8 @@ def predict(weights: Mapping[str, Float32], maps: Float32) -> Float32:
     """Predict corrections (SIDE, SIDE, OUTPUTS) from maps (SIDE, SIDE, CHANNELS), averaged over rotations of the square."""
     answers = [_forward(weights, _turned(maps, VECTORS, turns)[None])[0] for turns in TURNS]
     mean = np.mean(
-        [_turned(answer, (0,), -turns % 4) for answer, turns in zip(answers, TURNS, strict=True)], axis=0
+        [_turned(answer, (0,), -turns % 4) for answer, turns in zip(answers, TURNS, strict=True)],
+        axis=0,
     )
     length = np.linalg.norm(mean[..., :3], axis=-1, keepdims=True)
     mean[..., :3] *= MOST_CORRECTION / np.maximum(length, MOST_CORRECTION)
