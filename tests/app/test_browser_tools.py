@@ -246,9 +246,10 @@ def test_results_are_compared(tab, served, desk):
     page.wait_for_function(
         "() => [...document.querySelectorAll('.swipe img')].filter((i) => i.naturalWidth).length === 2"
     )
-    cut = lambda: page.evaluate(
-        "getComputedStyle(document.querySelector('.swipe .right')).clipPath"
-    )
+
+    def cut():
+        return page.evaluate("getComputedStyle(document.querySelector('.swipe .right')).clipPath")
+
     assert "50%" in cut()
     page.focus(".swipe input")
     page.keyboard.press("End")

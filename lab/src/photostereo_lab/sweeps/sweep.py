@@ -121,8 +121,8 @@ def _axes(
                 name,
                 "photographs",
                 lambda cell: cell.images,
-                lambda cell, n=noise: cell.corruption == n,
-            )  # type: ignore[misc]
+                lambda cell, n=noise: cell.corruption == n,  # type: ignore[misc]
+            )
 
 
 def _write_trials(outputs: RunOutputs) -> None:

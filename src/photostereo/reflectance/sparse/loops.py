@@ -21,9 +21,9 @@ def batch_size(pixels: Array) -> int:
     return max((1 << 25) // pixels.shape[1], 1) if is_tensor(pixels) else BATCH
 
 
-def sbl_em(
+def sbl_em(  # type: ignore[no-untyped-def]
     Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterations, weights
-) -> None:  # type: ignore[no-untyped-def]
+) -> None:
     """See :func:`.kernels.sbl_em`."""
     numbers = (float(noise), float(prior_variance), float(tol), float(settled), int(max_iter))
     if not _on_gpu(Y):
