@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -22,6 +24,36 @@ def test_extras_have_no_duplicates_and_all_is_all() -> None:
         part for name in named for part in re.findall(r"[a-z]+", extras[name][0].partition("[")[2])
     }
     assert for_users <= reached
+
+
+#: Libraries by the name under which they are imported, if it is not the name of the package.
+PACKAGES = {
+    "cv2": "opencv-python-headless",
+    "PIL": "pillow",
+    "fast_simplification": "fast-simplification",
+    "lazy_loader": "lazy-loader",
+}
+
+
+def imported_at_once(file: Path) -> set[str]:
+    """Libraries that a module imports when it is imported itself, not later in a function."""
+    names: set[str] = set()
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names.add(str(node.module).partition(".")[0])
+    return names - sys.stdlib_module_names
+
+
+def test_a_plain_installation_can_import_every_module_except_those_for_torch() -> None:
+    declared = {requirement.split(">=")[0] for requirement in PROJECT["dependencies"]}
+    files = list((ROOT / "src" / "photostereo").rglob("*.py"))
+    for file in files:
+        if "torch" in file.name:
+            continue
+        needed = {PACKAGES.get(name, name) for name in imported_at_once(file)}
+        assert needed <= declared | {"photostereo"}, file
 
 
 def test_the_recipe_needs_what_the_package_needs() -> None:

@@ -12,9 +12,6 @@ import cv2
 import numpy as np
 import pytest
 
-pytest.importorskip("starlette", reason="the app needs: pip install 'photostereo[app]'")
-pytest.importorskip("uvicorn", reason="the app needs: pip install 'photostereo[app]'")
-
 from photostereo.app.security import Address
 from photostereo.app.server import make_server
 from photostereo.core.conventions import srgb_from_linear

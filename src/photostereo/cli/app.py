@@ -3,15 +3,13 @@
 from pathlib import Path
 
 from photostereo.cli.terminal import Terminal
-from photostereo.core.errors import CaptureError, require_extra
+from photostereo.core.errors import CaptureError
 
 
 def app(
     terminal: Terminal, folder: Path | None = None, port: int = 0, browser: bool = True
 ) -> None:
     """Open the app in the browser, from photographs to results."""
-    require_extra("starlette", "app", "The app's pages")
-    require_extra("uvicorn", "app", "The app's pages")
     if folder is not None and not folder.expanduser().is_dir():
         raise CaptureError(code="not-a-folder", file=folder)
     from photostereo.app.server import run_app
