@@ -322,9 +322,10 @@ def fit_circle(outlines: Outlines, guess: Circle, *, slack: float) -> Circle | N
         if len(np.unique(rays)) < 12:
             return None
         tolerance = max(0.75, 0.012 * circle.radius)
-        circle = _tukey_fit(circle, points, weights, reach, tolerance)
-        if not (np.isfinite(circle.radius) and circle.radius > 3):
+        fit = _tukey_fit(circle, points, weights, reach, tolerance)
+        if fit is None or fit.radius <= 3:
             return None
+        circle = fit
     seen = visible_share(circle, outlines.frame)
     distance = np.abs(np.hypot(points[:, 0] - circle.x, points[:, 1] - circle.y) - circle.radius)
     near = distance < tolerance
@@ -374,23 +375,60 @@ def _edges_along_rays(
     return rays, np.stack(points, axis=1), top.astype(np.float64)
 
 
+#: A fit may move the center and the radius by this many times the distance within which edges were collected. Fits of
+#: true outlines move by at most about one. On smooth surfaces, whose short edges lie on no circle, the radius of
+#: some fits would run away to millions of pixels.
+_MOST_MOVE = 2.0
+#: Tukey's window shrinks by this factor in each step.
+_SHRINKING = 0.8
+#: Most steps of one fit, and the step in pixels below which it has converged.
+_MOST_STEPS = 40
+_SMALL_STEP = 1e-4
+
+
 def _tukey_fit(
-    circle: Circle, points: FloatArray, strength: FloatArray, reach: float, tolerance: float
-) -> Circle:
-    """Fit the geometric circle by Gauss–Newton, with Tukey's weights, which ignore edges beyond a shrinking window."""
-    x, y, radius = circle.x, circle.y, circle.radius
-    window, trust = 2 * reach, np.sqrt(strength)
-    design, ridge = np.ones((len(points), 3)), 1e-9 * np.eye(3)
-    for _ in range(40):
-        dx, dy = points[:, 0] - x, points[:, 1] - y
-        length = np.maximum(np.hypot(dx, dy), 1e-9)
-        miss = length - radius
+    guess: Circle, points: FloatArray, strength: FloatArray, reach: float, tolerance: float
+) -> Circle | None:
+    """Fit the geometric circle by Gauss–Newton, with Tukey's weights, which ignore edges beyond a shrinking window.
+
+    Parameters
+    ----------
+    guess : Circle
+        The circle near which the edges lie.
+    points : (n, 2) array
+        Edges: columns and rows.
+    strength : (n,) array
+        Strength of each edge.
+    reach : float
+        Largest distance of the edges from ``guess``, in pixels.
+    tolerance : float
+        Half of the final width of the window, in pixels.
+
+    Returns
+    -------
+    Circle or None
+        None if the fit moves away from ``guess``: then these edges determine no circle.
+    """
+    start = np.array([guess.x, guess.y, guess.radius])
+    state = start.copy()
+    window = 2 * reach
+    trust = np.sqrt(strength)
+    design = np.ones((len(points), 3))
+    ridge = 1e-9 * np.eye(3)
+    for _ in range(_MOST_STEPS):
+        toward = points - state[:2]
+        length = np.maximum(np.hypot(toward[:, 0], toward[:, 1]), 1e-9)
+        miss = length - state[2]
         weight = np.maximum(1 - (miss / window) ** 2, 0.0) ** 2 * trust
-        design[:, 0], design[:, 1] = dx / length, dy / length
+        design[:, :2] = toward / length[:, None]
         normal = design.T @ (weight[:, None] * design) + ridge
         step = np.linalg.solve(normal, design.T @ (weight * miss))
-        x, y, radius = x + step[0], y + step[1], radius + step[2]
-        if window == 2 * tolerance and np.abs(step).max() < 1e-4:
+        state += step
+        # Written so that NaN is no fit either.
+        if not np.abs(state - start).max() <= _MOST_MOVE * reach:
+            return None
+        if window == 2 * tolerance and np.abs(step).max() < _SMALL_STEP:
             break
-        window = max(0.8 * window, 2 * tolerance)
-    return Circle(float(x), float(y), float(radius))
+        window = max(_SHRINKING * window, 2 * tolerance)
+    x, y, radius = state.tolist()
+    return Circle(x, y, radius)
