@@ -18,7 +18,7 @@ TORCH_READY := $(TORCH_VENV)/.ready
 DOCS_VENV  := .venv-docs
 DOCS_READY := $(DOCS_VENV)/.ready
 
-.PHONY: help demo docs fuzz package test test-slow test-all test-torch test-versions lint format bench clean
+.PHONY: help demo docs fuzz plausible package test test-slow test-all test-torch test-versions lint format bench clean
 
 help:
 	@echo "make demo           a synthetic object, end to end; results in demo/"
@@ -27,6 +27,7 @@ help:
 	@echo "make test-all       the slow tests too"
 	@echo "make test-versions  the tests with the lowest declared versions and with the newest"
 	@echo "make fuzz           N=10000 SEED=0: spoilt captures, no run may end in a traceback"
+	@echo "make plausible      N=1000 SEED=0: captures as people make them, compared with the ground truth"
 	@echo "make lint           ruff and mypy"
 	@echo "make docs           the documentation, in docs/_build/html"
 	@echo "make package        source archives and wheels, in dist/, all tried outside of the checkout"
@@ -82,6 +83,10 @@ N    ?= 10000
 SEED ?= 0
 fuzz: $(READY)
 	cd tests && ../$(BIN)/python -m fuzz --count $(N) --seed $(SEED)
+
+# Captures of many kinds, nothing damaged, solved with the default method; see docs/lab/plausible.md.
+plausible: $(READY)
+	$(BIN)/photostereo plausible plausible-$(SEED) --count $(N) --seed $(SEED)
 
 lint: $(READY)
 	$(BIN)/ruff check .
