@@ -1,4 +1,4 @@
-"""The result of an integration: heights, the parts they belong to, where the surface is torn, and its camera."""
+"""The result of an integration: heights, connected parts, tears, and the camera."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from photostereo.core.conventions import BoolArray, Float64
 from photostereo.core.errors import ParameterError
 from photostereo.core.plugins import Displayed
 
-#: Pictures of the strengths of pulls and of the heights that they pull toward: anchors, and the flat zero of a high pass.
+#: Strengths of pulls (H, W), and the heights that they pull toward (H, W): those of anchors, and
+#: the flat zero of a high pass.
 Pulls = tuple[Float64, Float64]
 
 
 @dataclass(frozen=True)
 class Camera:
-    """A pinhole camera without skew: focal lengths and principal point, in pixels."""
+    """A pinhole camera without skew, in pixels; pixel centers have whole coordinates."""
 
-    fx: float
-    fy: float
-    cx: float
-    cy: float
+    fx: float  #: focal length along columns
+    fy: float  #: focal length along rows
+    cx: float  #: column of the principal point
+    cy: float  #: row of the principal point
 
     @property
     def focal(self) -> float:
@@ -36,7 +37,8 @@ class Camera:
         k = np.asarray(matrix, dtype=np.float64)
         if k.shape != (3, 3) or not np.isfinite(k).all():
             raise ParameterError(code="bad-camera", matrix=k.tolist())
-        k = k / k[2, 2] if k[2, 2] != 0 else k
+        if k[2, 2] != 0:
+            k = k / k[2, 2]
         lower = (k[1, 0], k[2, 0], k[2, 1])
         if k[0, 0] <= 0 or k[1, 1] <= 0 or any(lower) or abs(k[0, 1]) > 1e-6 * k[0, 0]:
             raise ParameterError(code="bad-camera", matrix=k.tolist())
@@ -49,7 +51,7 @@ class Camera:
         return np.stack([x, y, np.full_like(x, -1.0)], axis=-1)
 
     def depth_from_log(self, log_height: Float64) -> Float64:
-        """Return the height −Z from ζ."""
+        """Return the height −Z from ζ, the log-height of :mod:`~photostereo.surface.slopes`."""
         return -self.focal * np.exp(-log_height / self.focal)
 
     def log_from_depth(self, depth: Float64) -> Float64:
@@ -61,7 +63,7 @@ class Camera:
 
 @dataclass(frozen=True)
 class Heights:
-    """Heights as a picture, and solver information; see :class:`Surface`."""
+    """Heights (H, W) of some parts, and solver information; see :class:`Surface`."""
 
     values: Float64
     iterations: int
@@ -75,25 +77,25 @@ class Heights:
 class Surface(Displayed):
     """An integrated surface. Its arrays are read-only."""
 
-    #: (H, W) height in pixels, growing toward the camera; NaN outside the mask. With a camera it is −Z, the negative
-    #: distance along the optical axis, on a scale where the mean distance is the focal length (in pixels).
+    #: (H, W) height in pixels, growing toward the camera; NaN outside the mask. With a camera it is
+    #: −Z, the negative distance along the optical axis, on a scale where the mean distance is the
+    #: focal length (in pixels).
     depth: Float64
     mask: BoolArray  #: (H, W)
-    #: (H, W) the connected part of each pixel, 1, 2, …; zero outside. Each part has mean height zero, so heights of
-    #: different parts are unrelated, unless anchors fix them.
+    #: (H, W) the connected part of each pixel, 1, 2, …; zero outside. Each part has mean height
+    #: zero, so heights of different parts are unrelated, unless anchors fix them.
     labels: NDArray[np.int32]
     torn_right: BoolArray  #: (H, W) whether the link to the right neighbor is cut
     torn_down: BoolArray  #: (H, W) whether the link to the neighbor below is cut
     method: str
     status: str  #: ``"converged"``, ``"max_iter"``, or ``"direct"`` for ``simchony``
-    iterations: (
-        int  #: of the outer loop (robust) or of the conjugate gradients; the most over all parts
-    )
-    #: largest ``‖b − A z‖ / ‖b‖`` of the linear systems; for ``robust``, the share of the gradient left by the last solve
+    #: of the outer loop (robust) or of the conjugate gradients; the most over all parts
+    iterations: int
+    #: largest ``‖b − A z‖ / ‖b‖`` of the linear systems; for ``robust``, the share of the gradient
+    #: that the last solve did not remove
     residual: float
-    energy: tuple[
-        float, ...
-    ] = ()  #: for ``robust``, the energy before every iteration of the largest part
+    #: for ``robust``, the energy before every iteration of the largest part
+    energy: tuple[float, ...] = ()
     camera: Camera | None = None
     unknown: int = 0  #: normals that were zero or not finite
     away: int = 0  #: normals that faced away from the camera

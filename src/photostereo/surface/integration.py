@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
@@ -17,8 +18,7 @@ from photostereo.runtime.threads import shorten_spinning
 from photostereo.surface.integrated import Camera, Heights, Pulls, Surface
 from photostereo.surface.slopes import SlopeSource, prepare_mask
 
-Solver = Callable[[SlopeSource, BoolArray, Pulls | None], Heights]
-
+#: Names of the integration methods.
 METHODS = ("poisson", "simchony", "robust")
 #: Parts of up to this many pixels are solved together: separate solves would cost more.
 SMALL_PART = 4_000
@@ -27,6 +27,16 @@ SMALL_PART = 4_000
 def check_method(name: str) -> None:
     """Raise a :class:`ParameterError` if this is not an integration method."""
     require_known(name, METHODS, "integration method", "unknown-integration")
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """When the iterations of a solver stop, and how sharply ``robust`` chooses."""
+
+    rtol: float
+    max_iter: int | None
+    tol: float
+    sharpness: float
 
 
 def integrate(
@@ -47,16 +57,16 @@ def integrate(
 ) -> Surface:
     """Integrate a normal map into heights.
 
-    Solves ``minimize_z Σ w (n_z ∂z/∂col + n_x)² + w (n_z ∂z/∂row − n_y)²`` in one of three versions: over a
-    rectangle without weights (``simchony``: two cosine transforms), over the links inside a mask
-    (``poisson``), or with a soft choice between the forward and the backward difference of each pixel, so
-    that the surface may tear at occlusions (``robust``).
+    Solves ``minimize_z Σ w (n_z ∂z/∂col + n_x)² + w (n_z ∂z/∂row − n_y)²`` in one of three
+    versions: over a rectangle without weights (``simchony``: two cosine transforms), over the links
+    inside a mask (``poisson``), or with a soft choice between the forward and the backward
+    difference of each pixel, so that the surface may tear at occlusions (``robust``).
 
     Parameters
     ----------
     normals : (H, W, 3) array
-        x right, y up, z toward the camera (see :mod:`photostereo.core.conventions`); need not be unit. Zero and
-        NaN inside the mask mean "unknown" and are filled from their neighbors.
+        x right, y up, z toward the camera (see :mod:`photostereo.core.conventions`); need not be
+        unit. Zero and NaN inside the mask mean "unknown" and are filled from their neighbors.
     mask : (H, W) array, optional
         Pixels to integrate; by default, all pixels with a normal.
     method : {"poisson", "simchony", "robust"}
@@ -64,24 +74,33 @@ def integrate(
     weights : (H, W) array, optional
         Non-negative confidence of each normal; not for ``simchony``.
     camera : 3 × 3 matrix or Camera, optional
-        Pinhole camera in pixels (columns, rows from the top left pixel center); by default orthographic.
+        Pinhole camera in pixels (columns, rows from the top left pixel center); by default
+        orthographic.
     anchors : (H, W) array, optional
         Known heights, NaN where unknown, in the units of the result; not for ``simchony``.
     anchor_weight : float
-        Weight of a known height relative to a slope. The default fits them almost exactly; lower it for noisy ones.
+        Weight of a known height relative to a slope. The default fits them almost exactly; lower
+        it for noisy ones.
     highpass : float, optional
-        Flatten shapes wider than about this many pixels, over which errors of the normals accumulate. A wave
-        of this length is halved, shorter ones are kept: ``Σ w (2π/highpass)² z²`` is added to the cost.
+        Flatten shapes wider than about this many pixels, over which errors of the normals
+        accumulate. A wave of this length is halved, shorter ones are kept:
+        ``Σ w (2π/highpass)² z²`` is added to the cost.
     rtol : float
         Relative residual of the linear solve (``poisson``).
     max_iter : int, optional
-        For ``robust``: the maximum number of reweightings (150).
+        Maximum number of iterations: of the conjugate gradients (``poisson``, 200), or of the
+        reweighting (``robust``, 150).
     tol : float, optional
         For ``robust``: stop when the energy falls by less than this fraction.
     sharpness : float, optional
         For ``robust``: how sharply (k) it chooses between the two sides, in 1/pixel².
     control : Control
         Receives progress (iterations of ``robust``, percent of ``poisson``) and can cancel the work.
+
+    Returns
+    -------
+    Surface
+        Heights in pixels; every connected part has mean height zero, unless anchors fix it.
 
     Raises
     ------
@@ -90,9 +109,9 @@ def integrate(
 
     Notes
     -----
-    Time and memory are linear in pixels: see ``benchmarks/README.md``. Like all least squares, ``poisson`` smears depth
-    discontinuities; ``robust`` keeps those that end somewhere inside the mask. No integrator can determine the height
-    of a step that separates two regions completely.
+    Time and memory are linear in pixels: see ``benchmarks/README.md``. Like all least squares,
+    ``poisson`` smears depth discontinuities; ``robust`` keeps those that end somewhere inside the
+    mask. No integrator can determine the height of a step that separates two regions completely.
 
     References
     ----------
@@ -110,13 +129,14 @@ def integrate(
     check_method(method)
     normals = np.asarray(normals)
     inside = prepare_mask(normals, mask)
-    pinhole = camera if camera is None or isinstance(camera, Camera) else Camera.from_matrix(camera)
+    if camera is not None and not isinstance(camera, Camera):
+        camera = Camera.from_matrix(camera)
     if highpass is not None and not highpass >= 1:
         raise ParameterError(code="bad-highpass", highpass=highpass)
     if not (0 < tol < 1 and sharpness > 0 and 0 < rtol < 1 and anchor_weight > 0):
         raise ParameterError(code="bad-integration-option")
     control.check()
-    source = SlopeSource(normals, inside, weights=weights, camera=pinhole)
+    source = SlopeSource(normals, inside, weights=weights, camera=camera)
     control.check()
     labels, parts = cv2.connectedComponentsWithStats(inside.astype(np.uint8), connectivity=4)[1:3]
     control.check()
@@ -124,68 +144,66 @@ def integrate(
         if weights is not None or anchors is not None:
             raise ParameterError(code="simchony-is-unweighted")
         control.stage("integrate", 1)
-        found = Heights(_integrate_rectangle(source, highpass), 0, 0.0, converged=True)
+        heights = Heights(_integrate_rectangle(source, highpass), 0, 0.0, converged=True)
         control.advance()
     else:
-        from photostereo.surface.multigrid import conjugate_gradients
-        from photostereo.surface.poisson import assemble
-        from photostereo.surface.robust import RobustProblem, solve_robust
-
-        limit = {} if max_iter is None else {"max_iter": max_iter}
-
-        def solve(part: SlopeSource, group: BoolArray, pulls: Pulls | None) -> Heights:
-            if method == "poisson":
-                lattice, side, start = assemble(part, group, pulls, control)
-                return conjugate_gradients(
-                    lattice, side, start, rtol=rtol, control=control, **limit
-                )
-            problem = RobustProblem(part.field(group), pulls, sharpness, tol=tol, **limit)
-            return solve_robust(problem, control)
-
         pulls = _pulls(source, anchors, anchor_weight, highpass)
-        found = _integrate_parts(source, labels, parts, pulls, solve, control)
+        solver = _Solver(method, _Limits(rtol, max_iter, tol, sharpness), control)
+        heights = _integrate_parts(source, labels, parts, pulls, solver)
 
-    depth = found.values
-    if pinhole is not None:
-        depth = pinhole.depth_from_log(depth)
+    depth = heights.values
+    if camera is not None:
+        depth = camera.depth_from_log(depth)
     depth[~inside] = np.nan
-    if not found.converged:
+    status = "direct" if method == "simchony" else "converged"
+    if not heights.converged:
+        status = "max_iter"
         warnings.warn(
             ConvergenceWarning(
-                Finding("surface-not-converged", method=method, iterations=found.iterations)
+                Finding("surface-not-converged", method=method, iterations=heights.iterations)
             ),
             stacklevel=2,
         )
+    torn_right, torn_down = heights.torn or (np.zeros_like(inside), np.zeros_like(inside))
     return Surface(
-        depth,
-        inside,
-        labels,
-        *(found.torn or (np.zeros_like(inside), np.zeros_like(inside))),
-        method,
-        "direct" if method == "simchony" else "converged" if found.converged else "max_iter",
-        found.iterations,
-        found.residual,
-        found.energy,
-        pinhole,
-        source.unknown,
-        source.away,
+        depth=depth,
+        mask=inside,
+        labels=labels,
+        torn_right=torn_right,
+        torn_down=torn_down,
+        method=method,
+        status=status,
+        iterations=heights.iterations,
+        residual=heights.residual,
+        energy=heights.energy,
+        camera=camera,
+        unknown=source.unknown,
+        away=source.away,
     )
 
 
 def _integrate_rectangle(source: SlopeSource, highpass: float | None) -> Float64:
+    """Return the heights of ``simchony``, over the whole picture."""
     from photostereo.surface.poisson import solve_rectangle
 
     mask = source.mask
     field = source.field(mask)
     facing = np.where(mask, field.facing, 1.0)
-    slope_col, slope_row = field.tilt_col / facing, field.tilt_row / facing
+    slope_col = field.tilt_col / facing
+    slope_row = field.tilt_row / facing
     del field, facing
-    screen = 0.0 if highpass is None else (2.0 * np.pi / highpass) ** 2
-    values = solve_rectangle(slope_col, slope_row, screen=screen)
-    # Center on the mask, the only region that matters; a high pass defines its own zero.
-    if highpass is None:
-        values -= values[mask].mean()
+    if highpass is not None:
+        # A high pass defines its own zero.
+        return solve_rectangle(slope_col, slope_row, screen=_screen(highpass))
+    values = solve_rectangle(slope_col, slope_row)
+    # Center on the mask, the only region that matters.
+    values -= values[mask].mean()
     return values
+
+
+def _screen(highpass: float) -> float:
+    """Return the weight of z² that halves a wave of ``highpass`` pixels."""
+    return float((2.0 * np.pi / highpass) ** 2)
 
 
 def _pulls(
@@ -194,39 +212,77 @@ def _pulls(
     """Return the pulls of anchors and of a high pass, if there are any."""
     if anchors is None and highpass is None:
         return None
-    mask, camera = source.mask, source.camera
-    pull, target = np.zeros(mask.shape), np.zeros(mask.shape)
+    mask = source.mask
+    pull = np.zeros(mask.shape)
+    target = np.zeros(mask.shape)
     if highpass is not None:
         field = source.field(mask)
-        pull += (2.0 * np.pi / highpass) ** 2 * (field.confidence * field.facing**2)
+        pull += _screen(highpass) * (field.confidence * field.facing**2)
     if anchors is not None:
-        known = np.asarray(anchors, dtype=np.float64)
-        if known.shape != mask.shape:
-            raise ParameterError(code="anchors-shape", anchors=known.shape, mask=mask.shape)
-        if camera is not None:
-            if (known[mask & np.isfinite(known)] >= 0).any():
+        goals = np.asarray(anchors, dtype=np.float64)
+        if goals.shape != mask.shape:
+            raise ParameterError(code="anchors-shape", anchors=goals.shape, mask=mask.shape)
+        if source.camera is not None:
+            if (goals[mask & np.isfinite(goals)] >= 0).any():
                 raise ParameterError(code="anchors-not-negative")
-            known = camera.log_from_depth(known)
-        found = mask & np.isfinite(known)
-        if not found.any():
+            goals = source.camera.log_from_depth(goals)
+        anchored = mask & np.isfinite(goals)
+        if not anchored.any():
             raise ParameterError(
                 "No anchor lies inside the mask: all are NaN there.", code="no-anchors"
             )
-        pull[found] += anchor_weight
-        target[found] = anchor_weight * known[found] / pull[found]
+        pull[anchored] += anchor_weight
+        target[anchored] = anchor_weight * goals[anchored] / pull[anchored]
     return pull, target
+
+
+@dataclass(frozen=True)
+class _Solver:
+    """Solves the slope equations of some pixels by ``poisson`` or ``robust``."""
+
+    method: str
+    limits: _Limits
+    control: Control
+
+    def __call__(self, part: SlopeSource, group: BoolArray, pulls: Pulls | None) -> Heights:
+        from photostereo.surface.multigrid import MOST_ITERATIONS, conjugate_gradients
+        from photostereo.surface.poisson import assemble
+        from photostereo.surface.robust import MOST_REWEIGHTINGS, RobustProblem, solve_robust
+
+        limits = self.limits
+        if self.method == "poisson":
+            lattice, side, start = assemble(part, group, pulls, self.control)
+            return conjugate_gradients(
+                lattice,
+                side,
+                start,
+                rtol=limits.rtol,
+                max_iter=MOST_ITERATIONS if limits.max_iter is None else limits.max_iter,
+                control=self.control,
+            )
+        problem = RobustProblem(
+            part.field(group),
+            pulls,
+            limits.sharpness,
+            max_iter=MOST_REWEIGHTINGS if limits.max_iter is None else limits.max_iter,
+            tol=limits.tol,
+        )
+        return solve_robust(problem, self.control)
 
 
 def _groups(
     labels: NDArray[np.int32], parts: NDArray[np.int32]
 ) -> Iterator[tuple[tuple[slice, slice], BoolArray]]:
-    """Yield boxes and masks to solve separately: every large part, and all small ones together; largest first."""
+    """Yield boxes and masks of the pixels to solve together, largest first.
+
+    Every large part is a group of its own; all small ones are one group.
+    """
     sizes = parts[:, cv2.CC_STAT_AREA]
-    sizes[0] = 0
-    large = [int(part) for part in np.argsort(-sizes) if sizes[part] > SMALL_PART]
-    for part in large:
-        box = _box(*parts[part, :4].tolist())
-        yield box, labels[box] == part
+    sizes[0] = 0  # the background
+    for part in np.argsort(-sizes):
+        if sizes[part] > SMALL_PART:
+            box = _box(*parts[part, :4].tolist())
+            yield box, labels[box] == part
     small = (sizes <= SMALL_PART)[labels] & (labels > 0)
     if small.any():
         box = _box(*cv2.boundingRect(small.astype(np.uint8)))
@@ -242,36 +298,52 @@ def _integrate_parts(
     labels: NDArray[np.int32],
     parts: NDArray[np.int32],
     pulls: Pulls | None,
-    solve: Solver,
-    control: Control,
+    solver: _Solver,
 ) -> Heights:
-    """Solve every group of parts and combine the results; ``parts`` has their boxes and sizes, as OpenCV counts them."""
+    """Solve every group of parts and combine the results.
+
+    ``labels`` and ``parts`` (boxes and sizes) are the connected parts, as OpenCV counts them.
+    """
     shape = source.mask.shape
-    values, torn = np.zeros(shape), (np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool))
+    values = np.zeros(shape)
+    torn = (np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool))
     results = []
     for box, group in _groups(labels, parts):
-        control.check()
-        own = None if pulls is None else (np.where(group, pulls[0][box], 0.0), pulls[1][box])
-        result = solve(source.crop(box), group, own)
-        found = np.where(group, result.values, 0.0)
-        center_parts(
-            found, np.where(group, labels[box], 0), None if pulls is None else pulls[0][box]
-        )
-        values[box] += found
-        for whole, part in zip(torn, result.torn or (), strict=False):
-            whole[box] |= part
+        solver.control.check()
+        pull = None
+        group_pulls = None
+        if pulls is not None:
+            pull = pulls[0][box]
+            group_pulls = (np.where(group, pull, 0.0), pulls[1][box])
+        result = solver(source.crop(box), group, group_pulls)
+        heights = np.where(group, result.values, 0.0)
+        center_parts(heights, np.where(group, labels[box], 0), pull)
+        values[box] += heights
+        if result.torn is not None:
+            torn[0][box] |= result.torn[0]
+            torn[1][box] |= result.torn[1]
+        # Keep the figures only: a picture per part would be kept until the end.
         results.append((result.iterations, result.residual, result.converged, result.energy))
     iterations, residuals, converged, energies = zip(*results, strict=True)
     return Heights(values, max(iterations), max(residuals), all(converged), torn, energies[0])
 
 
 def center_parts(values: Float64, labels: NDArray[np.int32], pull: Float64 | None) -> None:
-    """Shift every connected part without a pull to mean zero, in place."""
+    """Shift every connected part without a pull to mean zero, in place.
+
+    Parameters
+    ----------
+    values : (H, W) array
+        Heights; they are changed.
+    labels : (H, W) integer array
+        Number of the part of each pixel, 1, 2, …; zero outside.
+    pull : (H, W) array, optional
+        Strength of the pull toward a given height.
+    """
     flat = labels.ravel()
     count = int(flat.max()) + 1
-    mean = np.bincount(flat, values.ravel(), count) / np.maximum(
-        np.bincount(flat, minlength=count), 1
-    )
+    size = np.maximum(np.bincount(flat, minlength=count), 1)
+    mean = np.bincount(flat, values.ravel(), count) / size
     mean[0] = 0.0
     if pull is not None:
         mean[np.bincount(flat, pull.ravel(), count) > 0] = 0.0

@@ -1,17 +1,18 @@
 """Weighted least squares over the links of a pixel grid.
 
-Every method in this package leads to the same problem. With one difference ``z_b − z_a`` per link of neighboring pixels,
+Every method in this package leads to the same problem. With one difference ``z_b − z_a`` per link of
+neighboring pixels,
 
     minimize_z   Σ_links  w (z_b − z_a − g)²   +   Σ_pixels  s (z − t)² ,
 
-where ``w`` is the link's weight, ``g`` its target, and ``s`` a pull toward ``t`` if depths are known. Weights are stored
-as pictures: ``right[r, c]`` is the weight of the link from pixel (r, c) to its right neighbor, ``down[r, c]`` of the
-link to the one below, zero if there is no link. This needs two numbers per pixel, and no index or matrix. The targets g
-and t appear in the right-hand side only.
+where ``w`` is the link's weight, ``g`` its target, and ``s`` a pull toward ``t`` if depths are known.
+Weights are stored as pictures: ``right[r, c]`` is the weight of the link from pixel (r, c) to its
+right neighbor, ``down[r, c]`` of the link to the one below, zero if there is no link. This needs two
+numbers per pixel, and no index or matrix. The targets g and t appear in the right-hand side only.
 
-The matrix of the normal equations is ``A = D − N``, where ``N`` is the weighted sum over the four neighbors and ``D`` the
-diagonal (the weights of a pixel's links and its pull). In the compiled loops, each row writes only its own results, so a
-result does not depend on the number of threads.
+The matrix of the normal equations is ``A = D − N``, where ``N`` is the weighted sum over the four
+neighbors and ``D`` the diagonal (the weights of a pixel's links and its pull). In the compiled loops,
+each row writes only its own results, so a result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -32,40 +33,46 @@ Ends = tuple[tuple[slice, slice], tuple[slice, slice]]
 STRIP = 32
 #: No pulls: an argument of the compiled loops.
 NO_PULL = np.zeros((0, 0), dtype=np.float32)
-#: Share of the diagonal added before a factorization, so that parts without a pull, whose constants are arbitrary, are not
-#: singular. Not tuned.
+#: Share of the diagonal added before a factorization, so that parts without a pull, whose constants
+#: are arbitrary, are not singular. Not tuned.
 TOUCH = 1e-6
 
 
 def strips(height: int) -> Iterator[tuple[slice, tuple[Ends, Ends]]]:
-    """Yield runs of rows, each with one more row below, and both ends, within the run, of its links to the right and down.
-    Every link of the picture belongs to one strip."""
+    """Yield runs of rows, each with one more row below, and the ends of its links.
+
+    The ends, of the links to the right and of those down, are relative to the run. Every link of the
+    picture belongs to one run.
+    """
     for first in range(0, height, STRIP):
-        own = min(STRIP, height - first)
-        rows = slice(first, min(first + own + 1, height))
-        yield rows, ((np.s_[:own, :-1], np.s_[:own, 1:]), (np.s_[:-1, :], np.s_[1:, :]))
+        count = min(STRIP, height - first)
+        rows = slice(first, min(first + count + 1, height))
+        right = (np.s_[:count, :-1], np.s_[:count, 1:])
+        down = (np.s_[:-1, :], np.s_[1:, :])
+        yield rows, (right, down)
 
 
 @dataclass(frozen=True)
 class Lattice:
-    """Weights of the links to the right and down, and pulls if there are any; (H, W) each. Single precision suffices: the
-    same rounded weight is used in the matrix and in the right-hand side."""
+    """Weights of links and pulls.
 
-    right: Float32
-    down: Float32
-    pull: Float32 | None = None
+    Single precision suffices: the same rounded weight is used in the matrix and in the right-hand
+    side.
+    """
+
+    right: Float32  #: (H, W), of the links to the right
+    down: Float32  #: (H, W), of the links down
+    pull: Float32 | None = None  #: (H, W), if there are any pulls
 
     @classmethod
-    def empty(cls, shape: tuple[int, ...], pull: Float64 | None = None) -> Lattice:
-        """Create a lattice without links."""
-        strength = None if pull is None else pull.astype(np.float32)
-        return cls(np.zeros(shape, np.float32), np.zeros(shape, np.float32), strength)
+    def empty(cls, shape: tuple[int, ...]) -> Lattice:
+        """Create a lattice without links and pulls."""
+        return cls(np.zeros(shape, np.float32), np.zeros(shape, np.float32))
 
     def apply(self, values: Float64, out: Float64) -> Float64:
         """Compute ``out = A values``."""
-        apply_laplacian(
-            self.right, self.down, NO_PULL if self.pull is None else self.pull, values, out
-        )
+        pull = NO_PULL if self.pull is None else self.pull
+        apply_laplacian(self.right, self.down, pull, values, out)
         return out
 
     def diagonal(self) -> Float32:
@@ -80,28 +87,34 @@ class Lattice:
     def halved(self) -> Lattice:
         """Return the lattice of blocks of 2 × 2 pixels.
 
-        A link between two blocks is half the sum of the links that cross from one to the other, because it is twice
-        as long. That keeps the energy of a plane, and never underestimates that of a picture that is constant in each
-        block by more than half: a coarse step may be too short, but it cannot diverge.
+        A link between two blocks is half the sum of the links that cross from one to the other,
+        because it is twice as long. That keeps the energy of a plane, and never underestimates that
+        of a picture that is constant in each block by more than half: a coarse step may be too short,
+        but it cannot diverge.
         """
         height, width = self.right.shape
         odd = (0, height % 2), (0, width % 2)
-        across, along = np.pad(self.right[:, 1::2], odd), np.pad(self.down[1::2], odd)
+        right = np.pad(self.right[:, 1::2], odd)
+        down = np.pad(self.down[1::2], odd)
         half = np.float32(0.5)
         return Lattice(
-            half * (across[::2] + across[1::2]),
-            half * (along[:, ::2] + along[:, 1::2]),
-            None if self.pull is None else combine_blocks(np.add, self.pull),
+            right=half * (right[::2] + right[1::2]),
+            down=half * (down[:, ::2] + down[:, 1::2]),
+            pull=None if self.pull is None else combine_blocks(np.add, self.pull),
         )
 
     def factorized(self) -> Callable[[Float32], Float64]:
-        """Return a function that solves A x = side, for small lattices: one line of pixels after the other is eliminated.
+        """Return a function that solves A x = side, for small lattices.
 
-        Lines run along the shorter side. SciPy's sparse factorization is as fast, but takes 0.2 seconds to import.
+        One line of pixels after the other is eliminated. Lines run along the shorter side. SciPy's
+        sparse factorization is as fast, but takes 0.2 seconds to import.
         """
-        turned = self.right.shape[0] < self.right.shape[1]
-        parts = np.stack([self.right, self.down, self.diagonal()]).astype(np.float64)
-        along, across, diagonal = parts.transpose(0, 2, 1)[[1, 0, 2]] if turned else parts
+        transposed = self.right.shape[0] < self.right.shape[1]
+        along = self.right.astype(np.float64)
+        across = self.down.astype(np.float64)
+        diagonal = self.diagonal().astype(np.float64)
+        if transposed:
+            along, across, diagonal = across.T, along.T, diagonal.T
         diagonal += TOUCH * np.where(diagonal > 0, diagonal, 1.0)
         inverses: list[Float64] = []
         for line, links in enumerate(along[:, :-1]):
@@ -111,19 +124,31 @@ class Lattice:
             inverses.append(np.linalg.inv(block))
 
         def solve(side: Float32) -> Float64:
-            rest = (side.T if turned else side).astype(np.float64)
+            rest = side.astype(np.float64)
+            if transposed:
+                rest = rest.T
             for line in range(1, len(rest)):
                 rest[line] += across[line - 1] * (inverses[line - 1] @ rest[line - 1])
             rest[-1] = inverses[-1] @ rest[-1]
             for line in reversed(range(len(rest) - 1)):
                 rest[line] = inverses[line] @ (rest[line] + across[line] * rest[line + 1])
-            return rest.T if turned else rest
+            return rest.T if transposed else rest
 
         return solve
 
 
 def combine_blocks(combine: np.ufunc, picture: NDArray[Any], fill: float = 0) -> NDArray[Any]:
-    """Combine (sum, maximum, …) each block of 2 × 2 pixels, with ``fill`` outside the picture."""
+    """Combine each block of 2 × 2 pixels into one, (⌈H/2⌉, ⌈W/2⌉).
+
+    Parameters
+    ----------
+    combine : ufunc
+        Sum, maximum, …
+    picture : (H, W) array
+        The pixels.
+    fill : float
+        Value of a pixel outside the picture, if a side is odd.
+    """
     height, width = picture.shape
     if height % 2 or width % 2:
         picture = np.pad(picture, ((0, height % 2), (0, width % 2)), constant_values=fill)
@@ -147,16 +172,18 @@ def apply_laplacian(
     height, width = values.shape
     for row in prange(height):
         for col in range(width):
-            own = values[row, col]
-            total = pull[row, col] * own if pull.size > 0 else 0.0
+            value = values[row, col]
+            total = 0.0
+            if pull.size > 0:
+                total = pull[row, col] * value
             if col > 0:
-                total += right[row, col - 1] * (own - values[row, col - 1])
+                total += right[row, col - 1] * (value - values[row, col - 1])
             if col < width - 1:
-                total += right[row, col] * (own - values[row, col + 1])
+                total += right[row, col] * (value - values[row, col + 1])
             if row > 0:
-                total += down[row - 1, col] * (own - values[row - 1, col])
+                total += down[row - 1, col] * (value - values[row - 1, col])
             if row < height - 1:
-                total += down[row, col] * (own - values[row + 1, col])
+                total += down[row, col] * (value - values[row + 1, col])
             out[row, col] = total
 
 
@@ -170,7 +197,10 @@ def plus_neighbors(
     col: int,
     halvings: int = 0,
 ) -> float:
-    """Return ``total`` plus the weighted values of a pixel's neighbors; ``values`` may have half the resolution."""
+    """Return ``total`` plus the weighted values of a pixel's neighbors.
+
+    ``values`` may have a lower resolution, by ``halvings`` powers of two.
+    """
     if col > 0:
         total += right[row, col - 1] * values[row >> halvings, (col - 1) >> halvings]
     if col < right.shape[1] - 1:
@@ -206,10 +236,8 @@ def jacobi_change(
     for row in prange(height):
         for col in range(width):
             scale = inverse[row, col]
-            change = (
-                scale * plus_neighbors(side[row, col], right, down, values, row, col)
-                - values[row, col]
-            )
+            total = plus_neighbors(side[row, col], right, down, values, row, col)
+            change = scale * total - values[row, col]
             out[row, col] = change if scale > 0 else 0.0
 
 

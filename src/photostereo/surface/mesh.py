@@ -1,8 +1,8 @@
 """Triangle meshes of an integrated surface, with normals from the normal map and colors from the albedo.
 
 Vertices are ``(x right, y up, z toward the camera)``, a right-handed frame, in the user's units.
-Orthographic pixels lie at ``(col, −row)`` around the middle of the picture; a camera puts each on its
-viewing ray.
+Orthographic pixels lie at ``(col, −row)`` around the middle of the picture; a camera puts each on
+its viewing ray.
 """
 
 from __future__ import annotations
@@ -20,16 +20,20 @@ from photostereo.core.errors import MissingDependencyError, ParameterError
 from photostereo.surface.integrated import Surface
 from photostereo.surface.triangles import Faces, Squares, boundary_edges, split_pinched, triangulate
 
-#: Larger meshes are simplified unless the full one is requested: viewers become slow above a few million triangles.
+#: Larger meshes are simplified unless the full one is requested: viewers become slow above a few
+#: million triangles.
 MOST_TRIANGLES = 2_000_000
-#: Quadric simplification starts from a quadtree mesh with this many times the requested triangles: ten times faster than
-#: from every pixel, with 0.8 to 1.3 times its error (2: 0.6 to 2.2; 8: 0.7 to 1.5, and up to twice the time).
+#: Quadric simplification starts from a quadtree mesh with this many times the requested triangles:
+#: ten times faster than from every pixel, with 0.8 to 1.3 times its error (2: 0.6 to 2.2; 8: 0.7 to
+#: 1.5, and up to twice the time).
 HEAD_START = 4
-#: Above this number the quadtree alone makes the mesh: quadrics would take seconds, and cannot be canceled.
+#: Above this number the quadtree alone makes the mesh: quadrics would take seconds, and cannot be
+#: canceled.
 MOST_BY_QUADRICS = 250_000
-
 #: Maximum number of pixels used to find white; enough for a percentile. Not tuned.
 WHITE_SAMPLE = 500_000
+#: Normals shorter than this are unknown.
+SHORTEST = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +50,9 @@ class Mesh:
     @property
     def vertex_normals(self) -> Float64:
         """Return the given normals, or those of the mesh."""
-        own = self.given_normals
-        return geometric_normals(self.vertices, self.faces) if own is None else own
+        if self.given_normals is None:
+            return geometric_normals(self.vertices, self.faces)
+        return self.given_normals
 
     @property
     def is_watertight(self) -> bool:
@@ -58,9 +63,13 @@ class Mesh:
         """Convert to a ``trimesh.Trimesh``; the package trimesh must be installed."""
         import trimesh
 
-        attributes = {"vertex_normals": self.vertex_normals, "vertex_colors": self.vertex_colors}
         return trimesh.Trimesh(
-            self.vertices, self.faces, **attributes, process=False, validate=False
+            self.vertices,
+            self.faces,
+            vertex_normals=self.vertex_normals,
+            vertex_colors=self.vertex_colors,
+            process=False,
+            validate=False,
         )
 
 
@@ -79,6 +88,7 @@ def build_mesh(
     Parameters
     ----------
     surface : Surface
+        Heights; one vertex per pixel of its mask.
     normals : (H, W, 3) array, optional
         Vertex normals; if one is unknown, the normal of the mesh is used.
     albedo : (H, W) or (H, W, 3) array, optional
@@ -86,18 +96,20 @@ def build_mesh(
     pixel_size : float
         Width of a pixel in the units of the mesh (at the mean distance, with a camera).
     base : float, optional
-        Makes a watertight solid for printing: walls down to a flat plate this far (in the units of the mesh)
-        below the lowest point. Tears become walls too, so that a solid does not fall apart along them.
+        Makes a watertight solid for printing: walls down to a flat plate this far (in the units of
+        the mesh) below the lowest point. Tears become walls too, so that a solid does not fall
+        apart along them.
     triangles : int, optional
-        A larger mesh is simplified to about this many triangles: coarser where the surface bends little
-        (:mod:`~photostereo.surface.adaptive`). None keeps every pixel.
+        A larger mesh is simplified to about this many triangles: coarser where the surface bends
+        little (:mod:`~photostereo.surface.adaptive`). None keeps every pixel.
     control : Control
         Can cancel the work.
 
     Returns
     -------
     Mesh
-        Without triangles across tears (unless ``base`` is given) or outside the mask, facing the camera.
+        Without triangles across tears (unless ``base`` is given) or outside the mask, facing the
+        camera.
 
     Raises
     ------
@@ -126,8 +138,10 @@ def build_mesh(
         raise ParameterError(code="no-triangles", pixels=inside, parts=surface.parts)
     control.check()
     tolerance = 0.0
-    most = full if triangles is None else triangles // 2 if solid else triangles
-    if full <= most:
+    most = triangles
+    if most is not None and solid:
+        most //= 2  # the plate has as many triangles as the surface
+    if most is None or full <= most:
         faces, pixels = triangulate(squares)
     else:
         from photostereo.surface.adaptive import triangulate_adaptively  # loads Numba
@@ -144,22 +158,16 @@ def build_mesh(
     vertices *= pixel_size
     vertex_normals = None
     if normals is not None:
-        given = np.asarray(normals).reshape(-1, 3)[pixels].astype(np.float64)
-        vertex_normals = complete_normals(given, vertices, faces)
+        vertex_normals = np.asarray(normals).reshape(-1, 3)[pixels].astype(np.float64)
+        vertex_normals = complete_normals(vertex_normals, vertices, faces)
     control.check()
     colors = None
     if albedo is not None:
         colors = control.aside(partial(vertex_colors, np.asarray(albedo), surface.mask, pixels))
     control.check()
     del pixels, origin, suspect
-    if base is not None:
-        vertices, faces = close_below(vertices, faces, base)
-        if vertex_normals is not None:
-            down = np.zeros_like(vertex_normals)
-            down[:, 2] = -1.0
-            vertex_normals = np.concatenate([vertex_normals, down])
-        colors = None if colors is None else np.concatenate([colors, colors])
-    return Mesh(vertices, faces, vertex_normals, colors, 2 * full if solid else full, tolerance)
+    mesh = Mesh(vertices, faces, vertex_normals, colors, full, tolerance)
+    return mesh if base is None else close_below(mesh, base)
 
 
 def build_small_mesh(
@@ -168,15 +176,37 @@ def build_small_mesh(
     albedo: ArrayLike | None = None,
     *,
     triangles: int,
+    pixel_size: float = 1.0,
+    base: float | None = None,
     control: Control = SILENT,
-    **options: Any,
 ) -> Mesh:
-    """Build a mesh of about ``triangles`` triangles with quadrics; the options are those of :func:`build_mesh`."""
-    by_quadrics = triangles <= MOST_BY_QUADRICS
-    first = max(triangles, 4) * (HEAD_START if by_quadrics else 1)
-    start = build_mesh(surface, normals, albedo, triangles=first, control=control, **options)
+    """Build a mesh of about ``triangles`` triangles, with quadrics unless there are very many.
+
+    Parameters
+    ----------
+    surface, normals, albedo, control
+        As for :func:`build_mesh`.
+    triangles : int
+        Target number of triangles, at least 4.
+    pixel_size : float
+        As for :func:`build_mesh`.
+    base : float, optional
+        As for :func:`build_mesh`.
+    """
+    triangles_at_start = max(triangles, 4)
+    if triangles <= MOST_BY_QUADRICS:
+        triangles_at_start *= HEAD_START
+    start = build_mesh(
+        surface,
+        normals,
+        albedo,
+        pixel_size=pixel_size,
+        base=base,
+        triangles=triangles_at_start,
+        control=control,
+    )
     control.check()
-    return decimate_mesh(start, triangles) if by_quadrics else start
+    return decimate_mesh(start, triangles) if triangles <= MOST_BY_QUADRICS else start
 
 
 def vertex_positions(surface: Surface, pixels: NDArray[np.int64]) -> Float64:
@@ -202,60 +232,92 @@ def geometric_normals(vertices: Float64, faces: NDArray[np.integer]) -> Float64:
     return np.asarray(total / np.where(length > 0, length, 1.0)[:, None])
 
 
-def complete_normals(given: Float64, vertices: Float64, faces: Faces) -> Float64:
-    """Return unit normals: the given ones, made unit in place, or those of the mesh where they are zero or not finite."""
-    length = np.sqrt(np.einsum("ij,ij->i", given, given))
-    known = np.isfinite(length) & (length > 1e-6)
-    if known.all():
-        given /= length[:, None]
-        return given
+def complete_normals(normals: Float64, vertices: Float64, faces: Faces) -> Float64:
+    """Return unit vertex normals (V, 3), those of the mesh where ``normals`` has none.
+
+    Parameters
+    ----------
+    normals : (V, 3) array
+        Zero or not finite if unknown. If none is, they are made unit in place.
+    vertices, faces : arrays
+        The mesh.
+    """
+    length = np.sqrt(np.einsum("ij,ij->i", normals, normals))
+    usable = np.isfinite(length) & (length > SHORTEST)
+    if usable.all():
+        normals /= length[:, None]
+        return normals
     result = geometric_normals(vertices, faces)
-    result[known] = given[known] / length[known, None]
+    result[usable] = normals[usable] / length[usable, None]
     return result
 
 
 def vertex_colors(
     albedo: NDArray[np.generic], inside: BoolArray, pixels: NDArray[np.int64]
 ) -> NDArray[np.uint8]:
-    """Return sRGB-encoded RGBA colors (V, 4) of pixels from a linear albedo, gray or RGB."""
+    """Return sRGB-encoded RGBA colors (V, 4) of pixels.
+
+    Parameters
+    ----------
+    albedo : (H, W) or (H, W, 3) array
+        Linear; its 99th percentile on the object becomes white.
+    inside : (H, W) array
+        The object.
+    pixels : (V,) array
+        row · W + col of every vertex.
+    """
     if albedo.shape not in (inside.shape, (*inside.shape, 3)):
         raise ParameterError(code="albedo-shape", albedo=albedo.shape, mask=inside.shape)
     white = white_of(albedo, inside)
     flat = np.asarray(albedo.reshape(inside.size, -1)[pixels], dtype=np.float32)
-    shown = np.nan_to_num(np.maximum(flat, 0.0), posinf=0.0) / np.float32(white)
+    linear = np.nan_to_num(np.maximum(flat, 0.0), posinf=0.0) / np.float32(white)
     colors = np.full((pixels.size, 4), 255, dtype=np.uint8)
-    colors[:, :3] = np.rint(255.0 * srgb_from_linear(shown))
+    colors[:, :3] = np.rint(255.0 * srgb_from_linear(linear))
     return colors
 
 
 def white_of(albedo: NDArray[np.generic], inside: BoolArray) -> float:
     """Return the albedo shown as white: its 99th percentile on the object."""
-    known = albedo[inside]
-    known = np.maximum(known[:: 1 + len(known) // WHITE_SAMPLE], 0.0)
-    white = float(np.percentile(np.nan_to_num(known, copy=False, posinf=0.0), 99.0))
+    values = albedo[inside]
+    values = np.maximum(values[:: 1 + len(values) // WHITE_SAMPLE], 0.0)
+    white = float(np.percentile(np.nan_to_num(values, copy=False, posinf=0.0), 99.0))
     return white if white > 0 else 1.0
 
 
-def close_below(vertices: Float64, faces: Faces, thickness: float) -> tuple[Float64, Faces]:
+def close_below(mesh: Mesh, thickness: float) -> Mesh:
     """Make a solid: the surface, a flat copy below it, and walls between their boundaries."""
-    count = len(vertices)
-    plate = vertices.copy()
-    plate[:, 2] = vertices[:, 2].min() - thickness
-    edges = boundary_edges(faces, count)
-    one, two = edges[:, 0], edges[:, 1]
-    walls = np.concatenate(
-        [
-            np.stack([one, one + count, two], axis=1),
-            np.stack([two, one + count, two + count], axis=1),
-        ]
+    count = len(mesh.vertices)
+    plate = mesh.vertices.copy()
+    plate[:, 2] = plate[:, 2].min() - thickness
+    one, two = boundary_edges(mesh.faces, count).T
+    faces = [
+        mesh.faces,
+        mesh.faces[:, ::-1] + count,
+        np.stack([one, one + count, two], axis=1),
+        np.stack([two, one + count, two + count], axis=1),
+    ]
+    normals = mesh.given_normals
+    if normals is not None:
+        down = np.zeros_like(normals)
+        down[:, 2] = -1.0
+        normals = np.concatenate([normals, down])
+    colors = mesh.vertex_colors
+    if colors is not None:
+        colors = np.concatenate([colors, colors])
+    return Mesh(
+        vertices=np.concatenate([mesh.vertices, plate]),
+        faces=np.concatenate(faces),
+        given_normals=normals,
+        vertex_colors=colors,
+        full_triangles=2 * mesh.full_triangles,
+        tolerance=mesh.tolerance,
     )
-    solid = np.concatenate([faces, faces[:, ::-1] + count, walls])
-    return np.concatenate([vertices, plate]), solid
 
 
 def decimate_mesh(mesh: Mesh, triangles: int) -> Mesh:
-    """Reduce a mesh to about ``triangles`` triangles by quadric edge collapse; normals and colors come from the nearest
-    vertex. A smaller mesh is returned unchanged.
+    """Reduce a mesh to about ``triangles`` triangles by quadric edge collapse.
+
+    Normals and colors come from the nearest vertex. A smaller mesh is returned unchanged.
 
     M. Garland, P. Heckbert, "Surface Simplification Using Quadric Error Metrics", SIGGRAPH 1997,
     doi:10.1145/258734.258849.
@@ -269,24 +331,28 @@ def decimate_mesh(mesh: Mesh, triangles: int) -> Mesh:
     except ImportError as problem:
         raise MissingDependencyError(code="no-fast-simplification") from problem
     # The library uses single precision: keep coordinates small.
-    low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
-    middle, scale = 0.5 * (low + high), float((high - low).max()) or 1.0
+    low = mesh.vertices.min(axis=0)
+    high = mesh.vertices.max(axis=0)
+    middle = 0.5 * (low + high)
+    scale = float((high - low).max()) or 1.0
     points = (mesh.vertices - middle) / scale
-    fewer, faces = simplify(points, mesh.faces, target_count=triangles)
-    used, packed = np.unique(faces, return_inverse=True)
-    fewer = np.asarray(fewer, dtype=np.float64)[used]
-    normals, colors = mesh.given_normals, mesh.vertex_colors
+    corners, faces = simplify(points, mesh.faces, target_count=triangles)
+    numbers, faces = np.unique(faces, return_inverse=True)
+    corners = np.asarray(corners, dtype=np.float64)[numbers]
+    normals = mesh.given_normals
+    colors = mesh.vertex_colors
     if normals is not None or colors is not None:
         from scipy.spatial import KDTree
 
-        nearest = KDTree(points).query(fewer)[1]
-        normals = None if normals is None else normals[nearest]
-        colors = None if colors is None else colors[nearest]
-    corners = packed.reshape(-1, 3).astype(np.int32)
+        nearest = KDTree(points).query(corners)[1]
+        if normals is not None:
+            normals = normals[nearest]
+        if colors is not None:
+            colors = colors[nearest]
     return replace(
         mesh,
-        vertices=fewer * scale + middle,
-        faces=corners,
+        vertices=corners * scale + middle,
+        faces=faces.reshape(-1, 3).astype(np.int32),
         given_normals=normals,
         vertex_colors=colors,
     )

@@ -1,16 +1,17 @@
 """Solve a lattice by conjugate gradients with geometric multigrid on the pixel grid, without a matrix.
 
-The problem is positive definite if every connected part has a pull; otherwise it is singular, and the null space holds
-the constants of the parts without one. Conjugate gradients stay in the range of the matrix, because every right-hand
-side sums to zero over such a part.
+The problem is positive definite if every connected part has a pull; otherwise it is singular, and the
+null space holds the constants of the parts without one. Conjugate gradients stay in the range of the
+matrix, because every right-hand side sums to zero over such a part.
 
-A coarse pixel is a block of 2 × 2, so every level is a lattice like the first. ``P`` maps a picture of half the
-resolution to the full one: every pixel starts with the value of its block and takes one Jacobi step of ``A``, so
-``P = D⁻¹ N E`` with ``E`` the enlargement. With equal weights that is ½ of its own block and ¼ of the next one along each
-axis: linear interpolation. Nothing is mixed across a cut link or outside the mask, so masks and tears of any shape need
-no special case. The multigrid works in single precision (it only has to point in the right direction), the conjugate
-gradients around it in double. Measured: 10 iterations to 1e-10 at any size, 18 to 35 if a tearing surface has weights
-that differ by a factor of a million; ``benchmarks/README.md`` compares it with other solvers.
+A coarse pixel is a block of 2 × 2, so every level is a lattice like the first. ``P`` maps a picture
+of half the resolution to the full one: every pixel starts with the value of its block and takes one
+Jacobi step of ``A``, so ``P = D⁻¹ N E`` with ``E`` the enlargement. With equal weights that is ½ of
+its own block and ¼ of the next one along each axis: linear interpolation. Nothing is mixed across a
+cut link or outside the mask, so masks and tears of any shape need no special case. The multigrid
+works in single precision (it only has to point in the right direction), the conjugate gradients
+around it in double. Measured: 10 iterations to 1e-10 at any size, 18 to 35 if a tearing surface has
+weights that differ by a factor of a million; ``benchmarks/README.md`` compares it with other solvers.
 
 References
 ----------
@@ -30,17 +31,20 @@ from photostereo.core.conventions import Float32, Float64
 from photostereo.surface.integrated import Heights
 from photostereo.surface.lattice import Lattice, jacobi_change, prolong, relax, restrict
 
-#: The coarsest level has at most this many pixels; it is factorized. With 200, comb-shaped masks need four times the
-#: iterations.
+#: The coarsest level has at most this many pixels; it is factorized. With 200, comb-shaped masks need
+#: four times the iterations.
 COARSEST = 2_000
 #: Chessboard sweeps before and after a coarse correction. With one, long tears converge slowly.
 SWEEPS = 2
-#: Ten usually suffice.
+#: Maximum number of iterations; ten usually suffice.
 MOST_ITERATIONS = 200
 
 
 class _Level:
-    """One resolution: its lattice, the inverse diagonal, and buffers for a solution, a right-hand side and a residual."""
+    """One resolution: its links, the inverse diagonal, and buffers.
+
+    The buffers hold a solution, a right-hand side, and the change by a Jacobi step.
+    """
 
     def __init__(self, lattice: Lattice, control: Control) -> None:
         self.links = lattice.right, lattice.down
@@ -48,9 +52,12 @@ class _Level:
         control.check()
         self.inverse = np.divide(1, inverse, out=inverse, where=inverse > 0)
         control.check()
-        self.values, self.side, self.change = (np.zeros_like(self.inverse) for _ in range(3))
+        self.values = np.zeros_like(self.inverse)
+        self.side = np.zeros_like(self.inverse)
+        self.change = np.zeros_like(self.inverse)
 
     def relax(self, colors: tuple[int, int]) -> None:
+        """Run the chessboard sweeps, in this order of colors."""
         for color in SWEEPS * colors:
             relax(*self.links, self.inverse, self.side, self.values, color)
 
@@ -105,21 +112,38 @@ def conjugate_gradients(
     max_iter: int = MOST_ITERATIONS,
     control: Control = SILENT,
 ) -> Heights:
-    """Run preconditioned conjugate gradients from ``start``; every iterate lowers the quadratic energy.
+    """Run preconditioned conjugate gradients; every iterate lowers the quadratic energy.
 
-    Stops when the residual falls below ``rtol`` times ``‖b‖`` or after ``max_iter`` iterations. ``side`` and ``start``
-    are overwritten by the residual and the solution. Progress is the percentage of digits gained.
+    Parameters
+    ----------
+    lattice : Lattice
+        The matrix A.
+    side : (H, W) array
+        The right-hand side b; it is overwritten by the residual.
+    start : (H, W) array
+        Heights to start from; they are overwritten by the solution.
+    rtol : float
+        Stop when the residual falls below this share of ``‖b‖``.
+    max_iter : int
+        Maximum number of iterations.
+    control : Control
+        Receives the percentage of digits gained, and can cancel the work.
     """
     control.check()
-    values, residual, image = start, side, np.empty_like(side)
+    values = start
+    residual = side
+    image = np.empty_like(side)
     scale = float(np.sqrt(inner_product(side, side))) or 1.0
     residual -= lattice.apply(values, image)
-    first = size = float(np.sqrt(inner_product(residual, residual)))
+    size = float(np.sqrt(inner_product(residual, residual)))
+    first = size
     goal = rtol * scale
-    iterations = percent = 0
+    iterations = 0
+    percent = 0
     if size > goal and max_iter > 0:
         precondition = Multigrid(lattice, control)
-        direction, before = np.zeros_like(image), 1.0
+        direction = np.zeros_like(image)
+        before = 1.0
     control.stage("integrate", 100)
     while size > goal and iterations < max_iter:
         smooth = precondition(residual)
@@ -139,8 +163,8 @@ def conjugate_gradients(
         values += image
         size = float(np.sqrt(inner_product(residual, residual)))
         iterations += 1
-        reached = max(percent, round(100 * np.log(first / max(size, goal)) / np.log(first / goal)))
-        control.advance(reached - percent)
-        percent = reached
+        digits = np.log(first / max(size, goal)) / np.log(first / goal)
+        control.advance(max(0, round(100 * digits) - percent))
+        percent = max(percent, round(100 * digits))
     control.advance(100 - percent)
     return Heights(values, iterations, size / scale, size <= goal)

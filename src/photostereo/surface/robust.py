@@ -2,21 +2,24 @@
 
     minimize_z   Σ_pixels c Σ_axes  −(1/k) log( ½ exp(−k r₊²) + ½ exp(−k r₋²) ) ,      r_± = n_z ∂_± z − t
 
-with the forward and backward differences ``∂_±`` and the slope equation ``n_z ∂z = t`` of the pixel. Where
-both residuals are small this is their mean square, least squares as in :mod:`~photostereo.surface.poisson`; where
-the surface is continuous on one side only, it keeps that side and drops the other. The soft minimum is itself a
-minimum over shares ``w`` (:mod:`~photostereo.surface.softmin`), so alternating between the shares and a
-*weighted least-squares* problem in z never raises it. That is iteratively reweighted least squares, as in
+with the forward and backward differences ``∂_±`` and the slope equation ``n_z ∂z = t`` of the pixel.
+Where both residuals are small this is their mean square, least squares as in
+:mod:`~photostereo.surface.poisson`; where the surface is continuous on one side only, it keeps that
+side and drops the other. The soft minimum is itself a minimum over shares ``w``
+(:mod:`~photostereo.surface.softmin`), so alternating between the shares and a *weighted
+least-squares* problem in z never raises it. That is iteratively reweighted least squares, as in
 bilaterally weighted normal integration (Cao et al. 2022), which weights by the squared differences
-themselves; weighting by residuals leaves steep but smooth regions intact, and gives the iteration an energy.
+themselves; weighting by residuals leaves steep but smooth regions intact, and gives the iteration an
+energy.
 
 Speed, and how poor minima are avoided
-    A solve only has to reduce the weighted problem, not to finish it: a few warm-started conjugate-gradient steps
-    with a multigrid preconditioner suffice. Each step is extended as long as the energy falls. A tear
-    grows by about one pixel per iteration, so the iteration starts from its own result at half the
-    resolution, where tears are half as long (one coarse pixel represents a block of 2 × 2: slopes are the same numbers
-    at every resolution, heights halve); a tear that is then off by a pixel is shifted. Small problems are also started
-    from plain least squares, and the result with the lower energy is kept. None of these steps raises the energy.
+    A solve only has to reduce the weighted problem, not to finish it: a few warm-started
+    conjugate-gradient steps with a multigrid preconditioner suffice. Each step is extended as long
+    as the energy falls. A tear grows by about one pixel per iteration, so the iteration starts from
+    its own result at half the resolution, where tears are half as long (one coarse pixel represents
+    a block of 2 × 2: slopes are the same numbers at every resolution, heights halve); a tear that is
+    then off by a pixel is shifted. Small problems are also started from plain least squares, and the
+    result with the lower energy is kept. None of these steps raises the energy.
 
 Symbols: ``k`` sharpness, ``c`` confidence; facing and tilt: see :mod:`photostereo.surface.slopes`.
 
@@ -29,7 +32,6 @@ doi:10.1007/978-3-031-19769-7_32.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from operator import itemgetter
 
 import numpy as np
 
@@ -44,13 +46,22 @@ from photostereo.surface.softmin import Shares
 
 #: Maximum conjugate-gradient steps per digit.
 STEPS_PER_DIGIT = 12
-#: Problems of up to this many pixels are solved accurately: it takes little time and gives a better start for the next
-#: resolution.
-TIGHT_UP_TO, TIGHT_RTOL = 12_000, 1e-6
+#: Most iterations; few surfaces need more than 60.
+MOST_REWEIGHTINGS = 150
+#: Problems of up to this many pixels are solved accurately: it takes little time and gives a better
+#: start for the next resolution.
+TIGHT_UP_TO = 12_000
+#: The relative residual of an accurate solve.
+TIGHT_RTOL = 1e-6
 #: For up to this many pixels, plain least squares is also tried as a start.
-TWO_STARTS, SECOND_START_ITERATIONS = 100_000, 50
-#: Problems with fewer pixels, or shorter sides, are not coarsened.
-SMALLEST, SHORTEST_SIDE = 4_000, 16
+TWO_STARTS = 100_000
+#: Iterations of that second start: long tears open slowly from least squares, and are left to the
+#: first one.
+SECOND_START_ITERATIONS = 50
+#: Problems with fewer pixels are not coarsened: they are fast as they are.
+SMALLEST = 4_000
+#: Problems with a shorter side are not coarsened: too little would be left of them.
+SHORTEST_SIDE = 16
 #: Slopes steeper than this are not used to distribute a block's height over its pixels.
 STEEPEST_SPREAD = 2.0
 #: The longest extrapolation of a reweighting step, in steps.
@@ -65,8 +76,8 @@ class RobustProblem:
 
     field: SlopeField
     pulls: Pulls | None = None
-    sharpness: float = 4.0
-    max_iter: int = 150
+    sharpness: float = 4.0  #: how sharply a pixel chooses between its two sides, k
+    max_iter: int = MOST_REWEIGHTINGS
     tol: float = 1e-5  #: the relative fall of the energy at which to stop
     inner_rtol: float = 0.1  #: the accuracy of a solve
 
@@ -92,76 +103,127 @@ class RobustProblem:
 def lower_weighted(
     problem: RobustProblem, values: Float64, shares: Shares, rtol: float, control: Control
 ) -> Heights:
-    """Reduce the least-squares cost of these shares, from ``values``, until its gradient falls to ``rtol`` of its start."""
+    """Reduce the least-squares cost of these shares.
+
+    Parameters
+    ----------
+    problem : RobustProblem
+        Its slope equations and pulls.
+    values : (H, W) array
+        Heights to start from.
+    shares : pair of (H, W) arrays
+        Forward shares along columns and rows.
+    rtol : float
+        Stop when the gradient has fallen to this share of its start.
+    control : Control
+        Can cancel the work.
+    """
     lattice, residual = softmin.weighted_problem(problem.field, shares, values, control)
     del shares
     if problem.pulls is not None:
         pull, target = problem.pulls
         lattice = replace(lattice, pull=pull.astype(np.float32))
         residual += pull * (target - values)
-    steps = int(STEPS_PER_DIGIT * max(1.0, -float(np.log10(rtol))))
-    start, quiet = np.zeros_like(residual), control.unreported()
+    digits = max(1.0, -float(np.log10(rtol)))
     correction = conjugate_gradients(
-        lattice, residual, start, rtol=rtol, max_iter=steps, control=quiet
+        lattice,
+        residual,
+        np.zeros_like(residual),
+        rtol=rtol,
+        max_iter=int(STEPS_PER_DIGIT * digits),
+        control=control.unreported(),
     )
-    corrected = correction.values
-    corrected += values
+    heights = correction.values
+    heights += values  # in place: these are the heights of the correction
     return correction
+
+
+@dataclass
+class _State:
+    """Heights and their energy. Shares are computed again when needed, to save memory."""
+
+    energy: float
+    values: Float64
 
 
 def descend(problem: RobustProblem, start: Float64, control: Control = SILENT) -> Heights:
     """Alternate between shares and heights from ``start`` at one resolution.
 
-    A state is an energy and its heights; the shares are computed again when needed, to save memory.
+    Parameters
+    ----------
+    problem : RobustProblem
+        What to solve, and when to stop.
+    start : (H, W) array
+        Heights to start from.
+    control : Control
+        Receives every iteration, and can cancel the work.
     """
-
-    def state(values: Float64) -> tuple[float, Float64]:
-        control.check()
-        return problem.energy(values), values
-
-    def lower(*states: tuple[float, Float64]) -> tuple[float, Float64]:
-        return min(states, key=itemgetter(0))
-
     size = problem.size
-    rtol = min(problem.inner_rtol, TIGHT_RTOL) if size <= TIGHT_UP_TO else problem.inner_rtol
-    energy, now = state(start)
+    rtol = problem.inner_rtol
+    if size <= TIGHT_UP_TO:
+        rtol = min(rtol, TIGHT_RTOL)
+    now = _State(problem.energy(start), start)
     del start  # free its memory: only the state is needed from here on
-    energies = [energy]
-    residual, reach, calm = 0.0, 1.0, 0
+    energies = [now.energy]
+    residual = 0.0
+    reach = 1.0
+    stalls = 0
     control.stage("integrate (robust)", problem.max_iter)
     for iteration in range(1, problem.max_iter + 1):
-        solution = lower_weighted(
-            problem,
-            now,
-            softmin.soft_choice(problem.field, now, problem.sharpness)[0],
-            rtol,
-            control,
-        )
-        residual, following = solution.residual, state(solution.values)
-        del solution
-        # Reweighting takes short steps: extrapolate, and keep the result if its energy is lower.
-        longer = following[1] - now
-        longer *= reach
-        longer += following[1]
-        further = state(longer)
-        del longer
-        ahead = further[0] < following[0]
-        reach = min(1.5 * reach, FARTHEST) if ahead else max(0.5 * reach, 0.5)
+        control.check()
+        before = now.energy
+        residual, step, reach = _step(problem, now.values, rtol, reach, control)
         # The lower limit of the shares affects the last digits: never accept a rise.
-        before, (energy, now) = energy, lower((energy, now), further if ahead else following)
-        del following, further  # free their memory before the next solve
+        if step.energy < now.energy:
+            now = step
+        del step  # free its memory before the next solve
         # No progress once: shift tears. Twice: the solve may be too loose. Three times: done.
-        if calm == 1 or iteration in SHIFT_AT:
-            shifted = state(softmin.shift_tears(problem.field, now, problem.sharpness, control))
-            energy, now = lower((energy, now), shifted)
-        energies.append(energy)
+        if stalls == 1 or iteration in SHIFT_AT:
+            control.check()
+            values = softmin.shift_tears(problem.field, now.values, problem.sharpness, control)
+            energy = problem.energy(values)
+            if energy < now.energy:
+                now = _State(energy, values)
+            del values
+        energies.append(now.energy)
         control.advance()
-        calm = calm + 1 if before - energy <= problem.tol * max(before, 1e-12 * size) else 0
-        if calm == 3:
+        if before - now.energy <= problem.tol * max(before, 1e-12 * size):
+            stalls += 1
+        else:
+            stalls = 0
+        if stalls == 3:
             break
-    chosen, *_ = softmin.soft_choice(problem.field, now, problem.sharpness)
-    torn = softmin.torn_links(problem.field.mask, chosen)
-    return Heights(now, len(energies) - 1, residual, calm == 3, torn, tuple(energies))
+    shares, _ = softmin.soft_choice(problem.field, now.values, problem.sharpness)
+    return Heights(
+        now.values,
+        iterations=len(energies) - 1,
+        residual=residual,
+        converged=stalls == 3,
+        torn=softmin.torn_links(problem.field.mask, shares),
+        energy=tuple(energies),
+    )
+
+
+def _step(
+    problem: RobustProblem, values: Float64, rtol: float, reach: float, control: Control
+) -> tuple[float, _State, float]:
+    """Return the residual of a solve, the better of its state and a longer step, and the next reach.
+
+    Reweighting takes short steps, so the step is extrapolated by ``reach``.
+    """
+    shares, _ = softmin.soft_choice(problem.field, values, problem.sharpness)
+    solution = lower_weighted(problem, values, shares, rtol, control)
+    del shares
+    control.check()
+    following = _State(problem.energy(solution.values), solution.values)
+    longer = following.values - values
+    longer *= reach
+    longer += following.values
+    control.check()
+    energy = problem.energy(longer)
+    if energy < following.energy:
+        return solution.residual, _State(energy, longer), min(1.5 * reach, FARTHEST)
+    return solution.residual, following, max(0.5 * reach, 0.5)
 
 
 def solve_robust(problem: RobustProblem, control: Control = SILENT) -> Heights:
@@ -169,7 +231,6 @@ def solve_robust(problem: RobustProblem, control: Control = SILENT) -> Heights:
     best = descend(problem, first_start(problem, control), control)
     if not problem.is_coarsened or problem.size > TWO_STARTS:
         return best
-    # From least squares, long tears open slowly; those are left to the other start.
     limited = replace(problem, max_iter=min(problem.max_iter, SECOND_START_ITERATIONS))
     trial = descend(limited, start_from_least_squares(problem, control), control)
     if trial.energy[-1] >= best.energy[-1]:
@@ -179,7 +240,9 @@ def solve_robust(problem: RobustProblem, control: Control = SILENT) -> Heights:
     remaining = replace(problem, max_iter=problem.max_iter - trial.iterations)
     rest = descend(remaining, trial.values, control)
     return replace(
-        rest, energy=trial.energy + rest.energy[1:], iterations=trial.iterations + rest.iterations
+        rest,
+        energy=trial.energy + rest.energy[1:],
+        iterations=trial.iterations + rest.iterations,
     )
 
 
@@ -187,20 +250,24 @@ def start_from_least_squares(problem: RobustProblem, control: Control) -> Float6
     """Return the least-squares solution for equal shares, to four digits."""
     half = np.full(problem.field.confidence.shape, 0.5, dtype=np.float32)
     rtol = TIGHT_RTOL if problem.size <= TIGHT_UP_TO else 1e-4
-    return lower_weighted(problem, np.zeros(half.shape), (half, half), rtol, control).values
+    start = np.zeros(half.shape)
+    return lower_weighted(problem, start, (half, half), rtol, control).values
 
 
 def first_start(problem: RobustProblem, control: Control) -> Float64:
-    """Return the robust result at half the resolution, upsampled; for a small problem, the least squares."""
+    """Return the robust result at half the resolution, upsampled.
+
+    For a small problem, return the least-squares solution.
+    """
     if not problem.is_coarsened:
         return start_from_least_squares(problem, control)
     pulls = problem.pulls
     if pulls is not None:
-        # s (z − t)² in fine pixels is 4 s (z − t)² in coarse ones, and a block represents four link equations.
-        total, moment = (
-            combine_blocks(np.add, pulls[0]),
-            combine_blocks(np.add, pulls[0] * pulls[1]),
-        )
+        # s (z − t)² in fine pixels is 4 s (z − t)² in coarse ones, and a block represents four link
+        # equations.
+        pull, target = pulls
+        total = combine_blocks(np.add, pull)
+        moment = combine_blocks(np.add, pull * target)
         pulls = total, 0.5 * moment / np.where(total > 0, total, 1.0)
     coarse = replace(problem, field=coarsen(problem.field, control), pulls=pulls)
     result = descend(coarse, first_start(coarse, control), control.unreported())
@@ -231,14 +298,18 @@ def coarsen(field: SlopeField, control: Control) -> SlopeField:
 
 
 def prolong(coarse: Float64, field: SlopeField, control: Control) -> Float64:
-    """Return fine heights from coarse ones: twice the block's height, plus the pixel's own slope inside the block."""
+    """Return fine heights from coarse ones.
+
+    A height is twice that of its block, plus the pixel's own slope inside the block.
+    """
     shape = field.facing.shape
     fine = 2.0 * enlarge(coarse, shape)
     # A pixel is half a pixel from the center of its block.
-    offsets = (np.arange(shape[1]) % 2 - 0.5, (np.arange(shape[0]) % 2 - 0.5)[:, None])
+    col = np.arange(shape[1]) % 2 - 0.5
+    row = (np.arange(shape[0]) % 2 - 0.5)[:, None]
     mask = field.mask
     facing = np.where(mask, field.facing, 1.0)
-    for offset, tilt in zip(offsets, (field.tilt_col, field.tilt_row), strict=True):
+    for offset, tilt in ((col, field.tilt_col), (row, field.tilt_row)):
         control.check()
         fine += offset * np.clip(tilt / facing, -STEEPEST_SPREAD, STEEPEST_SPREAD)
     return fine * mask

@@ -6,14 +6,15 @@ A surface with height ``z`` (growing toward the camera) and unit normal ``n`` sa
 
 In this form, unlike ``∂z/∂col = −n_x/n_z``, a grazing normal, whose slope explodes, has little weight.
 
-For a pinhole camera, the point of pixel (col, row) at distance ``Z`` is ``Z d`` with the viewing ray
-``d = ((col − c_x)/f_x, −(row − c_y)/f_y, −1)``. Both tangents are orthogonal to n, so with the log-height
-``ζ = −f log(Z/f)``, ``f = √(f_x f_y)`` and ``m = −n·d``,
+For a pinhole camera, the point of pixel (col, row) at distance ``Z`` is ``Z d`` with the viewing
+ray ``d = ((col − c_x)/f_x, −(row − c_y)/f_y, −1)``. Both tangents are orthogonal to n, so with the
+log-height ``ζ = −f log(Z/f)``, ``f = √(f_x f_y)`` and ``m = −n·d``,
 
     m · ∂ζ/∂col = −(f/f_x) n_x        m · ∂ζ/∂row = +(f/f_y) n_y ,
 
-which are the orthographic equations with ``m`` in place of ``n_z``: one solver serves both. The height is
-``−Z = −f exp(−ζ/f)``; near the mean distance, which is set to f, one unit is one pixel, as for orthography.
+which are the orthographic equations with ``m`` in place of ``n_z``: one solver serves both. The
+height is ``−Z = −f exp(−ζ/f)``; near the mean distance, which is set to f, one unit is one pixel,
+as for orthography.
 
 References
 ----------
@@ -35,9 +36,11 @@ from photostereo.core.conventions import BoolArray, Float32, Float64, row_bands
 from photostereo.core.errors import ParameterError
 from photostereo.surface.integrated import Camera
 
-#: Lower limit of n_z (or m) in an equation: slopes above 20 are clipped. Such normals are at 87° and have weight 1/400.
+#: Lower limit of n_z (or m) in an equation: slopes above 20 are clipped. Such normals are at 87° and
+#: have weight 1/400.
 FACING_FLOOR = 0.05
-#: Weight of an unknown normal (zero, NaN) relative to a known one: enough to fill small holes smoothly. Not tuned.
+#: Weight of an unknown normal (zero, NaN) relative to a known one: enough to fill small holes
+#: smoothly. Not tuned.
 UNKNOWN_CONFIDENCE = 1e-4
 #: Normals shorter than this are unknown.
 SHORTEST = 1e-6
@@ -49,10 +52,9 @@ BAND = 1 << 16
 class SlopeField:
     """Slope equations ``facing · ∂z = tilt`` of every pixel, as pictures that are zero outside the mask."""
 
-    #: facing, tilt_col, tilt_row: (H, W), the coefficients.
-    facing: Float64
-    tilt_col: Float64
-    tilt_row: Float64
+    facing: Float64  #: (H, W), the coefficient of both slopes: n_z, or m with a camera.
+    tilt_col: Float64  #: (H, W), the right-hand side along columns.
+    tilt_row: Float64  #: (H, W), the right-hand side along rows.
     confidence: Float32  #: (H, W), multiplies the squared residual; positive inside the mask.
 
     @property
@@ -62,14 +64,14 @@ class SlopeField:
 
 
 def prepare_mask(normals: NDArray[Any], mask: ArrayLike | None) -> BoolArray:
-    """Return the boolean mask of an integration; by default, every pixel with a usable normal."""
+    """Return the boolean mask (H, W) of an integration; by default, all pixels with a normal."""
     if normals.ndim != 3 or normals.shape[2] != 3:
         raise ParameterError(code="normals-shape", shape=normals.shape)
     if mask is None:
-        found = np.isfinite(normals).all(axis=-1) & (normals != 0).any(axis=-1)
-        if not found.any():
+        usable = np.isfinite(normals).all(axis=-1) & (normals != 0).any(axis=-1)
+        if not usable.any():
             raise ParameterError(code="no-normals")
-        return np.asarray(found)
+        return np.asarray(usable)
     chosen = np.asarray(mask) > 0
     if chosen.shape != normals.shape[:2]:
         raise ParameterError(code="mask-shape", mask=chosen.shape, normals=normals.shape[:2])
@@ -79,11 +81,16 @@ def prepare_mask(normals: NDArray[Any], mask: ArrayLike | None) -> BoolArray:
 
 
 class SlopeSource:
-    """Slope equations of a normal map, computed from its rows on demand; parameters as for :func:`.integrate`.
+    """Slope equations of a normal map, computed from its rows on demand.
 
-    A zero or non-finite normal (counted in ``unknown``) gives an equation of slope zero with a weight of 1e-4, so that its
-    neighbors fill it. A normal that faces ``away`` is clipped to a grazing one; if most do, the map uses another
-    convention, which is an error.
+    A zero or non-finite normal (counted in ``unknown``) gives an equation of slope zero with a weight
+    of 1e-4, so that its neighbors fill it. A normal that faces ``away`` is clipped to a grazing one;
+    if most do, the map uses another convention, which is an error.
+
+    Parameters
+    ----------
+    normals, mask, weights, camera
+        As for :func:`.integrate`, the mask prepared by :func:`prepare_mask`.
     """
 
     def __init__(
@@ -94,10 +101,13 @@ class SlopeSource:
         weights: ArrayLike | None = None,
         camera: Camera | None = None,
     ) -> None:
-        self.normals, self.mask, self.camera = normals, mask, camera
+        self.normals = normals
+        self.mask = mask
+        self.camera = camera
+        #: Row and column of the top left pixel in the whole picture.
         self._corner = (0, 0)
         self._weights: NDArray[Any] | None = None
-        self._top = 1.0
+        self._largest_weight = 1.0
         if weights is not None:
             self._weights = np.asarray(weights)
             if self._weights.shape != mask.shape:
@@ -107,62 +117,75 @@ class SlopeSource:
             inside = np.asarray(self._weights[mask], dtype=np.float64)
             if not np.isfinite(inside).all() or (inside < 0).any() or not (inside > 0).any():
                 raise ParameterError(code="bad-weights")
-            self._top = float(inside.max())
-        known = away = 0
+            self._largest_weight = float(inside.max())
+        count = 0
+        away = 0
         for rows in row_bands(mask.shape[0], mask.shape[1], BAND):
-            n, found = self._unit_normals(rows, mask[rows])
-            known += int(np.count_nonzero(found))
-            away += int(np.count_nonzero(found & (self._facing(n, rows) <= 0)))
-        if known == 0:
+            n, usable = self._unit_normals(rows, mask[rows])
+            count += int(np.count_nonzero(usable))
+            away += int(np.count_nonzero(usable & (self._facing(n, rows) <= 0)))
+        if count == 0:
             raise ParameterError(code="no-normals")
-        if 2 * away > known:
-            raise ParameterError(code="normals-face-away", away=away, known=known)
-        self.unknown, self.away = int(np.count_nonzero(mask)) - known, away
+        if 2 * away > count:
+            raise ParameterError(code="normals-face-away", away=away, known=count)
+        self.unknown = int(np.count_nonzero(mask)) - count
+        self.away = away
 
     def crop(self, box: tuple[slice, slice]) -> SlopeSource:
         """Return the same equations for a part of the picture, without a copy."""
         part = copy(self)
-        part.normals, part.mask = self.normals[box], self.mask[box]
-        part._weights = None if self._weights is None else self._weights[box]
+        part.normals = self.normals[box]
+        part.mask = self.mask[box]
+        if self._weights is not None:
+            part._weights = self._weights[box]
         part._corner = (self._corner[0] + box[0].start, self._corner[1] + box[1].start)
         return part
 
     def equations(self, rows: slice, inside: BoolArray) -> SlopeField:
         """Return the equations of the pixels of ``inside``, a mask of these rows."""
-        n, known = self._unit_normals(rows, inside)
-        facing = np.maximum(np.where(known, self._facing(n, rows), 1.0), FACING_FLOOR) * inside
-        col_scale = row_scale = 1.0
+        n, usable = self._unit_normals(rows, inside)
+        facing = np.maximum(np.where(usable, self._facing(n, rows), 1.0), FACING_FLOOR) * inside
+        col_scale = 1.0
+        row_scale = 1.0
         if self.camera is not None:
-            col_scale, row_scale = (
-                self.camera.focal / self.camera.fx,
-                self.camera.focal / self.camera.fy,
-            )
-        confidence = np.where(known, 1.0, UNKNOWN_CONFIDENCE) * inside
+            col_scale = self.camera.focal / self.camera.fx
+            row_scale = self.camera.focal / self.camera.fy
+        confidence = np.where(usable, 1.0, UNKNOWN_CONFIDENCE) * inside
         if self._weights is not None:
-            given = np.where(inside, self._weights[rows], 0.0) / self._top
-            confidence *= np.maximum(given, UNKNOWN_CONFIDENCE)
+            weights = np.where(inside, self._weights[rows], 0.0) / self._largest_weight
+            confidence *= np.maximum(weights, UNKNOWN_CONFIDENCE)
         return SlopeField(
-            facing, -col_scale * n[..., 0], row_scale * n[..., 1], confidence.astype(np.float32)
+            facing=facing,
+            tilt_col=-col_scale * n[..., 0],
+            tilt_row=row_scale * n[..., 1],
+            confidence=confidence.astype(np.float32),
         )
 
     def field(self, inside: BoolArray) -> SlopeField:
         """Return the equations of the pixels of ``inside``, a mask of the whole picture."""
-        facing, tilt_col, tilt_row = (np.empty(inside.shape) for _ in range(3))
-        whole = SlopeField(facing, tilt_col, tilt_row, np.empty(inside.shape, dtype=np.float32))
+        whole = SlopeField(
+            facing=np.empty(inside.shape),
+            tilt_col=np.empty(inside.shape),
+            tilt_row=np.empty(inside.shape),
+            confidence=np.empty(inside.shape, dtype=np.float32),
+        )
         for rows in row_bands(inside.shape[0], inside.shape[1], BAND):
-            for name, picture in vars(self.equations(rows, inside[rows])).items():
-                getattr(whole, name)[rows] = picture
+            band = self.equations(rows, inside[rows])
+            whole.facing[rows] = band.facing
+            whole.tilt_col[rows] = band.tilt_col
+            whole.tilt_row[rows] = band.tilt_row
+            whole.confidence[rows] = band.confidence
         return whole
 
     def _unit_normals(self, rows: slice, inside: BoolArray) -> tuple[Float64, BoolArray]:
-        """Return unit normals of these rows, zero if unknown or not inside, and which are known."""
+        """Return unit normals of these rows, and whether each is known; zero if not, or outside."""
         n = np.array(self.normals[rows], dtype=np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             length = np.sqrt(n[..., 0] ** 2 + n[..., 1] ** 2 + n[..., 2] ** 2)
-        known = inside & np.isfinite(length) & (length > SHORTEST)
-        n /= np.where(known, length, 1.0)[..., None]
-        n[~known] = 0.0
-        return n, known
+        usable = inside & np.isfinite(length) & (length > SHORTEST)
+        n /= np.where(usable, length, 1.0)[..., None]
+        n[~usable] = 0.0
+        return n, usable
 
     def _facing(self, n: Float64, rows: slice) -> Float64:
         """Return how directly the normals of these rows face the camera; zero is edge-on."""

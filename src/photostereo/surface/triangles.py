@@ -13,21 +13,28 @@ Faces = NDArray[np.int32]
 
 
 class Squares:
-    """Squares between four neighboring pixels of a surface, (H − 1, W − 1), and the intact links: a ``whole`` square has all
-    four and gives two triangles; in a ``partial`` one at least two meet in a corner, and it gives one."""
+    """Squares between four neighboring pixels of a surface, (H − 1, W − 1), and their intact links.
+
+    A ``whole`` square has all four links and gives two triangles; in a ``partial`` one at least two
+    meet in a corner, and it gives one. ``right`` and ``down`` (H, W) are the intact links.
+    """
 
     def __init__(self, surface: Surface, *, across_tears: bool = False) -> None:
-        mask, self.depth = surface.mask, surface.depth
-        self.right, self.down = np.zeros_like(mask), np.zeros_like(mask)
+        mask = surface.mask
+        self.depth = surface.depth
+        self.right = np.zeros_like(mask)
+        self.down = np.zeros_like(mask)
         self.right[:, :-1] = mask[:, :-1] & mask[:, 1:]
         self.down[:-1] = mask[:-1] & mask[1:]
         if not across_tears:
             self.right &= ~surface.torn_right
             self.down &= ~surface.torn_down
-        top, bottom = self.right[:-1, :-1], self.right[1:, :-1]
-        left, east = self.down[:-1, :-1], self.down[:-1, 1:]
-        self.whole = top & bottom & left & east
-        self.partial = (top | bottom) & (left | east) & ~self.whole
+        north = self.right[:-1, :-1]
+        south = self.right[1:, :-1]
+        west = self.down[:-1, :-1]
+        east = self.down[:-1, 1:]
+        self.whole = north & south & west & east
+        self.partial = (north | south) & (west | east) & ~self.whole
 
     @property
     def count(self) -> int:
@@ -35,66 +42,117 @@ class Squares:
         return 2 * int(np.count_nonzero(self.whole)) + int(np.count_nonzero(self.partial))
 
     def near_partial(self) -> BoolArray:
-        """Return the pixels (H, W) where triangles may touch only in a point: the corners of squares that are not whole."""
+        """Return the pixels (H, W) where triangles may touch only in a point.
+
+        They are the corners of squares that are not whole.
+        """
         framed = np.pad(~self.whole, 1)
         return framed[:-1, :-1] | framed[:-1, 1:] | framed[1:, :-1] | framed[1:, 1:]
 
 
 def triangles_of_squares(squares: Squares, chosen: BoolArray) -> Faces:
-    """Return triangles (F, 3) of the chosen squares as pixel numbers (row · W + col), counter-clockwise from the camera.
+    """Return triangles (F, 3) of the chosen squares (H − 1, W − 1), counter-clockwise from the camera.
 
-    Between four neighboring pixels there are four right-angled triangles; each has two links as legs and is possible
-    if both are intact. If all four are intact, two triangles share the diagonal that bends less (the one whose ends differ
-    less in height). With one link torn, at the end of a tear, two triangles would overlap: the one with the shorter
-    diagonal is kept.
+    Corners are pixel numbers, row · W + col.
+
+    Between four neighboring pixels there are four right-angled triangles; each has two links as legs
+    and is possible if both are intact. If all four are intact, two triangles share the diagonal that
+    bends less (the one whose ends differ less in height). With one link torn, at the end of a tear,
+    two triangles would overlap: the one with the shorter diagonal is kept.
     """
     width = squares.depth.shape[1]
-    rows, cols = (part.astype(np.int32) for part in np.nonzero(chosen))
-    a = rows * np.int32(width) + cols  # corners a b over c d
-    b, c, d = a + 1, a + width, a + width + 1
-    held_right, held_down = squares.right.ravel(), squares.down.ravel()
-    top, bottom, left, east = held_right[a], held_right[c], held_down[a], held_down[b]
+    rows, cols = np.nonzero(chosen)
+    # Corners a b over c d.
+    a = rows.astype(np.int32) * np.int32(width) + cols.astype(np.int32)
+    b = a + 1
+    c = a + width
+    d = c + 1
+    right = squares.right.ravel()
+    down = squares.down.ravel()
+    north = right[a]
+    south = right[c]
+    west = down[a]
+    east = down[b]
     z = squares.depth.ravel()
     with np.errstate(invalid="ignore"):
         # Also if a corner is outside: then the other diagonal is.
         rises = ~(np.abs(z[a] - z[d]) < np.abs(z[c] - z[b]))
     # Two links meet in one corner only. Three or four meet in several, and the diagonal decides.
-    single = top.astype(np.int8) + bottom + left + east == 2
-    rising, falling = rises | single, ~rises | single
-    found = (
-        (top & left & rising, a, c, b),  # the right angle is at the first corner
-        (top & east & falling, b, a, d),
-        (bottom & left & falling, c, d, a),
-        (bottom & east & rising, d, b, c),
+    single = north.astype(np.int8) + south + west + east == 2
+    rising = rises | single
+    falling = ~rises | single
+    # The right angle is at the first corner.
+    return np.concatenate(
+        [
+            stacked(north & west & rising, a, c, b),
+            stacked(north & east & falling, b, a, d),
+            stacked(south & west & falling, c, d, a),
+            stacked(south & east & rising, d, b, c),
+        ]
     )
-    return np.concatenate([stacked(these, *corners) for these, *corners in found])
 
 
 def stacked(chosen: BoolArray, *corners: NDArray[np.integer]) -> Faces:
-    """Return the chosen triangles, one row each."""
+    """Return the chosen triangles, one row each, from their three corners."""
     return np.stack([corner[chosen] for corner in corners], axis=1, dtype=np.int32)
 
 
 def packed(faces: Faces, size: int) -> tuple[Faces, NDArray[np.int64]]:
-    """Renumber triangles by the pixels they use; return them and those pixels in row-major order."""
-    used = np.zeros(size, dtype=bool)
-    used[faces] = True
-    number = np.cumsum(used, dtype=np.int32) - np.int32(1)
-    return number[faces], np.flatnonzero(used)
+    """Renumber the corners of triangles from 0 without gaps.
+
+    Parameters
+    ----------
+    faces : (F, 3) array
+        Triangles, as numbers of pixels.
+    size : int
+        Number of pixels of the picture.
+
+    Returns
+    -------
+    faces : (F, 3) array
+        Triangles, as indices into ``pixels``.
+    pixels : (V,) array
+        Numbers of the pixels that are corners, in row-major order.
+    """
+    is_corner = np.zeros(size, dtype=bool)
+    is_corner[faces] = True
+    number = np.cumsum(is_corner, dtype=np.int32) - np.int32(1)
+    return number[faces], np.flatnonzero(is_corner)
 
 
 def triangulate(squares: Squares) -> tuple[Faces, NDArray[np.int64]]:
-    """Triangulate every pixel; return faces (F, 3), counter-clockwise as seen from the camera, as indices into the used
-    pixels, and those pixels (V,) (row · W + col, in row-major order)."""
+    """Triangulate every pixel.
+
+    Returns
+    -------
+    faces : (F, 3) array
+        Triangles, counter-clockwise as seen from the camera, as indices into ``pixels``.
+    pixels : (V,) array
+        The corners, row · W + col, in row-major order.
+    """
     faces = triangles_of_squares(squares, squares.whole | squares.partial)
     return packed(faces, squares.depth.size)
 
 
 def split_pinched(faces: Faces, suspect: BoolArray) -> tuple[Faces, NDArray[np.int64]]:
-    """Give every fan of triangles around a vertex its own vertex; return the faces, and the old vertex of each new one.
+    """Give every fan of triangles around a vertex its own vertex.
 
-    If two fans touch only in one vertex, the surface is not a manifold there, and its boundary, which the walls of a
-    solid follow, would cross itself. Vertices that are not ``suspect`` are skipped, to save time.
+    If two fans touch only in one vertex, the surface is not a manifold there, and its boundary, which
+    the walls of a solid follow, would cross itself.
+
+    Parameters
+    ----------
+    faces : (F, 3) array
+        Triangles.
+    suspect : (V,) array
+        Whether a vertex may have several fans; the others are skipped, to save time.
+
+    Returns
+    -------
+    faces : (F, 3) array
+        The same triangles, some with new vertices.
+    origin : (V',) array
+        The old vertex of each vertex.
     """
     count = suspect.size
     chosen = np.flatnonzero(suspect[faces].any(axis=1))
@@ -110,8 +168,10 @@ def split_pinched(faces: Faces, suspect: BoolArray) -> tuple[Faces, NDArray[np.i
     key = np.minimum(corner, end) * count + np.maximum(corner, end)
     order = np.argsort(key, kind="stable")
     twin = key[order][1:] == key[order][:-1]
-    one, two = order[:-1][twin], order[1:][twin]
-    # Corners of one vertex in two triangles with a common edge belong to one fan. Their edges have opposite directions.
+    one = order[:-1][twin]
+    two = order[1:][twin]
+    # Corners of one vertex in two triangles with a common edge belong to one fan. Their edges have
+    # opposite directions.
     rows = np.concatenate([one, following[one]])
     cols = np.concatenate([following[two], two])
     graph = coo_array(
