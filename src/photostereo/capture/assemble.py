@@ -83,7 +83,7 @@ def put_together(
         *(fault.finding for fault in found.faults),
         *_corrections(found, options),
         *photographs.notes,
-        *opened.alignment.notes(files),
+        *(() if opened.alignment is None else opened.alignment.notes(files)),
         *mask_notes,
         *lighting.notes,
         *_about_lights(lights, turn, check, room),

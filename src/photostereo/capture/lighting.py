@@ -204,14 +204,14 @@ def calibrate_photographs(
             results.append(in_series(folder))
     if results:
         return merge_calibrations(results)
-    calibration = of_ball(scene, found.files, mask=beside["mask"])
+    calibration = replace(of_ball(scene, found.files, mask=beside["mask"]), in_frame=True)
+    if alignment is None:
+        return calibration
     # If a ball moves by a share of its radius, the light turns by twice that share in radians (law of reflection).
     moved = np.where(alignment.uncertain, alignment.farthest, 0.0)
     turned = np.degrees(2 * moved / max(ball.circle.radius for ball in calibration.balls))
     error = np.hypot(calibration.lights.expected_error, turned)
-    return replace(
-        calibration, lights=calibration.lights.changed(expected_error=error), in_frame=True
-    )
+    return replace(calibration, lights=calibration.lights.changed(expected_error=error))
 
 
 def complete_lights(

@@ -32,6 +32,7 @@ from photostereo.photographs.faults import (
     find_blurred,
     find_dark,
     find_duplicates,
+    judge_dark,
     survey,
 )
 from photostereo.photographs.files import PhotographFiles, open_files
@@ -124,7 +125,8 @@ class Opened:
 
     found: Found  #: the files, without those left out (see ``found.faults``)
     photographs: PhotographFiles  #: whole, with the movement of the camera undone
-    alignment: Alignment  #: how far the camera moved
+    #: how far the camera moved; None with ``align="off"``
+    alignment: Alignment | None
     small: Float32  #: (d, h, w) the photographs in gray, linear and at a low resolution
 
     def balls(self, beside: BoolArray | None, control: Control = SILENT) -> list[FoundBall]:
@@ -165,7 +167,7 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
     every_kept = {file.name for file in found.files} <= set(options.keep)
     judged = min(pictures.shape[1:]) >= SMALLEST and not every_kept
     copies = find_duplicates(found.files, photographs.digests)
-    dark = find_dark(pictures) if judged else {}
+    dark = _find_dark(pictures, found) if judged else {}
     off = [
         k
         for k, why in dark.items()
@@ -181,14 +183,28 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
         found, kept = _judge(found, dict.fromkeys(blurred, "blurred"), options)
         photographs, pictures = photographs.take(kept), pictures[kept]
     small = np.stack([coarse(picture * picture, SMALL) for picture in pictures])
-    alignment = find_alignment(pictures, scale, control)
     if options.align == "off":
-        alignment = alignment.as_taken()
+        return Opened(found, photographs, None, small)
+    alignment = find_alignment(pictures, scale, control)
     mismatched = np.flatnonzero(alignment.mismatched).tolist()
     found, kept = _judge(found, dict.fromkeys(mismatched, "mismatched"), options)
     alignment = alignment.take(kept)
     still = replace(photographs.take(kept), moves=alignment.corrected)
     return Opened(found, still, alignment, small[kept])
+
+
+def _find_dark(pictures: Float32, found: Found) -> dict[int, str]:
+    """Dark photographs, without those that show the light that the light file states."""
+    table, directions = found.lights, None
+    if table is not None:
+        directions = table.vectors.copy()
+        if table.open_directions is not None:
+            directions[table.open_directions] = np.nan
+    reasons = (
+        (number, judge_dark(pictures, number, reason, directions))
+        for number, reason in find_dark(pictures).items()
+    )
+    return {number: reason for number, reason in reasons if reason}
 
 
 def _judge(

@@ -66,7 +66,7 @@ class ReadOptions:
         ``circle`` a light file in the folder is ignored.
     align : str
         ``"auto"`` to estimate how far the camera moved between photographs and undo it if that is certain and matters;
-        ``"off"`` to use them unchanged.
+        ``"off"`` not to look for it: a fixed camera is read faster.
     strict : bool
         Raise an error if a photograph cannot be used (damaged, of another size, a duplicate, dark, blurred), instead of
         leaving it out.

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import Float32, Float64, gray_from_rgb
+from photostereo.core.conventions import Float32, Float64, FloatArray, gray_from_rgb
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.core.texts import text_of
@@ -33,6 +33,13 @@ LIGHT_OFF = 0.5
 #: ... and nowhere (but for this share of the pixels) is it brighter than in any other photograph, by more than this share
 #: of the typical brightness. A lit photograph is brighter than some other in 10 % of the pixels and more: in their shadows.
 NOT_BRIGHTER, BRIGHTER_BY = 0.01, 0.02
+#: A dark photograph is as bright as its light explains if it has at least this share of that brightness. Cast shadows of a
+#: raking light leave more; light of the room that was given a direction by mistake has 0.2 to 0.4 of it.
+PLAUSIBLE = 0.5
+#: It has the pattern of its light if this leaves at most this share of what the pattern of room light leaves of it.
+FOLLOWS = 0.7
+#: Room light is what shadows show: at least this share of the pixels is this much as bright as with the light off.
+IN_SHADOW, SHADED = 0.01, 0.85
 #: Pixels along the longer side of the pictures in which brightness is compared: averaging removes noise.
 COARSE = 120
 #: Detail lies between the first two of these blurs, in pixels; structure coarser than the third survives blur.
@@ -139,6 +146,58 @@ def find_dark(pictures: Float32) -> dict[int, str]:
         elif level[number] < DARK * typical:
             found[int(number)] = "dark"
     return found
+
+
+def judge_dark(
+    pictures: Float32, number: int, reason: str, directions: FloatArray | None = None
+) -> str:
+    """Judge a photograph that :func:`find_dark` names: it may be lit after all, by a weak or a raking light.
+
+    Parameters
+    ----------
+    pictures : (d, H, W) array
+        Roots of intensities.
+    number : int
+        The photograph in question.
+    reason : str
+        The reason that :func:`find_dark` gives.
+    directions : (d, 3) array, optional
+        Directions to the lights as the user states them, NaN where they are unknown.
+
+    Returns
+    -------
+    str
+        ``"dark"``, ``"light-off"``, or an empty string for a photograph that is lit: its brightness or its pattern is what
+        a matte surface shows under the stated light. Without a stated light, room light must be proved by shadows: those
+        of the other photographs are no darker.
+    """
+    bright = np.stack([coarse(picture * picture, COARSE) for picture in pictures])
+    bright = bright.reshape(len(bright), -1).astype(np.float64)
+    own = bright[number]
+    others = np.arange(len(bright)) != number
+    typical = float(np.median(bright.mean(axis=1)))
+    if directions is None or not np.isfinite(directions[number]).all():
+        visible = own > BRIGHTER_BY * typical
+        shaded = visible & (own >= SHADED * bright[others].min(axis=0))
+        is_lit = reason == "light-off" and float(shaded.mean()) < IN_SHADOW
+    else:
+        others &= np.isfinite(directions).all(axis=1)
+        units = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+        surface = np.linalg.lstsq(units[others], bright[others], rcond=None)[0]
+        predicted = np.maximum(units[number] @ surface, 0.0)
+        if own.sum() >= PLAUSIBLE * predicted.sum():
+            return ""
+        by_room = _misfit(own, bright[others].mean(axis=0))
+        is_lit = _misfit(own, predicted) <= FOLLOWS * by_room
+    if not is_lit:
+        return reason
+    return "dark" if own.mean() < DARK * typical else ""
+
+
+def _misfit(values: Float64, pattern: Float64) -> float:
+    """Squared distance of values from the closest multiple of a pattern."""
+    factor = (values @ pattern) / max(float(pattern @ pattern), 1e-30)
+    return float(((values - factor * pattern) ** 2).sum())
 
 
 def find_blurred(pictures: Float32) -> list[int]:

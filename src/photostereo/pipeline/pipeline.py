@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.capture import Capture
+from photostereo.capture.opening import Found
 from photostereo.capture.options import NAMED_FILES
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ConvergenceWarning
@@ -304,7 +305,7 @@ class Pipeline(ReadingStages):
         expected, made = self.expected, None
         self.control.check()
         if self.path is not None:
-            digests = self.opened.photographs.digests if self.alignment is not None else {}
+            digests = self.opened.photographs.digests if isinstance(self.found, Found) else {}
             settings = replace(self.settings, reading=self.reading)
             made = provenance(self.capture, self.path, settings, digests, command)
         on_disk = self.capture if release and not self.capture.in_memory else None

@@ -71,7 +71,7 @@ class ReadingStages(Staged):
 
     @property
     def alignment(self) -> Alignment | None:
-        """How far the camera moved between photographs, and how much of it was undone; None if unknown."""
+        """How far the camera moved between photographs, and how much of it was undone; None if unknown or not wanted."""
         return self.opened.alignment if isinstance(self.found, Found) else None
 
     @stage(uses=("_calibrating",), after=("opened",))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -111,11 +111,6 @@ class Alignment:
         """The alignment of some of the photographs."""
         chosen = list(kept)
         return Alignment(*(part[chosen] for part in vars(self).values()))
-
-    def as_taken(self) -> Alignment:
-        """The same with nothing undone: photographs that would have been corrected count as uncertain."""
-        left = self.uncertain | self.corrected.any(axis=1)
-        return replace(self, corrected=np.zeros_like(self.corrected), uncertain=left)
 
     @property
     def is_still(self) -> bool:
