@@ -102,13 +102,16 @@ def separable_cosines(size: tuple[int, int, int], count: int) -> NDArray[np.floa
     k_z, k_y, k_x = (k.ravel() for k in np.indices((w_z, w_y * f_y, w_x * f_x)))
     frequency = k_z / w_z + k_y / (w_y * f_y) + k_x / (w_x * f_x)
     is_basis = (k_y % f_y == 0) & (k_x % f_x == 0)
-    basis, between = np.flatnonzero(is_basis), np.flatnonzero(~is_basis)
+    basis = np.flatnonzero(is_basis)
+    between = np.flatnonzero(~is_basis)
     if count <= basis.size:
         chosen = np.sort(basis[np.argsort(frequency[basis], kind="stable")[:count]])
     else:
         lowest = between[np.argsort(frequency[between], kind="stable")]
         chosen = np.concatenate([basis, lowest[: count - basis.size]])
-    along_z, along_y, along_x = cosines(w_z, w_z), cosines(w_y, w_y * f_y), cosines(w_x, w_x * f_x)
+    along_z = cosines(w_z, w_z)
+    along_y = cosines(w_y, w_y * f_y)
+    along_x = cosines(w_x, w_x * f_x)
     products = np.einsum(
         "kz,ky,kx->kzyx", along_z[k_z[chosen]], along_y[k_y[chosen]], along_x[k_x[chosen]]
     )

@@ -69,7 +69,8 @@ def dictionary_pass(
     """
     check_thresholds(mu, q)
     _check_arrays(R, D, B)
-    real, work = R.dtype.type, workspace(len(R), R.shape[1], min(BLOCK, len(D)), R.dtype)
+    real = R.dtype.type
+    work = workspace(len(R), R.shape[1], min(BLOCK, len(D)), R.dtype)
     run_pass(R, D, B, real(mu), real(q), update_atoms, work)
 
 
@@ -158,15 +159,25 @@ def products(R, D, H):  # type: ignore[no-untyped-def]
     zero = R.dtype.type(0)
     for panel in range(0, K - 3, 16):
         for p in range(0, w - 2, 3):
-            r0, r1, r2 = R[p], R[p + 1], R[p + 2]
+            r0 = R[p]
+            r1 = R[p + 1]
+            r2 = R[p + 2]
             for j in range(panel, min(panel + 16, K - 3), 4):
-                d0, d1, d2, d3 = D[j], D[j + 1], D[j + 2], D[j + 3]
+                d0 = D[j]
+                d1 = D[j + 1]
+                d2 = D[j + 2]
+                d3 = D[j + 3]
                 s00 = s01 = s02 = s03 = zero
                 s10 = s11 = s12 = s13 = zero
                 s20 = s21 = s22 = s23 = zero
                 for t in range(m):
-                    a0, a1, a2 = r0[t], r1[t], r2[t]
-                    b0, b1, b2, b3 = d0[t], d1[t], d2[t], d3[t]
+                    a0 = r0[t]
+                    a1 = r1[t]
+                    a2 = r2[t]
+                    b0 = d0[t]
+                    b1 = d1[t]
+                    b2 = d2[t]
+                    b3 = d3[t]
                     s00 += a0 * b0
                     s01 += a0 * b1
                     s02 += a0 * b2
@@ -179,9 +190,18 @@ def products(R, D, H):  # type: ignore[no-untyped-def]
                     s21 += a2 * b1
                     s22 += a2 * b2
                     s23 += a2 * b3
-                H[j, p], H[j + 1, p], H[j + 2, p], H[j + 3, p] = s00, s01, s02, s03
-                H[j, p + 1], H[j + 1, p + 1], H[j + 2, p + 1], H[j + 3, p + 1] = s10, s11, s12, s13
-                H[j, p + 2], H[j + 1, p + 2], H[j + 2, p + 2], H[j + 3, p + 2] = s20, s21, s22, s23
+                H[j, p] = s00
+                H[j + 1, p] = s01
+                H[j + 2, p] = s02
+                H[j + 3, p] = s03
+                H[j, p + 1] = s10
+                H[j + 1, p + 1] = s11
+                H[j + 2, p + 1] = s12
+                H[j + 3, p + 1] = s13
+                H[j, p + 2] = s20
+                H[j + 1, p + 2] = s21
+                H[j + 2, p + 2] = s22
+                H[j + 3, p + 2] = s23
     for p in range(w):  # the rest outside the tiles
         for j in range(0 if p >= w - w % 3 else K - K % 4, K):
             H[j, p] = dot(R[p], D[j])
@@ -195,22 +215,23 @@ def correct(H, i, patch, old, new, changes, gram_old, gram_new):  # type: ignore
     """
     four = i - i % 4
     if four == i and i + 3 < H.shape[0]:
-        h0, h1, h2, h3 = H[i], H[i + 1], H[i + 2], H[i + 3]
+        h0 = H[i]
+        h1 = H[i + 1]
+        h2 = H[i + 2]
+        h3 = H[i + 3]
         for k in range(i):
-            a0, a1, a2, a3 = (
-                gram_old[i, k],
-                gram_old[i + 1, k],
-                gram_old[i + 2, k],
-                gram_old[i + 3, k],
-            )
-            b0, b1, b2, b3 = (
-                gram_new[i, k],
-                gram_new[i + 1, k],
-                gram_new[i + 2, k],
-                gram_new[i + 3, k],
-            )
+            a0 = gram_old[i, k]
+            a1 = gram_old[i + 1, k]
+            a2 = gram_old[i + 2, k]
+            a3 = gram_old[i + 3, k]
+            b0 = gram_new[i, k]
+            b1 = gram_new[i + 1, k]
+            b2 = gram_new[i + 2, k]
+            b3 = gram_new[i + 3, k]
             for t in range(changes[k]):
-                p, before, after = np.uint32(patch[k, t]), old[k, t], new[k, t]
+                p = np.uint32(patch[k, t])
+                before = old[k, t]
+                after = new[k, t]
                 h0[p] += before * a0 - after * b0
                 h1[p] += before * a1 - after * b1
                 h2[p] += before * a2 - after * b2
@@ -218,7 +239,8 @@ def correct(H, i, patch, old, new, changes, gram_old, gram_new):  # type: ignore
         return
     h = H[i]
     for k in range(four if four + 3 < H.shape[0] else 0, i):
-        a, b = gram_old[i, k], gram_new[i, k]
+        a = gram_old[i, k]
+        b = gram_new[i, k]
         for t in range(changes[k]):
             h[np.uint32(patch[k, t])] += old[k, t] * a - new[k, t] * b
 
@@ -241,7 +263,8 @@ def list_changes(h, g, mu, patch):  # type: ignore[no-untyped-def]
 def threshold(h, g, mu, q, patch, old, new, count):  # type: ignore[no-untyped-def]
     """Set ``g <- H_mu(h + g)`` clipped to q, at the listed patches; count non-zeros and sum ``g_old . g``."""
     zero = mu - mu
-    kept, overlap = 0, zero
+    kept = 0
+    overlap = zero
     for t in range(count):
         p = np.uint32(patch[t])
         before = g[p]
@@ -249,7 +272,8 @@ def threshold(h, g, mu, q, patch, old, new, count):  # type: ignore[no-untyped-d
         after = min(max(y, -q), q) if abs(y) >= mu else zero
         g[p] = after
         kept += after != zero
-        old[t], new[t] = before, after
+        old[t] = before
+        new[t] = after
         overlap += before * after
     return kept, overlap
 
@@ -261,16 +285,29 @@ def accumulate(R, patch, new, count, toward):  # type: ignore[no-untyped-def]
         toward[s] = 0
     end = count - count % 8
     for t in range(0, end, 8):
-        r0, r1, r2, r3 = R[patch[t]], R[patch[t + 1]], R[patch[t + 2]], R[patch[t + 3]]
-        r4, r5, r6, r7 = R[patch[t + 4]], R[patch[t + 5]], R[patch[t + 6]], R[patch[t + 7]]
-        g0, g1, g2, g3 = new[t], new[t + 1], new[t + 2], new[t + 3]
-        g4, g5, g6, g7 = new[t + 4], new[t + 5], new[t + 6], new[t + 7]
+        r0 = R[patch[t]]
+        r1 = R[patch[t + 1]]
+        r2 = R[patch[t + 2]]
+        r3 = R[patch[t + 3]]
+        r4 = R[patch[t + 4]]
+        r5 = R[patch[t + 5]]
+        r6 = R[patch[t + 6]]
+        r7 = R[patch[t + 7]]
+        g0 = new[t]
+        g1 = new[t + 1]
+        g2 = new[t + 2]
+        g3 = new[t + 3]
+        g4 = new[t + 4]
+        g5 = new[t + 5]
+        g6 = new[t + 6]
+        g7 = new[t + 7]
         for s in range(toward.size):
             first = (g0 * r0[s] + g1 * r1[s]) + (g2 * r2[s] + g3 * r3[s])
             second = (g4 * r4[s] + g5 * r5[s]) + (g6 * r6[s] + g7 * r7[s])
             toward[s] += first + second
     for t in range(end, count):
-        r, g = R[patch[t]], new[t]
+        r = R[patch[t]]
+        g = new[t]
         for s in range(toward.size):
             toward[s] += g * r[s]
 
@@ -306,7 +343,8 @@ def apply_changes(R, before, after, patch, old, new, count):  # type: ignore[no-
     """Apply ``r_p += g_old d_old - g d`` for the changes of one atom in one chunk."""
     for t in range(count):
         r = R[patch[t]]
-        a, b = old[t], new[t]
+        a = old[t]
+        b = new[t]
         for s in range(r.size):
             r[s] += a * before[s] - b * after[s]
 
@@ -315,16 +353,22 @@ def apply_changes(R, before, after, patch, old, new, count):  # type: ignore[no-
 def run_pass(R, D, B, mu, q, update_atoms, work):  # type: ignore[no-untyped-def]
     """Run the whole pass; ``work`` is a :func:`workspace`."""
     H, D_old, patch, old, new, changes, gram_old, gram_new, toward, overlap, used, direction = work
-    (w, m), K = R.shape, D.shape[0]
+    (w, m) = R.shape
+    K = D.shape[0]
     chunks, block = changes.shape
     for atom in range(K + 1):  # the last turn applies the changes of the last atom
-        start, i = atom - atom % block, atom % block
+        start = atom - atom % block
+        i = atom % block
         size = min(block, K - start)
         before = (atom - 1) % block  # row of the previous atom, whose changes R still lacks
         for c in prange(chunks):
-            low, high = c * CHUNK, min((c + 1) * CHUNK, w)
-            r, h = R[low:high], H[:size, low:high]
-            places, olds, news = patch[:, low:high], old[:, low:high], new[:, low:high]
+            low = c * CHUNK
+            high = min((c + 1) * CHUNK, w)
+            r = R[low:high]
+            h = H[:size, low:high]
+            places = patch[:, low:high]
+            olds = old[:, low:high]
+            news = new[:, low:high]
             if atom > 0:
                 listed = places[before], olds[before], news[before], changes[c, before]
                 apply_changes(r, D_old[before], D[atom - 1], *listed)
@@ -336,7 +380,9 @@ def run_pass(R, D, B, mu, q, update_atoms, work):  # type: ignore[no-untyped-def
             g = B[atom, low:high]
             count = list_changes(h[i], g, mu, places[i])
             kept, own = threshold(h[i], g, mu, q, places[i], olds[i], news[i], count)
-            changes[c, i], used[c], overlap[c] = count, kept, own
+            changes[c, i] = count
+            used[c] = kept
+            overlap[c] = own
             if update_atoms:
                 accumulate(r, places[i], news[i], count, toward[c])
         if atom == K:
@@ -371,7 +417,8 @@ def _follow(R, before, after, B, gram, gram_new, H, mu, q):  # type: ignore[no-u
     zero = mu - mu
     size, m = before.shape
     for p in range(R.shape[0]):
-        h, r = H[p], R[p]
+        h = H[p]
+        r = R[p]
         for i in range(size):
             old = B[i, p]
             y = h[i] + old
@@ -379,10 +426,12 @@ def _follow(R, before, after, B, gram, gram_new, H, mu, q):  # type: ignore[no-u
                 continue
             new = min(max(y, -q), q) if abs(y) >= mu else zero
             B[i, p] = new
-            g, g_new = gram[i], gram_new[i]
+            g = gram[i]
+            g_new = gram_new[i]
             for j in range(i + 1, size):
                 h[j] += old * g[j] - new * g_new[j]
-            d, d_new = before[i], after[i]
+            d = before[i]
+            d_new = after[i]
             for t in range(m):
                 r[t] += old * d[t] - new * d_new[t]
 
@@ -393,11 +442,15 @@ def follow_pass(R, D, given, B, gram, gram_new, mu, q, first, last):  # type: ig
     given_k . d_j``."""
     K = D.shape[0]
     for c in prange(-(-(last - first) // FOLLOW_CHUNK)):
-        low, high = first + c * FOLLOW_CHUNK, min(first + (c + 1) * FOLLOW_CHUNK, last)
+        low = first + c * FOLLOW_CHUNK
+        high = min(first + (c + 1) * FOLLOW_CHUNK, last)
         H = np.empty((high - low, min(BLOCK, K)), R.dtype)
         for start in range(0, K, BLOCK):
             end = min(start + BLOCK, K)
-            before, after, codes = D[start:end], given[start:end], B[start:end, low:high]
-            own, new = gram[start:end, start:end], gram_new[start:end, start:end]
+            before = D[start:end]
+            after = given[start:end]
+            codes = B[start:end, low:high]
+            own = gram[start:end, start:end]
+            new = gram_new[start:end, start:end]
             products(R[low:high], before, H.T)
             _follow(R[low:high], before, after, codes, own, new, H, mu, q)

@@ -145,7 +145,9 @@ def _build(values: Mapping[str, Any], setting: Setting) -> tuple[DictionaryPrior
     from photostereo.priors.dictionary.patches import PatchGrid
     from photostereo.priors.dictionary.prior import DictionaryPrior
 
-    size, stride, side = values["patch"], values["stride"], setting.side
+    size = values["patch"]
+    stride = values["stride"]
+    side = setting.side
     grid = PatchGrid.from_mask(setting.mask, size=size, stride=stride, side=side)
     # A crop has neighbors in the full picture.
     cover = size[0] * size[1] / stride**2 if side else float(grid.count.mean())

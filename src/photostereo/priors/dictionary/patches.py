@@ -83,8 +83,10 @@ class PatchGrid:
         table = np.zeros((height + 1, width + 1), dtype=np.int32 if mask.size < 2**31 else np.int64)
         np.cumsum(mask, axis=0, dtype=table.dtype, out=table[1:, 1:])
         np.cumsum(table[1:, 1:], axis=1, out=table[1:, 1:])
-        top, left = row_starts[:, None], col_starts[None, :]
-        low, right = top + size[1], left + size[0]
+        top = row_starts[:, None]
+        left = col_starts[None, :]
+        low = top + size[1]
+        right = left + size[0]
         rows, cols = np.nonzero(
             table[low, right] - table[top, right] - table[low, left] + table[top, left]
         )
@@ -117,7 +119,8 @@ class PatchGrid:
     def add_extract(self, n: FloatArray, out: FloatArray) -> FloatArray:
         """Add all patches ``P_j n`` of normals (N, 3) to the rows of ``out`` (w, m) in place; for a change of n this updates
         ``R = P - B^T D``."""
-        n, windows = self._checked_normals(n), self._as_windows(out, writes=True)
+        n = self._checked_normals(n)
+        windows = self._as_windows(out, writes=True)
         picture = np.empty((3, *self.mask.shape), dtype=out.dtype)
         paste(n, self._pixel_index, picture)
         cut(picture, self.window_rows, self.window_cols, windows)
@@ -125,9 +128,11 @@ class PatchGrid:
 
     def pull(self, n: FloatArray, R: FloatArray, lam: Any = 1.0) -> FloatArray:
         """``lam sum_j P_j^T D b_j`` from the residual only: ``lam (count * n - sum_j P_j^T r_j)``, (N, 3)."""
-        n, windows = self._checked_normals(n), self._as_windows(R, writes=False)
+        n = self._checked_normals(n)
+        windows = self._as_windows(R, writes=False)
         height, width = self.mask.shape
-        out, lines = np.empty_like(n), np.empty((height, 3, width), windows.dtype)
+        out = np.empty_like(n)
+        lines = np.empty((height, 3, width), windows.dtype)
         pull_back(
             windows, self._window_index, self._pixel_index, self.count, n, float(lam), lines, out
         )
@@ -156,7 +161,8 @@ class PatchGrid:
     @cached_property
     def _covering_lines(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """Range [first, last) of the row starts that cover each row of the picture, and likewise for columns."""
-        (w_x, w_y, _), (height, width) = self.size, self.mask.shape
+        (w_x, w_y, _) = self.size
+        (height, width) = self.mask.shape
 
         def covering(starts: IntArray, length: int, width: int) -> tuple[IntArray, IntArray]:
             places = np.arange(length)
@@ -220,7 +226,8 @@ def paste(first, last, n, pixel_index, picture):  # type: ignore[no-untyped-def]
 @shared(of="window_rows")
 def cut(first, last, picture, window_rows, window_cols, windows):  # type: ignore[no-untyped-def]
     """Add ``picture[c, row_j + y, col_j + x]`` to ``windows[j, c, y, x]``."""
-    w_y, w_x = windows.shape[2], windows.shape[3]
+    w_y = windows.shape[2]
+    w_x = windows.shape[3]
     for j in range(first, last):
         for c in range(3):
             for y in range(w_y):
@@ -233,7 +240,8 @@ def cut(first, last, picture, window_rows, window_cols, windows):  # type: ignor
 @njit(cache=True)
 def _sum_row(windows, window_index, row, line):  # type: ignore[no-untyped-def]
     """Sum the values of all windows across this row of the picture into ``line[c, col]``."""
-    w_y, w_x = windows.shape[2], windows.shape[3]
+    w_y = windows.shape[2]
+    w_x = windows.shape[3]
     for c in range(3):
         for col in range(line.shape[1]):
             line[c, col] = 0
@@ -241,10 +249,12 @@ def _sum_row(windows, window_index, row, line):  # type: ignore[no-untyped-def]
         y = row - window_index[a, 0, 1]
         if 0 <= y < w_y:
             for b in range(window_index.shape[1]):
-                j, left = window_index[a, b, 0], window_index[a, b, 2]
+                j = window_index[a, b, 0]
+                left = window_index[a, b, 2]
                 if j >= 0:
                     for c in range(3):
-                        target, source = line[c, left : left + w_x], windows[j, c, y]
+                        target = line[c, left : left + w_x]
+                        source = windows[j, c, y]
                         for x in range(w_x):
                             target[x] += source[x]
 

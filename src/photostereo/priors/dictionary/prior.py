@@ -67,12 +67,15 @@ class DictionaryPrior(Prior):
         if device.uses_torch:
             from photostereo.priors.dictionary import torch_pass
 
-            self._patches, self._passes = (
-                torch_pass.TorchPatches(grid, device.torch_name),
-                torch_pass,
-            )
-        self.lam, self.mu, self.q, self.learn = lam, mu, q, learn
-        self._dictionary, self._rng, self._dtype = dictionary, rng, np.dtype(dtype)
+            self._patches = torch_pass.TorchPatches(grid, device.torch_name)
+            self._passes = torch_pass
+        self.lam = lam
+        self.mu = mu
+        self.q = q
+        self.learn = learn
+        self._dictionary = dictionary
+        self._rng = rng
+        self._dtype = np.dtype(dtype)
         if lessons:
             atoms = len(lessons[0]["atoms"])  # a narrow band may have fewer patches than the sample
         elif atoms is None and isinstance(dictionary, str):
@@ -86,7 +89,8 @@ class DictionaryPrior(Prior):
 
     def begin(self, normals: Array) -> PriorState:
         """Start from the initial dictionary, with all codes zero."""
-        problems, patches = tuple(normals.shape[:-2]), self.grid.n_patches
+        problems = tuple(normals.shape[:-2])
+        patches = self.grid.n_patches
         residual = zeros((*problems, patches, self.grid.patch_length), normals, self._dtype.name)
         self.follow({"residual": residual}, normals)
         examples = None
@@ -108,10 +112,8 @@ class DictionaryPrior(Prior):
         self, state: PriorState, normals: Array, iteration: int, control: Control = SILENT
     ) -> None:
         """Run one pass over the atoms: the (D, B) half-step."""
-        arrays, bounds = (
-            (state["residual"], state["atoms"], state["codes"]),
-            {"mu": self.mu, "q": self.q},
-        )
+        arrays = (state["residual"], state["atoms"], state["codes"])
+        bounds = {"mu": self.mu, "q": self.q}
         if not self._lessons:
             self._passes.dictionary_pass(*arrays, **bounds, update_atoms=self.learn)
             return
@@ -156,7 +158,8 @@ class DictionaryPrior(Prior):
     def results(self, state: PriorState) -> dict[str, NDArray[Any]]:
         """Both dictionaries, the share of patches that use each atom, and the number of patches with 0, 1, 2, ... codes."""
         used = state["codes"] != 0  # count on the device, since there are many codes
-        per_atom, per_patch = to_numpy(used.sum(1)), to_numpy(used.sum(0))
+        per_atom = to_numpy(used.sum(1))
+        per_patch = to_numpy(used.sum(0))
         return {
             "dictionary_initial": np.array(to_numpy(state["initial"])),
             "dictionary": np.array(to_numpy(state["atoms"])),

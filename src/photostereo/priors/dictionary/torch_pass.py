@@ -110,7 +110,8 @@ def plan_launch(
     padded = 32 * math.ceil(length / 32)
     # Total, gathered, and a little for the compiler.
     fixed = 8 * (length + 1) + itemsize * WARPS * padded + 256
-    per_row, per_resident_row = 2 * itemsize, itemsize * (padded + 2)
+    per_row = 2 * itemsize
+    per_resident_row = itemsize * (padded + 2)
     most_rows = max((shared_limit - fixed) // per_resident_row, 1)
     smallest_team = math.ceil(patches / most_rows)
     resident = smallest_team <= processors
@@ -184,7 +185,8 @@ class TorchPatches:
     GPU."""
 
     def __init__(self, grid: PatchGrid, device: str) -> None:
-        self._grid, self._device = grid, device
+        self._grid = grid
+        self._device = device
 
     @cached_property
     def count(self) -> Tensor:
@@ -201,7 +203,8 @@ class TorchPatches:
             ):
                 grid.add_extract(one.numpy(), own.numpy())
             return out
-        problems, (w_x, w_y, _) = n[..., 0, 0].numel(), grid.size
+        problems = n[..., 0, 0].numel()
+        (w_x, w_y, _) = grid.size
         sizes = (problems, grid.n_pixels, grid.mask.shape[1], grid.window_rows.size, w_y, w_x)
         total = problems * grid.window_rows.size * w_y * w_x
         self._launch("add_patches", total, (n.contiguous(), *self._gather_tables, out, *sizes))
@@ -210,7 +213,8 @@ class TorchPatches:
     def pull(self, n: Tensor, R: Tensor, lam: Tensor) -> Tensor:
         """Return ``lam (count * n - sum_j P_j^T r_j)``, (..., N, 3)."""
         grid = self._grid
-        problems, (w_x, w_y, _) = R[..., 0, 0].numel(), grid.size
+        problems = R[..., 0, 0].numel()
+        (w_x, w_y, _) = grid.size
         if not R.is_cuda:
             arrays = (array.reshape(-1, *array.shape[-2:]).numpy() for array in (n, R))
             pulls = map(grid.pull, *arrays, lam.expand(problems).tolist())
@@ -223,7 +227,8 @@ class TorchPatches:
         return (self.count[:, None] * n - sums).mul_(lam[..., None, None])
 
     def _launch(self, name: str, total: int, arguments: tuple[Any, ...]) -> None:
-        blocks, real = min(-(-total // THREADS), 1 << 20), {"REAL": c_name(arguments[0].dtype)}
+        blocks = min(-(-total // THREADS), 1 << 20)
+        real = {"REAL": c_name(arguments[0].dtype)}
         launch(__package__, "patches.cu", name, real, arguments, blocks, THREADS)
 
     # Index tables are computed on the GPU, which is faster than copying them to it.

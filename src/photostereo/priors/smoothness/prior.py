@@ -65,7 +65,8 @@ class SmoothnessPrior(Prior):
     def __init__(
         self, mask: BoolArray, side: int = 0, *, lam: Array, delta: Array, device: Device = CPU
     ) -> None:
-        self.lam, self.delta = lam, delta
+        self.lam = lam
+        self.delta = delta
         table = neighbors_of(mask, side)
         self._neighbors = device.put(table)
         self._present = device.put(table >= 0)
@@ -74,12 +75,14 @@ class SmoothnessPrior(Prior):
         """w = 2 λ Σ_j ω and q = λ Σ_j ω (n_i + n_j)."""
         if not is_tensor(normals):
             n = contiguous(cast(normals, "float64"))
-            weight, pull = np.empty(len(n)), np.empty_like(n)
+            weight = np.empty(len(n))
+            pull = np.empty_like(n)
             bound(n, self._neighbors, float(self.lam), float(self.delta), weight, pull)
             return weight, pull
         there, length = self._links(normals, 4)
         lam, delta = self._each(normals)
-        xp, edge = namespace(normals), delta[..., None]
+        xp = namespace(normals)
+        edge = delta[..., None]
         omega = xp.where(length <= edge, 1.0 + 0.0 * length, edge / length) * self._present
         weight = 2.0 * lam * omega.sum(-1)
         pull = (omega[..., None] * (there + normals[..., None, :])).sum(-2)
@@ -89,7 +92,8 @@ class SmoothnessPrior(Prior):
         """``roughness``, λ Σ φ."""
         _, length = self._links(normals, 2)
         lam, delta = self._each(normals)
-        xp, edge = namespace(normals), delta[..., None]
+        xp = namespace(normals)
+        edge = delta[..., None]
         rough = xp.where(length <= edge, length * length, edge * (2.0 * length - edge))
         return {"roughness": lam[..., 0] * (rough * self._present[:, :2]).sum(-1).sum(-1)}
 
@@ -113,11 +117,16 @@ class SmoothnessPrior(Prior):
 def bound(n, neighbors, lam, delta, weight, pull):  # type: ignore[no-untyped-def]
     """w = 2 λ Σ ω (N,) and q = λ Σ ω (n_i + n_j) (N, 3); each pixel writes only its own values."""
     for i in prange(n.shape[0]):
-        total, x, y, z = 0.0, 0.0, 0.0, 0.0
+        total = 0.0
+        x = 0.0
+        y = 0.0
+        z = 0.0
         for k in range(4):
             j = neighbors[i, k]
             if j >= 0:
-                right, up, near = n[j, 0] - n[i, 0], n[j, 1] - n[i, 1], n[j, 2] - n[i, 2]
+                right = n[j, 0] - n[i, 0]
+                up = n[j, 1] - n[i, 1]
+                near = n[j, 2] - n[i, 2]
                 length = np.sqrt(right * right + up * up + near * near)
                 omega = 1.0 if length <= delta else delta / length
                 total += omega
@@ -125,4 +134,6 @@ def bound(n, neighbors, lam, delta, weight, pull):  # type: ignore[no-untyped-de
                 y += omega * (n[i, 1] + n[j, 1])
                 z += omega * (n[i, 2] + n[j, 2])
         weight[i] = 2.0 * lam * total
-        pull[i, 0], pull[i, 1], pull[i, 2] = lam * x, lam * y, lam * z
+        pull[i, 0] = lam * x
+        pull[i, 1] = lam * y
+        pull[i, 2] = lam * z

@@ -24,7 +24,8 @@ def _lambertian(y, L, T, Q):  # type: ignore[no-untyped-def]
 def _columns(x, angle_basis, order, scale, phi, triangle):  # type: ignore[no-untyped-def]
     """Fill the columns of Φ, one per row of ``phi`` (order · m, lit): products of two Bernstein polynomials. Those of the
     intensities are computed by their triangle of convex combinations; every loop runs over the photographs."""
-    m, lit = angle_basis.shape[0], x.size
+    m = angle_basis.shape[0]
+    lit = x.size
     for j in range(lit):
         triangle[0, j] = 1.0
     for n in range(1, order + 1):
@@ -63,17 +64,22 @@ def statistics(Y, all_lights, all_angles, order, shadow, unit, T, Q, A, usable):
     m = all_angles.shape[1]
     size = order * m
     for first in prange((pixels + CHUNK - 1) // CHUNK):
-        x, inverse = np.empty(d), np.empty((3, 3))
-        phi, triangle = np.empty((size, d)), np.empty((order + 1, d))
-        lights, angles = np.empty((3, d)), np.empty((m, d))
+        x = np.empty(d)
+        inverse = np.empty((3, 3))
+        phi = np.empty((size, d))
+        triangle = np.empty((order + 1, d))
+        lights = np.empty((3, d))
+        angles = np.empty((m, d))
         for p in range(first * CHUNK, min((first + 1) * CHUNK, pixels)):
             own = min(np.int64(p), len(all_lights) - 1)
-            L, angle_basis = all_lights[own], all_angles[own]
+            L = all_lights[own]
+            angle_basis = all_angles[own]
             low, top = value_range(Y[p])
             usable[p] = top > 0.0 and low < top
             if usable[p]:
                 # Move the lit photographs together, so that the sums run over contiguous values.
-                lit, all_lit = 0, shadow <= 0.0 or low >= shadow * top
+                lit = 0
+                all_lit = shadow <= 0.0 or low >= shadow * top
                 for j in range(d):
                     value = np.float64(Y[p, j])
                     if not all_lit and value < shadow * top:
@@ -220,19 +226,19 @@ def _through_cone(S, cone, half, out):  # type: ignore[no-untyped-def]
 def constrained_fit(T, Q, A, cone, total, fallback, usable, ridge, n, a):  # type: ignore[no-untyped-def]
     """Fit normals and coefficients without a prior, ``totalᵀa = 1`` exactly; the fallback if a pixel is not usable. The cost
     is homogeneous on the cone, so the minimizer with ``totalᵀa = 1`` is that of cost + (totalᵀa − 1)², rescaled."""
-    pixels, size = Q.shape[0], Q.shape[1]
+    pixels = Q.shape[0]
+    size = Q.shape[1]
     generators = cone.shape[0]
     sums = np.zeros(generators)
     for g in range(generators):
         for i in range(size):
             sums[g] += cone[g, i] * total[i]
     for first in prange((pixels + CHUNK - 1) // CHUNK):
-        inverse, projected = np.empty((3, 3)), np.empty((size, 3))
-        S, half, M = (
-            np.empty((size, size)),
-            np.empty((generators, size)),
-            np.empty((generators, generators)),
-        )
+        inverse = np.empty((3, 3))
+        projected = np.empty((size, 3))
+        S = np.empty((size, size))
+        half = np.empty((generators, size))
+        M = np.empty((generators, generators))
         w = np.empty(generators)
         passive, banned, factor, z = scratch(generators)
         for p in range(first * CHUNK, min((first + 1) * CHUNK, pixels)):
@@ -282,15 +288,16 @@ def constrained_fit(T, Q, A, cone, total, fallback, usable, ridge, n, a):  # typ
 @njit(cache=True, parallel=True)
 def update_coefficients(T, Q, cone, total, normals, gamma, usable, a):  # type: ignore[no-untyped-def]
     """Minimize ``‖Φ a − Lᵀn‖² + γ (totalᵀa − 1)²`` over the cone at fixed normals; fills a."""
-    pixels, size = Q.shape[0], Q.shape[1]
+    pixels = Q.shape[0]
+    size = Q.shape[1]
     generators = cone.shape[0]
     for first in prange((pixels + CHUNK - 1) // CHUNK):
-        S, half, M = (
-            np.empty((size, size)),
-            np.empty((generators, size)),
-            np.empty((generators, generators)),
-        )
-        b, right, w = np.empty(size), np.empty(generators), np.empty(generators)
+        S = np.empty((size, size))
+        half = np.empty((generators, size))
+        M = np.empty((generators, generators))
+        b = np.empty(size)
+        right = np.empty(generators)
+        w = np.empty(generators)
         passive, banned, factor, z = scratch(generators)
         for p in range(first * CHUNK, min((first + 1) * CHUNK, pixels)):
             a[p] = 0.0

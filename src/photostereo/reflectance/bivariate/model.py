@@ -78,7 +78,8 @@ class Bivariate(Model):
         gamma: float = 1e4,
     ) -> None:
         first, second = _checked_orders(orders)
-        count, width = len(pixels), second + 1
+        count = len(pixels)
+        width = second + 1
         size = first * width
         self._gamma = gamma
         self._cone = monotone_cone(first, width, slope)
@@ -87,8 +88,10 @@ class Bivariate(Model):
             self._total[:-width] = 0.0
         # The coefficients of the identity g(x, t) = x are i / N1; with this unit they satisfy the constraint.
         unit = float(self._total @ np.repeat(np.arange(1, first + 1) / first, width))
-        self._gram, self._cross = np.empty((count, size, size)), np.empty((count, size, 3))
-        self._lights_gram, self._usable = np.empty((count, 6)), np.empty(count, dtype=np.bool_)
+        self._gram = np.empty((count, size, size))
+        self._cross = np.empty((count, size, 3))
+        self._lights_gram = np.empty((count, 6))
+        self._usable = np.empty(count, dtype=np.bool_)
         directions = for_loops(lights)
         basis = np.ascontiguousarray(
             bernstein_basis(second, _rescaled(directions[:, 2])).swapaxes(1, 2)
@@ -107,7 +110,8 @@ class Bivariate(Model):
 
     def alone(self, control: Control) -> Fit:
         count, size = self._cross.shape[:2]
-        normals, coefficients = np.empty((count, 3)), np.empty((count, size))
+        normals = np.empty((count, 3))
+        coefficients = np.empty((count, size))
         for part in pixel_batches(count, control, "bivariate regression", size=BATCH):
             sums = self._gram[part], self._cross[part], self._lights_gram[part]
             own = self._least_squares[part], self._usable[part]

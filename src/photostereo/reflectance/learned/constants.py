@@ -21,18 +21,33 @@ The weights were trained with these numbers; changing one requires retraining.
 #: Numbers per token.
 FEATURES = 19
 #: Logarithm of the expected error (radians): before the first stage, offset of the outputs, and limits.
-UNKNOWN_ERROR, TYPICAL_ERROR, LEAST_LOG_ERROR, LARGEST_LOG_ERROR = -1.5, -2.0, -6.0, 1.0
+UNKNOWN_ERROR = -1.5
+TYPICAL_ERROR = -2.0
+LEAST_LOG_ERROR = -6.0
+LARGEST_LOG_ERROR = 1.0
 #: Added to the mean square of the intensities, and to that of a layer.
-TINY_INTENSITY, TINY_LAYER = 1e-12, 1e-5
+TINY_INTENSITY = 1e-12
+TINY_LAYER = 1e-5
 #: Initial normal: ridge per photograph on v / (v + GUESS_HALF), and minimum z.
-RIDGE, GUESS_HALF, LEAST_Z = 0.02, 0.5, 1e-3
+RIDGE = 0.02
+GUESS_HALF = 0.5
+LEAST_Z = 1e-3
 #: Added to the sum of squared cosines in a matte fit, and to arguments of a square root.
-MATTE_RIDGE, TINY_ROOT = 1e-3, 1e-6
+MATTE_RIDGE = 1e-3
+TINY_ROOT = 1e-6
 #: Limits of v, of √v and the channels' roots, of the matte fit's strength and of the misfit.
-MOST_V, MOST_ROOT, MOST_MATTE, MOST_MISFIT = 8.0, 3.0, 6.0, 3.0
+MOST_V = 8.0
+MOST_ROOT = 3.0
+MOST_MATTE = 6.0
+MOST_MISFIT = 3.0
 #: v/(v + HALF_V) is 1/2 at v = HALF_V; likewise the compressed misfit at HALF_MISFIT.
-HALF_V, HALF_MISFIT = 0.4, 0.1
+HALF_V = 0.4
+HALF_MISFIT = 0.1
 #: The log of (v + DARK) over max(n·l, GRAZING): its factor and its limit.
-DARK, GRAZING, LOG_FACTOR, MOST_LOG = 0.02, 0.08, 0.4, 6.0
+DARK = 0.02
+GRAZING = 0.08
+LOG_FACTOR = 0.4
+MOST_LOG = 6.0
 #: The number of photographs enters as log(d) / 3 − 1.
-COUNT_FACTOR, COUNT_OFFSET = 1.0 / 3.0, -1.0
+COUNT_FACTOR = 1.0 / 3.0
+COUNT_OFFSET = -1.0

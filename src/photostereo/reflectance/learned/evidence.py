@@ -55,7 +55,8 @@ class Evidence:
         seen = Photographs(
             of(pixels), None if colors is None else of(colors), some_lights(lights, which)
         )
-        around, witnesses = (of(self.around[0]), of(self.around[1])), (self.matte, self.network)
+        around = (of(self.around[0]), of(self.around[1]))
+        witnesses = (self.matte, self.network)
         return Evidence(
             seen, of(self.fine), of(self.noise), around, *(one.some(which) for one in witnesses)
         )
@@ -104,11 +105,13 @@ def ask_network(
     found = Witness(matte.normals + 0, namespace(matte.variance).full_like(matte.variance, np.inf))
     if student is not None and len(which):
         normals, error, trusted = student.answer(seen.pixels, seen.colors, matte, which, control)
-        found.normals[which], found.variance[which] = normals, error * error
+        found.normals[which] = normals
+        found.variance[which] = error * error
         which = which[~trusted]
     if len(which):
         normals, error = _predict(seen, weights, which, control)
-        found.normals[which], found.variance[which] = normals, error * error
+        found.normals[which] = normals
+        found.variance[which] = error * error
     return found
 
 

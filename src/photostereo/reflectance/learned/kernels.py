@@ -35,7 +35,8 @@ def predict(
     (N, d, 3), of all pixels or those in ``index``. Gray photographs have three equal channels."""
     count = len(colors) if index is None else len(index)
     lights = np.ascontiguousarray(lights, dtype=np.float32)
-    normals, errors = np.empty((count, 3), np.float32), np.empty(count, np.float32)
+    normals = np.empty((count, 3), np.float32)
+    errors = np.empty(count, np.float32)
     packed = [_packed(weights, stage) for stage in range(stages_of(weights.arrays))]
     size = max(1, TOKENS_AT_ONCE // colors.shape[1])
     parts = [slice(first, min(first + size, count)) for first in range(0, count, size)]
@@ -73,14 +74,16 @@ def _predict_batch(
     pixels, photographs = colors.shape[:2]
     gray = colors.mean(-1)
     scale = 1.0 / np.sqrt((gray * gray).mean(1, keepdims=True) + np.float32(c.TINY_INTENSITY))
-    gray, scaled = gray * scale, colors * scale[..., None]
+    gray = gray * scale
+    scaled = colors * scale[..., None]
     normal = first_guess(gray, lights)
     log_error = np.full(pixels, c.UNKNOWN_ERROR, np.float32)
     together = max(1, TOKENS_IN_CACHE // photographs)
     for_tokens = np.ascontiguousarray(
         lights.reshape(-1, photographs, 3)
     )  # one set, or one per pixel
-    tokens, width = together * photographs, packed[0][0][1].shape[1]
+    tokens = together * photographs
+    width = packed[0][0][1].shape[1]
     sizes = (
         (tokens, c.FEATURES),
         (tokens, width),
@@ -113,13 +116,15 @@ def first_guess(gray: Float32, lights: Float32) -> Float32:
 def _run_stage(gray, colors, lights, matrices, vectors, scratch, normal, log_error):  # type: ignore[no-untyped-def]
     """Run one stage on all pixels, a few at a time; refine ``normal`` (N, 3) and ``log_error`` (N,) in place."""
     tokens, x, y, pool, inner, step = scratch
-    (pixels, d), (together, width) = gray.shape, inner.shape
+    (pixels, d) = gray.shape
+    (together, width) = inner.shape
     for first in range(0, pixels, together):
         n = min(together, pixels - first)
         rows = n * d
         for q in range(n):
             p = first + q
-            own, rows_of = lights[p if len(lights) > 1 else 0], tokens[q * d : (q + 1) * d]
+            own = lights[p if len(lights) > 1 else 0]
+            rows_of = tokens[q * d : (q + 1) * d]
             _fill_tokens(gray[p], colors[p], own, normal[p], log_error[p], rows_of)
         multiply(tokens[:rows], matrices[0], x[:rows])
         _activate(x[:rows], vectors[0], vectors[1], vectors[2])
@@ -151,10 +156,14 @@ def _refine(normal, step, bias):  # type: ignore[no-untyped-def]
     """Add a correction in the rotated frame to one normal, in place; return the logarithm of its expected error."""
     flat = np.sqrt(normal[0] * normal[0] + normal[1] * normal[1])
     length = max(flat, np.float32(1e-6))
-    cosine, sine = normal[0] / length, normal[1] / length
-    x, y, z = flat + step[0] + bias[0], step[1] + bias[1], normal[2] + step[2] + bias[2]
+    cosine = normal[0] / length
+    sine = normal[1] / length
+    x = flat + step[0] + bias[0]
+    y = step[1] + bias[1]
+    z = normal[2] + step[2] + bias[2]
     scale = np.float32(1.0) / max(np.sqrt(x * x + y * y + z * z), np.float32(1e-6))
-    normal[0], normal[1] = scale * (cosine * x - sine * y), scale * (sine * x + cosine * y)
+    normal[0] = scale * (cosine * x - sine * y)
+    normal[1] = scale * (sine * x + cosine * y)
     normal[2] = scale * z
     log_error = step[3] + bias[3] + np.float32(c.TYPICAL_ERROR)
     return min(max(log_error, np.float32(c.LEAST_LOG_ERROR)), np.float32(c.LARGEST_LOG_ERROR))
@@ -164,37 +173,51 @@ def _refine(normal, step, bias):  # type: ignore[no-untyped-def]
 def _fill_tokens(gray, colors, lights, normal, log_error, tokens):  # type: ignore[no-untyped-def]
     """Fill the tokens of one pixel, one row per photograph."""
     photographs = len(gray)
-    zero, one, half = np.float32(0.0), np.float32(1.0), np.float32(0.5)
-    tiny, limit = np.float32(c.TINY_ROOT), np.float32(c.MOST_MISFIT)
+    zero = np.float32(0.0)
+    one = np.float32(1.0)
+    half = np.float32(0.5)
+    tiny = np.float32(c.TINY_ROOT)
+    limit = np.float32(c.MOST_MISFIT)
     count = np.float32(np.log(photographs) * c.COUNT_FACTOR + c.COUNT_OFFSET)
     length = max(np.sqrt(normal[0] * normal[0] + normal[1] * normal[1]), np.float32(1e-6))
-    cosine, sine, nz = normal[0] / length, normal[1] / length, normal[2]
+    cosine = normal[0] / length
+    sine = normal[1] / length
+    nz = normal[2]
     nx = np.sqrt(max(one - nz * nz, zero))
-    above, below = zero, np.float32(c.MATTE_RIDGE)
+    above = zero
+    below = np.float32(c.MATTE_RIDGE)
     for j in range(photographs):
         x = cosine * lights[j, 0] + sine * lights[j, 1]
         y = cosine * lights[j, 1] - sine * lights[j, 0]
         z = lights[j, 2]
         nl = nx * x + nz * z
         lh = np.sqrt(max(half + half * z, tiny))
-        tokens[j, 0], tokens[j, 1], tokens[j, 2] = x, y, z
-        tokens[j, 3], tokens[j, 4] = nl, half * (nl + nz) / lh
-        tokens[j, 5], tokens[j, 6] = lh, nz
-        facing, v = max(nl, zero), max(gray[j], zero)
+        tokens[j, 0] = x
+        tokens[j, 1] = y
+        tokens[j, 2] = z
+        tokens[j, 3] = nl
+        tokens[j, 4] = half * (nl + nz) / lh
+        tokens[j, 5] = lh
+        tokens[j, 6] = nz
+        facing = max(nl, zero)
+        v = max(gray[j], zero)
         above += v * facing
         below += facing * facing
     matte = above / below
     # Fit again, with less weight on poorly fitting photographs.
-    above, below = zero, np.float32(c.MATTE_RIDGE)
+    above = zero
+    below = np.float32(c.MATTE_RIDGE)
     for j in range(photographs):
-        facing, v = max(tokens[j, 3], zero), max(gray[j], zero)
+        facing = max(tokens[j, 3], zero)
+        v = max(gray[j], zero)
         misfit = v - matte * facing
         trust = one / np.sqrt(one + misfit * misfit)
         above += trust * v * facing
         below += trust * facing * facing
     matte = above / below
     for j in range(photographs):
-        nl, v = tokens[j, 3], max(gray[j], zero)
+        nl = tokens[j, 3]
+        v = max(gray[j], zero)
         misfit = v - matte * max(nl, zero)
         tokens[j, 7] = half * min(v, np.float32(c.MOST_V))
         tokens[j, 8] = min(np.sqrt(v + tiny), np.float32(c.MOST_ROOT))
@@ -219,8 +242,10 @@ def _fill_tokens(gray, colors, lights, normal, log_error, tokens):  # type: igno
 def _activate(y, offset, gain, shift):  # type: ignore[no-untyped-def]
     """Apply hardswish(gain · (y + offset) / rms + shift) in place, row by row."""
     rows, width = y.shape
-    sixth, half = np.float32(1.0 / 6.0), np.float32(0.5)
-    zero, one = np.float32(0.0), np.float32(1.0)
+    sixth = np.float32(1.0 / 6.0)
+    half = np.float32(0.5)
+    zero = np.float32(0.0)
+    one = np.float32(1.0)
     for j in range(rows):
         row = y[j]
         total = zero

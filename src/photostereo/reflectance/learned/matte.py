@@ -53,7 +53,8 @@ AROUND = 3
 #: pixels of a JPEG block share their noise, 49 count as two (the mean of 1 / Σ w² over positions of the window), and the
 #: allowance is five times as large. With half of that, a matte coin fails the rule of the harm suite; without this test,
 #: gloss in JPEG files costs 6 % more.
-BY_NOISE, BY_BLOCKS = 0.2, 1.0
+BY_NOISE = 0.2
+BY_BLOCKS = 1.0
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,8 @@ def matte_witness(
 ) -> Witness:
     """Return the better of the two fits of :func:`fit_both`; ``around`` is from :func:`misfits_around`."""
     whole, lit = fits
-    first, second = variance_of_fit(whole, noise, around[0]), variance_of_fit(lit, noise, around[1])
+    first = variance_of_fit(whole, noise, around[0])
+    second = variance_of_fit(lit, noise, around[1])
     xp = namespace(noise)
     better = second < MUCH_BETTER * first
     scaled = xp.where(better[:, None], lit.scaled, whole.scaled)
@@ -136,7 +138,8 @@ def misfits_around(
 
 def misfit_around(fit: MatteFit, noise: Array, mask: BoolArray, blocks: bool = False) -> Array:
     """Mean of s² (N,) over the pixels around each, beyond noise and in units of its variance (N,)."""
-    xp, scatter = namespace(noise), fit.scatter
+    xp = namespace(noise)
+    scatter = fit.scatter
     expected = 1.0 + (BY_BLOCKS if blocks else BY_NOISE) * scatter
     excess = xp.minimum(fit.misfit / noise.clip(1e-12), 1.0 + 4.0 * scatter) - expected
     return cast(mean_around(excess, mask).clip(0.0), "float32")

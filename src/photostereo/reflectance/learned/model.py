@@ -43,10 +43,12 @@ MARGIN = 12
 #: Number of pixels on which the effect of noise on the normals is measured.
 TRIED = 3000
 #: Number of classes of similar spread for it, and largest ratio of the variance of a class to that of the middle one.
-SPREAD_CLASSES, WIDEST = 6, 10.0
+SPREAD_CLASSES = 6
+WIDEST = 10.0
 #: Number of classes of similar spread in which the effect of a prior is averaged, and the minimum share of the squared
 #: error that remains: a prior is assumed to remove at most half of an error. Half or twice the classes change means by 0.1°.
-SPREADS, LEAST_LEFT = 16, 0.25
+SPREADS = 16
+LEAST_LEFT = 0.25
 #: Ratio of the noise of a channel to that of the luma if the channels have independent noise: 1 / |GRAY_WEIGHTS|.
 CHANNEL_TO_LUMA = 1.5
 
@@ -92,10 +94,15 @@ class Learned(Model):
         surroundings: Correction | None = None,
     ) -> None:
         self._network = set_network(weights)
-        self._pixels, self._colors, self._lights = pixels, colors, lights
+        self._pixels = pixels
+        self._colors = colors
+        self._lights = lights
         self._mask = None if mask is None else around_object(mask)
-        self._outline, self._neighbors, self._context = outline, neighbors, context
-        self._pixel_noise, self._surroundings = noise, surroundings
+        self._outline = outline
+        self._neighbors = neighbors
+        self._context = context
+        self._pixel_noise = noise
+        self._surroundings = surroundings
         self._found: Answer | None = None
         self._sample: Learned | None = None
         self._captured = 0
@@ -111,7 +118,10 @@ class Learned(Model):
 
     def _gather(self, control: Control) -> Evidence:
         """Compute the evidence of single pixels."""
-        pixels, lights, mask, noise = self._pixels, self._lights, self._mask, self._pixel_noise
+        pixels = self._pixels
+        lights = self._lights
+        mask = self._mask
+        noise = self._pixel_noise
         if noise is None:
             known = (
                 NoiseByBrightness() if mask is None else Noise(pixels, lights, mask).by_brightness()
@@ -123,14 +133,18 @@ class Learned(Model):
         return gather_evidence(seen, mask, noise, self._network, **how)
 
     def _ask_witnesses(self, control: Control) -> Answer:
-        pixels, lights, mask, weights = self._pixels, self._lights, self._mask, self._network
+        pixels = self._pixels
+        lights = self._lights
+        mask = self._mask
+        weights = self._network
         evidence = self._gather(control)
         control.check()
         correction = self._correction(evidence)
         control.check()
         found = correction.together(evidence.network, evidence.matte)
         some = slice(0, None, max(1, len(pixels) // TRIED))
-        few, fixed = evidence.some(some), correction.some(some)
+        few = evidence.some(some)
+        fixed = correction.some(some)
 
         def again(shaken: Photographs) -> Witness:
             fits = fit_both(shaken.pixels, shaken.lights, few.noise)
@@ -175,10 +189,8 @@ class Learned(Model):
     ) -> Field | None:
         if not context or not mask.any():
             return None
-        evidence, arrays = (
-            cls(pixels, lights, mask=mask, **others)._gather(control),
-            context_network().arrays,
-        )
+        evidence = cls(pixels, lights, mask=mask, **others)._gather(control)
+        arrays = context_network().arrays
         found = control.aside(lambda: find_field(evidence, around_object(mask), arrays))
         return replace(found, square=Square.around(whole))
 
@@ -205,10 +217,9 @@ class Learned(Model):
     def adopt(self, sample: Model) -> None:
         """Weight pixels relative to those of the sample for which the prior was made."""
         assert isinstance(sample, Learned)
-        self._sample, self._level = (
-            sample,
-            sample.noise,
-        )  # the sample's answer, and its student, come first
+        # the sample's answer, and its student, come first
+        self._sample = sample
+        self._level = sample.noise
 
     @property
     def noise(self) -> float:
@@ -248,7 +259,8 @@ class Learned(Model):
         similar spread.
         """
         spread = to_numpy(self._answer().spread)
-        before, after = to_numpy(self._answer().normals), to_numpy(normals)
+        before = to_numpy(self._answer().normals)
+        after = to_numpy(normals)
         moved = np.empty(len(after))
         for part in tensor_batches(after, copies=8):
             length = np.linalg.norm(after[part], axis=1, keepdims=True)
@@ -265,10 +277,8 @@ class Learned(Model):
 
     def albedo(self, normals: Array, unknowns: Unknowns) -> Array:
         """Return the albedo of a matte pixel with this normal, from the photographs whose light it faces."""
-        lights, out = (
-            like(self._lights.astype(np.float32), self._pixels),
-            empty((len(normals),), normals),
-        )
+        lights = like(self._lights.astype(np.float32), self._pixels)
+        out = empty((len(normals),), normals)
         for part in tensor_batches(self._pixels, copies=8):
             n = normals[part]
             length = namespace(n).sqrt((n * n).sum(-1))[..., None] + 1e-30
@@ -280,7 +290,8 @@ class Learned(Model):
 
 def around_object(mask: BoolArray) -> BoolArray:
     """Crop a mask to the object and a margin for filters; the order of pixels and the alignment of JPEG blocks are kept."""
-    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    rows = np.flatnonzero(mask.any(1))
+    columns = np.flatnonzero(mask.any(0))
     if not len(rows):
         return mask
     top, left = (
@@ -297,7 +308,8 @@ def try_noise(
 ) -> NoiseTable | None:
     """Measure the variance of one component of the normals due to noise, by their shift if as much noise is added again, as
     a function of their spread: increasing log variances, and the median in classes of similar spread. None: no noise."""
-    noise, seen = evidence.fine, evidence.seen
+    noise = evidence.fine
+    seen = evidence.seen
     deviation = np.sqrt(to_numpy(noise))[:, None]
     if not deviation.any():
         return None
@@ -305,7 +317,8 @@ def try_noise(
     rank = np.argsort(
         np.lexsort(lights)
     )  # the same noise for the same light, independent of their order
-    gray, colors = to_numpy(seen.pixels), None
+    gray = to_numpy(seen.pixels)
+    colors = None
     if seen.colors is None:
         shaken = gray + deviation * rng.standard_normal(gray.shape)[:, rank]
     else:

@@ -29,7 +29,8 @@ from photostereo.runtime.loops import shared
 #: Half the side of the window.
 REACH = 3
 #: h is SOFTNESS / d, and at most SOFTEST.
-SOFTNESS, SOFTEST = 5.0, 0.25
+SOFTNESS = 5.0
+SOFTEST = 0.25
 #: Pixels whose difference exceeds the noise by this many h σ² have no weight.
 CUTOFF = 8.0
 
@@ -47,12 +48,12 @@ def average_neighbors(
 ) -> tuple[Array, Array]:
     """Average (N, ...) values over neighbors similar in ``guide`` (N, d), whose values have variance ``noise`` (N,); also
     return the remaining share (N,) of the noise."""
-    flat, guide = (
-        contiguous(cast(pixels.reshape(len(pixels), -1), "float32")),
-        cast(guide, "float32"),
-    )
+    flat = contiguous(cast(pixels.reshape(len(pixels), -1), "float32"))
+    guide = cast(guide, "float32")
     ones = zeros((len(flat),), flat, "float32") + 1
-    result, total, squares = flat + 0, ones, ones + 0
+    result = flat + 0
+    total = ones
+    squares = ones + 0
     control.check()
     arrays = (flat, guide, noise, result, total, squares)
     if is_tensor(flat) and flat.is_cuda:
@@ -72,7 +73,8 @@ def _in_loops(mask, control, flat, guide, noise, result, total, squares) -> None
     index[framed] = np.arange(len(guide))
     guide = np.ascontiguousarray(guide)
     control.check()
-    distance, known = np.zeros(framed.shape, np.float32), np.zeros(framed.shape, np.float32)
+    distance = np.zeros(framed.shape, np.float32)
+    known = np.zeros(framed.shape, np.float32)
     smooth = np.full(framed.shape, -1.0, np.float32)
     displacements = half_window()
     control.stage("neighbors", len(displacements))
@@ -89,13 +91,16 @@ def _on_gpu(mask, control, flat, guide, noise, result, total, squares) -> None: 
 
     from photostereo.runtime.cuda_kernels import launch
 
-    reach, scale = REACH, min(SOFTNESS / guide.shape[1], SOFTEST)
-    guide, noise = guide.contiguous(), noise.contiguous()
+    reach = REACH
+    scale = min(SOFTNESS / guide.shape[1], SOFTEST)
+    guide = guide.contiguous()
+    noise = noise.contiguous()
     places = like(np.flatnonzero(mask).astype(np.int32), flat)
     index = torch.full((mask.size,), -1, dtype=torch.int32, device=flat.device)
     index[places] = torch.arange(len(places), dtype=torch.int32, device=flat.device)
     distance = torch.full((2 * reach + 1, mask.size), -1.0, dtype=torch.float32, device=flat.device)
-    blocks, built = min(-(-len(flat) * 32 // 256), 1 << 20), {"CUTOFF": f"{CUTOFF}f"}
+    blocks = min(-(-len(flat) * 32 // 256), 1 << 20)
+    built = {"CUTOFF": f"{CUTOFF}f"}
     control.stage("neighbors", 2 * reach + 1)
     for down in range(-reach, reach + 1):
         size = (*mask.shape, down, reach)
@@ -113,7 +118,8 @@ def _distances(first, last, guide, index, down, right, distance, known):  # type
     height, width = index.shape
     for r in range(max(first, REACH), min(last, height - REACH)):
         for c in range(REACH, width - REACH):
-            i, j = index[r, c], index[r + down, c + right]
+            i = index[r, c]
+            j = index[r + down, c + right]
             both = i >= 0 and j >= 0
             total = np.float32(0.0)
             if both:
@@ -130,7 +136,8 @@ def _smooth(first, last, distance, known, smooth):  # type: ignore[no-untyped-de
     height, width = distance.shape
     for r in range(max(first, REACH), min(last, height - REACH)):
         for c in range(REACH, width - REACH):
-            total, count = np.float32(0.0), np.float32(0.0)
+            total = np.float32(0.0)
+            count = np.float32(0.0)
             for s in range(r - 1, r + 2):
                 total += distance[s, c - 1] + distance[s, c] + distance[s, c + 1]
                 count += known[s, c - 1] + known[s, c] + known[s, c + 1]

@@ -30,17 +30,23 @@ from photostereo.reflectance.learned.matte import Witness, combine
 from photostereo.runtime.arrays import Array, like, namespace, to_numpy
 
 #: Distances from the outline, in pixels, at which n_z is compared: well inside, and at the next pixel.
-INSIDE, NEXT = 4.0, 1.7
+INSIDE = 4.0
+NEXT = 1.7
 #: Error of the outline's normal, and of a normal mixed with the background (radians).
-RIM_ERROR, GROUND_ERROR = 0.26, 0.5
+RIM_ERROR = 0.26
+GROUND_ERROR = 0.5
 #: Ratio of n_z to that of the next pixel: up to the first, only surface; from the second, background.
-SURFACE, GROUND = 0.7, 0.9
+SURFACE = 0.7
+GROUND = 0.9
 #: n_z of the next pixel: up to the first, a contour; from the second, a cut.
-CONTOUR, CUT = 0.55, 0.7
+CONTOUR = 0.55
+CUT = 0.7
 #: Ratio of n_z of the next pixel to that inside: up to the first, the surface turns away; from the second, it does not.
-TURNING, STRAIGHT = 0.8, 0.95
+TURNING = 0.8
+STRAIGHT = 0.95
 #: The outline is not an occluding contour if the normals inside are farther than this from the typical normal of one.
-TYPICAL_TILT, DISAGREEMENT = 0.25, np.cos(np.deg2rad(50.0))
+TYPICAL_TILT = 0.25
+DISAGREEMENT = np.cos(np.deg2rad(50.0))
 
 
 @dataclass(frozen=True)
@@ -68,14 +74,18 @@ def rim_of(mask: BoolArray) -> Rim:
         mask.astype(np.float64), (17, 17), 2.0, borderType=cv2.BORDER_REPLICATE
     )
     rows, columns = np.nonzero(mask & (below < 1.0))
-    above, under = np.maximum(rows - 1, 0), np.minimum(rows + 1, mask.shape[0] - 1)
-    before, after = np.maximum(columns - 1, 0), np.minimum(columns + 1, mask.shape[1] - 1)
+    above = np.maximum(rows - 1, 0)
+    under = np.minimum(rows + 1, mask.shape[0] - 1)
+    before = np.maximum(columns - 1, 0)
+    after = np.minimum(columns + 1, mask.shape[1] - 1)
     down = (smooth[under, columns] - smooth[above, columns]) / np.maximum(under - above, 1)
     right = (smooth[rows, after] - smooth[rows, before]) / np.maximum(after - before, 1)
     outward = np.stack([-right, down], -1)  # rows count downwards, y upwards
     length = np.linalg.norm(outward, axis=1)
     kept = length > 1e-3
-    rows, columns, outward = rows[kept], columns[kept], outward[kept] / length[kept, None]
+    rows = rows[kept]
+    columns = columns[kept]
+    outward = outward[kept] / length[kept, None]
     number = np.full(mask.shape, -1, dtype=np.intp)
     number[mask] = np.arange(np.count_nonzero(mask))
 
@@ -85,7 +95,8 @@ def rim_of(mask: BoolArray) -> Rim:
         c = np.clip(np.rint(columns - outward[:, 0] * step).astype(int), 0, mask.shape[1] - 1)
         return number[r, c], below[r, c]
 
-    (following, _), (inside, depth) = within(NEXT), within(INSIDE)
+    (following, _) = within(NEXT)
+    (inside, depth) = within(INSIDE)
     deep = (following >= 0) & (inside >= 0) & (depth > below[rows, columns] + 1.0)
     return Rim(
         number[rows, columns][deep], outward[deep], following[deep], inside[deep], depth[deep]
@@ -101,7 +112,8 @@ def with_rim(found: Witness, mask: BoolArray, matte: Array = 0.0) -> Witness:
         return to_numpy(found.normals[like(index, found.variance)])
 
     inside = normals_at(rim.inside)
-    flat, up = rim.outward * np.sqrt(1 - TYPICAL_TILT**2), np.full(len(inside), TYPICAL_TILT)
+    flat = rim.outward * np.sqrt(1 - TYPICAL_TILT**2)
+    up = np.full(len(inside), TYPICAL_TILT)
     typical = np.column_stack([flat, up])
     beside = normals_at(rim.following)[:, 2]
     straight = beside / np.maximum(inside[:, 2], 0.02)

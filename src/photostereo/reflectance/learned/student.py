@@ -35,18 +35,25 @@ Layers = tuple[Layer, Layer, Layer]
 LEAST_PIXELS = 600_000
 #: Training samples visited, per pixel of the capture and at most; twice as many reduce the share of pixels left to the
 #: set network by a fifth.
-VISITS, MOST_VISITS = 0.6, 2_500_000
+VISITS = 0.6
+MOST_VISITS = 2_500_000
 #: Width of a layer, batch size, and initial learning rate.
-WIDTH, BATCH, RATE = 96, 256, 4e-3
+WIDTH = 96
+BATCH = 256
+RATE = 4e-3
 #: Adam's decay rates of gradients and of their squares, and the constant added to their root.
-MEAN, SQUARE, TINY = 0.9, 0.98, 1e-8
+MEAN = 0.9
+SQUARE = 0.98
+TINY = 1e-8
 #: Steps until that rate is reached, and between two checks for cancellation.
 WARM_UP = 50
 #: A pixel is left to the set network if its expected squared deviation is above FAR times the squared expected error, or
 #: in the WORST share of the sample and above NEAR. On five scenes with up to three materials and noise of 0.3 to 2 %, errors
 #: are 0.96 to 1.00 times those of the set network alone, which handles a fifth to a third of the pixels up to 1 % of noise;
 #: without any limit, up to 1.04 times.
-FAR, WORST, NEAR = 0.25, 0.2, 0.05
+FAR = 0.25
+WORST = 0.2
+NEAR = 0.05
 #: Two networks differ by about twice the squared deviation on a pixel like those seen; more means it is unlike them.
 APART = 4.0
 #: Values of ``half`` in v / (v + half), with v the intensities divided by their root mean square.
@@ -54,7 +61,8 @@ HALVES = (0.5, 0.1)
 #: Number of pixels for estimating the deviation of a student.
 JUDGED = 50_000
 #: Pixels that a thread processes at once, and in its cache.
-AT_ONCE, TOGETHER = 32_768, 64
+AT_ONCE = 32_768
+TOGETHER = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +88,8 @@ class Student:
         control: Control,
     ) -> tuple[Float32, Float32, BoolArray]:
         """Return normals and expected errors of the pixels ``which``, and whether they can be trusted."""
-        normals, errors = np.empty((len(which), 3), np.float32), np.empty(len(which), np.float32)
+        normals = np.empty((len(which), 3), np.float32)
+        errors = np.empty(len(which), np.float32)
         trusted = np.empty(len(which), np.bool_)
 
         def tell(number: int) -> None:
@@ -122,13 +131,15 @@ def learn(
     if captured < LEAST_PIXELS or len(known) < 10 * BATCH:
         return None
     shown = inputs(pixels[known], None if colors is None else colors[known], matte.some(known))
-    center, scale = shown.mean(0), shown.std(0) + np.float32(1e-3)
+    center = shown.mean(0)
+    scale = shown.std(0) + np.float32(1e-3)
     shown = (shown - center) / scale
     variance = network.variance[known]
     taught = np.concatenate([network.normals[known], 0.5 * np.log(variance)[:, None]], 1).astype(
         np.float32
     )
-    middle, spread = taught.mean(0), taught.std(0) + np.float32(1e-6)
+    middle = taught.mean(0)
+    spread = taught.std(0) + np.float32(1e-6)
     # Errors are relative to the expected error; errors of the expected error itself have less weight.
     weight = (
         np.sqrt(np.median(variance) / variance)
@@ -146,13 +157,16 @@ def learn(
     ]
     nothing = [np.zeros(WIDTH + 1, np.float32)] * 2
     some = slice(0, None, 1 + len(known) // JUDGED)
-    shown, taught, variance = shown[some].copy(), taught[some], variance[some]
+    shown = shown[some].copy()
+    taught = taught[some]
+    variance = variance[some]
     control.check()
     one, other = Student(center, scale, networks, nothing, 0.0).tell(shown)
     control.check()
     far = ((0.5 * (one + other)[:, :3] - taught[:, :3]) ** 2).sum(1)
     far = (far - noise[known[some]]).clip(0.0) / variance
-    misses, expected = [], np.zeros(len(shown))
+    misses = []
+    expected = np.zeros(len(shown))
     for first, second, _ in networks:
         hidden = np.maximum(
             np.maximum(shown @ first[0] + first[1], 0.0) @ second[0] + second[1], 0.0
@@ -185,7 +199,8 @@ def _descend(
     # All weights are in one vector, and so are their gradients.
     count = sum((rows + 1) * columns for rows, columns in sizes)
     vectors = tuple(np.zeros(count, np.float32) for _ in range(4))
-    layers, slopes = _views(vectors[0], sizes), _views(vectors[1], sizes)
+    layers = _views(vectors[0], sizes)
+    slopes = _views(vectors[1], sizes)
     for (matrix, _), (rows, _) in zip(layers, sizes, strict=True):
         matrix[:] = rng.standard_normal(matrix.shape) * np.sqrt(2.0 / rows)
     layers[2][0][:] *= 0.1
@@ -206,7 +221,8 @@ def _descend(
 
 def _views(numbers: Float32, sizes: list[tuple[int, int]]) -> Layers:
     """Views of the matrices and offsets in one vector."""
-    found, at = [], 0
+    found = []
+    at = 0
     for rows, columns in sizes:
         end = at + rows * columns
         found.append((numbers[at:end].reshape(rows, columns), numbers[end : end + columns]))
@@ -251,11 +267,16 @@ def _slope(x, back, matrix, offset):  # type: ignore[no-untyped-def]
 def steps_down(shown, taught, weight, batches, rates, layers, slopes, vectors):  # type: ignore[no-untyped-def]
     """Take one step for each row of ``batches``; ``vectors`` holds weights, gradients and Adam's means."""
     (w0, b0), (w1, b1), (w2, b2) = layers
-    size, width = batches.shape[1], w1.shape[0]
-    x, y = np.empty((size, w0.shape[0]), np.float32), np.empty((size, 4), np.float32)
-    first, second = np.empty((size, width), np.float32), np.empty((size, width), np.float32)
-    back2, back1 = np.empty((size, width), np.float32), np.empty((size, width), np.float32)
-    turned2, turned1 = np.empty((4, width), np.float32), np.empty((width, width), np.float32)
+    size = batches.shape[1]
+    width = w1.shape[0]
+    x = np.empty((size, w0.shape[0]), np.float32)
+    y = np.empty((size, 4), np.float32)
+    first = np.empty((size, width), np.float32)
+    second = np.empty((size, width), np.float32)
+    back2 = np.empty((size, width), np.float32)
+    back1 = np.empty((size, width), np.float32)
+    turned2 = np.empty((4, width), np.float32)
+    turned1 = np.empty((width, width), np.float32)
     numbers, slope, mean, square = vectors
     for step in range(len(batches)):
         for row in range(size):
@@ -264,7 +285,8 @@ def steps_down(shown, taught, weight, batches, rates, layers, slopes, vectors): 
         _through(first, w1, b1, second, True)
         _through(second, w2, b2, y, False)
         for row in range(size):
-            one, total = batches[step, row], np.float32(0.0)
+            one = batches[step, row]
+            total = np.float32(0.0)
             for j in range(4):
                 y[row, j] = (y[row, j] - taught[one, j]) * weight[one, j]
                 total += y[row, j] * y[row, j]
@@ -294,7 +316,8 @@ def answers(shown, layers, miss, found):  # type: ignore[no-untyped-def]
     """Return normal, log of its expected error, and log of the expected deviation (N, 5) for inputs (N, F)."""
     (w0, b0), (w1, b1), (w2, b2) = layers
     width = w1.shape[0]
-    first, second = np.empty((TOGETHER, width), np.float32), np.empty((TOGETHER, width), np.float32)
+    first = np.empty((TOGETHER, width), np.float32)
+    second = np.empty((TOGETHER, width), np.float32)
     last = np.empty((TOGETHER, 4), np.float32)
     for begin in range(0, len(shown), TOGETHER):
         n = min(TOGETHER, len(shown) - begin)

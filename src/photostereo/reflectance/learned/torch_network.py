@@ -25,7 +25,8 @@ from photostereo.runtime.symmetric import inverse_symmetric_3x3
 
 #: Tokens processed at once: about 2 GB on the GPU.
 CHUNK = 1_500_000
-_THREADS, _MOST_BLOCKS = 256, 1 << 16
+_THREADS = 256
+_MOST_BLOCKS = 1 << 16
 #: Weights of each stage by name, cached for the next call.
 _loaded: dict[tuple[str, str], list[dict[str, Tensor]]] = {}
 
@@ -41,13 +42,15 @@ def predict(
     """Predict unit normals (N, 3) and expected errors (N,) in radians from (N, d) or (N, d, 3) intensities, or ``index``."""
     stages = _stages_on(weights, values.device)
     directions = torch.from_numpy(lights).to(values.device)
-    normals, errors = [], []
+    normals = []
+    errors = []
     count = len(values) if index is None else len(index)
     size = max(1, CHUNK // values.shape[1])
     control.stage("network", count)
     for first in range(0, count, size):
         which = slice(first, first + size) if index is None else index[first : first + size]
-        part, own = values[which].float(), some_lights(directions, which)
+        part = values[which].float()
+        own = some_lights(directions, which)
         gray, colors = normalized(part[..., None].expand(-1, -1, 3) if part.ndim == 2 else part)
         normal, log_error = begin(gray, own)
         for numbers in stages:
@@ -133,7 +136,8 @@ def first_guess(gray: Tensor, lights: Tensor) -> Tensor:
 def turn(lights: Tensor, normal: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Rotate lights to the frame in which the normal has azimuth 0; also return the frame's cosine and sine."""
     length = torch.hypot(normal[:, 0], normal[:, 1]).clamp_min(1e-6)
-    cosine, sine = normal[:, 0] / length, normal[:, 1] / length
+    cosine = normal[:, 0] / length
+    sine = normal[:, 1] / length
     x = cosine[:, None] * lights[..., 0] + sine[:, None] * lights[..., 1]
     y = cosine[:, None] * lights[..., 1] - sine[:, None] * lights[..., 0]
     return torch.stack([x, y, lights[..., 2]], -1), cosine, sine
@@ -143,7 +147,8 @@ def tokens_of(
     gray: Tensor, colors: Tensor, lights: Tensor, tilt: Tensor, log_error: Tensor
 ) -> Tensor:
     """Return the tokens (B, d, FEATURES) of one stage; lights are in the rotated frame, tilt = n_z."""
-    nx, nz = torch.sqrt((1.0 - tilt.square()).clamp_min(0.0))[:, None], tilt[:, None]
+    nx = torch.sqrt((1.0 - tilt.square()).clamp_min(0.0))[:, None]
+    nz = tilt[:, None]
     nl = nx * lights[..., 0] + nz * lights[..., 2]
     lh = torch.sqrt((0.5 + 0.5 * lights[..., 2]).clamp_min(c.TINY_ROOT))
     nh = (nl + nz) / (2.0 * lh)
@@ -205,11 +210,9 @@ def _layer(
     per_context: int = 0,
 ) -> Tensor:
     """Apply one layer to (rows, inputs), with one context per ``per_context`` rows."""
-    y, gain, shift = (
-        _linear(numbers, f"{name}.linear", x),
-        numbers[f"{name}.gain"],
-        numbers[f"{name}.shift"],
-    )
+    y = _linear(numbers, f"{name}.linear", x)
+    gain = numbers[f"{name}.gain"]
+    shift = numbers[f"{name}.shift"]
     if y.is_cuda:
         added = y if context is None else context.contiguous()
         _launch("activate", len(y) * 32, y.shape[1], (y, added, gain, shift, len(y), per_context))

@@ -22,7 +22,8 @@ SHIPPED_DIGEST = "eb36c2975167872eed750076b1156051eef52437ebbea7130cdffe59b7747c
 CONTEXT_DIGEST = "90888b40b183f31ac8a8cf911c5df43014177434cfa12c686971cb334f3691ea"
 LAYERS = ("first", "second", "third", "fourth", "head")
 #: Limits of an archive; the built-in one has a width of 96 and two stages.
-MOST_WIDTH, MOST_STAGES = 1024, 8
+MOST_WIDTH = 1024
+MOST_STAGES = 8
 
 
 def expected_shapes(width: int, stages: int) -> dict[str, tuple[int, ...]]:
@@ -41,10 +42,8 @@ def expected_shapes(width: int, stages: int) -> dict[str, tuple[int, ...]]:
             for vector in ("linear.bias", "gain", "shift"):
                 shapes[f"{stage}.{name}.{vector}"] = (width,)
         for name, rows, columns in (("context", width, 2 * width), ("out", 4, width)):
-            shapes[f"{stage}.{name}.weight"], shapes[f"{stage}.{name}.bias"] = (
-                (rows, columns),
-                (rows,),
-            )
+            shapes[f"{stage}.{name}.weight"] = (rows, columns)
+            shapes[f"{stage}.{name}.bias"] = (rows,)
     return shapes
 
 

@@ -16,7 +16,8 @@ from photostereo.runtime.arrays import Array, cast, empty, like, namespace, to_n
 from photostereo.runtime.illumination import mean_lights, shading
 
 #: Growth of the penalty, and its largest value in units of the first: Lin, Chen and Ma's constants.
-GROWTH, LARGEST = 1.5, 1e7
+GROWTH = 1.5
+LARGEST = 1e7
 #: Entries processed at once: a few megabytes of temporaries, and a few milliseconds between two checks for
 #: cancellation. It changes the result only by rounding.
 AT_ONCE = 1 << 18
@@ -67,11 +68,9 @@ def robust_pca(
         slice(first, first + AT_ONCE // columns + 1)
         for first in range(0, rows, AT_ONCE // columns + 1)
     ]
-    X, dual, gram = (
-        empty((rows, columns), Y),
-        empty((rows, columns), Y),
-        empty((columns, columns), Y),
-    )
+    X = empty((rows, columns), Y)
+    dual = empty((rows, columns), Y)
+    gram = empty((columns, columns), Y)
     low_rank = empty((rows, columns), Y, "float32")
     gram[:] = 0.0
     for part in parts:
@@ -79,7 +78,8 @@ def robust_pca(
         values = cast(Y[part], "float64")
         gram += values.T @ values
     singular, _ = _singular_values(gram)
-    norm, energy = float(singular.max()), float((singular**2).sum())
+    norm = float(singular.max())
+    energy = float((singular**2).sum())
     if energy == 0.0:
         low_rank[:] = 0.0
         return Decomposition(low_rank, 0, 0, True)
@@ -94,7 +94,9 @@ def robust_pca(
         X[part] = values + dual[part] / mu
         gram += X[part].T @ X[part]
     control.stage("low rank", max_iter)
-    rank, converged, iterations = columns, False, 0
+    rank = columns
+    converged = False
+    iterations = 0
     while iterations < max_iter and not converged:
         iterations += 1
         singular, V = _singular_values(gram)
@@ -102,7 +104,8 @@ def robust_pca(
         rank = int(kept.sum())
         threshold = like((V[:, kept] * (1.0 - 1.0 / (mu * singular[kept]))) @ V[:, kept].T, X)
         mu_next = min(GROWTH * mu, limit)
-        gram[:], residual = 0.0, 0.0
+        gram[:] = 0.0
+        residual = 0.0
         for part in parts:
             control.check()
             values = cast(Y[part], "float64")
@@ -161,7 +164,8 @@ class LowRank(Model):
         max_iter: int = 200,
         fall_off: NDArray[Any] | None = None,
     ) -> None:
-        self._pixels, self._lights = pixels, lights
+        self._pixels = pixels
+        self._lights = lights
         self._fall_off = None if fall_off is None else like(fall_off, pixels)
         self._shadow = shadow
         self._options: dict[str, Any] = {"weight": weight, "tol": tol, "max_iter": max_iter}

@@ -57,14 +57,17 @@ def eliminate_slopes(
     gamma: float,
 ) -> Reduced:
     """Eliminate the slopes by minimization; the remaining cost is quadratic in n. See :class:`.model.Piecewise`."""
-    xp, p = namespace(stats.gram), stats.gram.shape[1]
-    usable, (rows, cols) = stats.usable, np.triu_indices(3)
+    xp = namespace(stats.gram)
+    p = stats.gram.shape[1]
+    usable = stats.usable
+    (rows, cols) = np.triu_indices(3)
     lights_gram = like(lights_gram, stats.gram)
     right = xp.concatenate([stats.cross, xp.ones_like(stats.cross[:, :, :1])], 2)
     X = cholesky_solve(_or_identity(stats.gram, usable), right)
     # Invert M = T + γ 11ᵀ by Sherman-Morrison: a matrix with both γ and the ridge would have the condition
     # γ / ridge. H stays positive semidefinite up to rounding.
-    sums, total = X[:, :, :3].sum(1), X[:, :, 3].sum(1)
+    sums = X[:, :, :3].sum(1)
+    total = X[:, :, 3].sum(1)
     share = gamma / (1.0 + gamma * total)
     offset = (share * p)[:, None] * X[:, :, 3]
     slope = X[:, :, :3] - (share[:, None] * X[:, :, 3])[:, :, None] * sums[:, None, :]
@@ -86,7 +89,9 @@ def constrained_fit(
     stats: PiecewiseStatistics, lights_gram: NDArray[Any], fallback: Array
 ) -> tuple[Array, Array]:
     """Fit normals and slopes with the exact constraint 1ᵀa = p; the fallback if the curve cannot be determined."""
-    xp, p, usable = namespace(stats.gram), stats.gram.shape[1], stats.usable[:, None]
+    xp = namespace(stats.gram)
+    p = stats.gram.shape[1]
+    usable = stats.usable[:, None]
     projected = stats.cross @ like(np.linalg.inv(lights_gram), stats.cross)
     S = stats.gram - projected @ stats.cross.swapaxes(1, 2)
     X = cholesky_solve(_or_identity(S, stats.usable), xp.ones_like(S[:, :, :1]))[:, :, 0]
@@ -98,7 +103,8 @@ def constrained_fit(
 def cholesky_solve(A: Array, B: Array) -> Array:
     """Solve A X = B for many small symmetric positive definite A (n, p, p) and B (n, p, c), p steps each way; a pivot that
     rounding made negative is lifted to 1e-300."""
-    A, X = A + 0.0, B + 0.0
+    A = A + 0.0
+    X = B + 0.0
     p = A.shape[1]
     for k in range(p):
         A[:, k:, k] -= (A[:, k:, :k] * A[:, k, None, :k]).sum(2)
@@ -128,7 +134,8 @@ def statistics(
     """Compute T = CᵀC and Q = CᵀLᵀ of every pixel, in double precision. ``weights`` (N, d) multiply C; the lights already
     include them."""
     count = len(pixels)
-    gram, cross = empty((count, p, p), pixels), empty((count, p, 3), pixels)
+    gram = empty((count, p, p), pixels)
+    cross = empty((count, p, 3), pixels)
     usable = empty((count,), pixels, "bool")
     how = p, from_minimum, np.zeros((0, 0), np.float32) if weights is None else weights
     if is_tensor(pixels):
@@ -152,7 +159,8 @@ def _statistics_of_tensors(
     piece = like(np.arange(p, dtype=np.float64), pixels)
     for part in tensor_batches(pixels, copies=p):
         y = pixels[part].double()
-        low, high = y.amin(1), y.amax(1)
+        low = y.amin(1)
+        high = y.amax(1)
         usable[part] = (high > 0) & (high > low)
         base = low if from_minimum else 0.0 * low
         step = (high - base) / p
@@ -187,7 +195,8 @@ def _statistics(first, last, pixels, lights, p, from_minimum, weights, gram, cro
     pieces = np.empty((p, pixels.shape[1]))  # stays in the L1 cache
     for i in range(first, last):
         low, high = value_range(pixels[i])
-        T, Q = gram[i], cross[i]
+        T = gram[i]
+        Q = cross[i]
         usable[i] = high > 0.0 and high > low
         if not usable[i]:
             for k in range(p):  # loops, since Numba takes seconds to compile a slice assignment

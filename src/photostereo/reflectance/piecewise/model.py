@@ -63,14 +63,13 @@ class Piecewise(Model):
         begin: Literal["pls", "ls"] = "pls",
         fall_off: NDArray[Any] | None = None,
     ) -> None:
-        self._begin, self._pieces = begin, p
+        self._begin = begin
+        self._pieces = p
         self._freedom = max(pixels.shape[1] - 2 - p, 1)
         if fall_off is not None:  # intensities were divided by it, and so was their noise
             lights = lights * fall_off[:, None]
-        sums, lights_gram = (
-            statistics(pixels, lights, p, knots == "range", fall_off),
-            gram_of(lights),
-        )
+        sums = statistics(pixels, lights, p, knots == "range", fall_off)
+        lights_gram = gram_of(lights)
         if fall_off is not None:
             pixels = pixels * like(fall_off, pixels)
         self._least_squares = shading(
@@ -110,10 +109,9 @@ class Piecewise(Model):
         return self._reduced.hessian, self._reduced.linear
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
-        of_normals, n = (
-            self._reduced.slopes_of_normals,
-            normals[..., None],
-        )  # broadcasts with the p slopes
+        # broadcasts with the p slopes
+        of_normals = self._reduced.slopes_of_normals
+        n = normals[..., None]
         slopes = of_normals[:, :, 0] * n[..., 0, :] + of_normals[:, :, 1] * n[..., 1, :]
         slopes += of_normals[:, :, 2] * n[..., 2, :]
         slopes += self._reduced.slopes_offset

@@ -32,17 +32,20 @@ def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterat
     keep = weights.shape[0] == pixels
     real = Y.dtype.type
     for chunk in prange(-(-pixels // CHUNK)):
-        ahead, last = chunk * CHUNK, min((chunk + 1) * CHUNK, pixels)
+        ahead = chunk * CHUNK
+        last = min((chunk + 1) * CHUNK, pixels)
         # Row j of lights, intensities and v = 1 / S begins at j · LANES; a row of zeros pads to an even number.
         room = LANES * (d + d % 2)
-        l0, l1, l2 = np.zeros(room, Y.dtype), np.zeros(room, Y.dtype), np.zeros(room, Y.dtype)
-        y, v = np.zeros(room, Y.dtype), np.zeros(room, Y.dtype)
-        sums, x, step = (
-            np.zeros(9 * LANES, Y.dtype),
-            np.zeros(3 * LANES, Y.dtype),
-            np.zeros(LANES, Y.dtype),
-        )
-        pixel, done = np.full(LANES, -1), np.zeros(LANES, np.int64)
+        l0 = np.zeros(room, Y.dtype)
+        l1 = np.zeros(room, Y.dtype)
+        l2 = np.zeros(room, Y.dtype)
+        y = np.zeros(room, Y.dtype)
+        v = np.zeros(room, Y.dtype)
+        sums = np.zeros(9 * LANES, Y.dtype)
+        x = np.zeros(3 * LANES, Y.dtype)
+        step = np.zeros(LANES, Y.dtype)
+        pixel = np.full(LANES, -1)
+        done = np.zeros(LANES, np.int64)
         while True:
             busy = False
             for lane in range(LANES):
@@ -50,7 +53,8 @@ def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterat
                     if scale[ahead] > 0.0:
                         lights = L[min(ahead, len(L) - 1)]
                         _take(lane, Y[ahead], lights, scale[ahead], noise, l0, l1, l2, y, v, x)
-                        pixel[lane], done[lane] = ahead, 0
+                        pixel[lane] = ahead
+                        done[lane] = 0
                     else:
                         n[ahead, 0] = n[ahead, 1] = n[ahead, 2] = 0.0
                         iterations[ahead] = 0
@@ -81,7 +85,9 @@ def _take(lane, values, lights, scale, noise, l0, l1, l2, y, v, x):  # type: ign
     """Put a pixel into a lane; γ begins at 1."""
     for j in range(values.size):
         k = j * LANES + lane
-        l0[k], l1[k], l2[k] = lights[0, j], lights[1, j], lights[2, j]
+        l0[k] = lights[0, j]
+        l1[k] = lights[1, j]
+        l2[k] = lights[2, j]
         y[k] = values[j] / scale
         v[k] = 1.0 / (1.0 + noise)
     for c in range(3):
@@ -94,12 +100,25 @@ def _sum(l0, l1, l2, y, v, sums):  # type: ignore[no-untyped-def]
     for k in range(sums.size):
         sums[k] = 0
     for j in range(0, y.size, 2 * LANES):  # slices tell the compiler that no index is negative
-        lx, ly, lz, values, own = l0[j:], l1[j:], l2[j:], y[j:], v[j:]
+        lx = l0[j:]
+        ly = l1[j:]
+        lz = l2[j:]
+        values = y[j:]
+        own = v[j:]
         for lane in range(LANES):
             next_ = LANES + lane
-            p0, p1, p2, q0, q1, q2 = lx[lane], ly[lane], lz[lane], lx[next_], ly[next_], lz[next_]
-            a0, a1, a2 = own[lane] * p0, own[lane] * p1, own[lane] * p2
-            b0, b1, b2 = own[next_] * q0, own[next_] * q1, own[next_] * q2
+            p0 = lx[lane]
+            p1 = ly[lane]
+            p2 = lz[lane]
+            q0 = lx[next_]
+            q1 = ly[next_]
+            q2 = lz[next_]
+            a0 = own[lane] * p0
+            a1 = own[lane] * p1
+            a2 = own[lane] * p2
+            b0 = own[next_] * q0
+            b1 = own[next_] * q1
+            b2 = own[next_] * q2
             sums[lane] += a0 * p0 + b0 * q0
             sums[LANES + lane] += a0 * p1 + b0 * q1
             sums[2 * LANES + lane] += a0 * p2 + b0 * q2
@@ -115,7 +134,9 @@ def _sum(l0, l1, l2, y, v, sums):  # type: ignore[no-untyped-def]
 def _solve(sums, x, step, precision):  # type: ignore[no-untyped-def]
     """Compute normals x and their largest step; replace the first six sums by the covariance, off-diagonals doubled."""
     for lane in range(LANES):
-        i, j, k = lane, LANES + lane, 2 * LANES + lane
+        i = lane
+        j = LANES + lane
+        k = 2 * LANES + lane
         c00, c01, c02, c11, c12, c22 = inverse_by_cofactors(
             sums[i] + precision,
             sums[j],
@@ -124,12 +145,20 @@ def _solve(sums, x, step, precision):  # type: ignore[no-untyped-def]
             sums[4 * LANES + lane],
             sums[5 * LANES + lane] + precision,
         )
-        b0, b1, b2 = sums[6 * LANES + lane], sums[7 * LANES + lane], sums[8 * LANES + lane]
+        b0 = sums[6 * LANES + lane]
+        b1 = sums[7 * LANES + lane]
+        b2 = sums[8 * LANES + lane]
         z0, z1, z2 = times_3x3(c00, c01, c02, c11, c12, c22, b0, b1, b2)
         step[lane] = max(abs(z0 - x[i]), abs(z1 - x[j]), abs(z2 - x[k]))
-        x[i], x[j], x[k] = z0, z1, z2
-        sums[i], sums[j], sums[k] = c00, c01 + c01, c02 + c02
-        sums[3 * LANES + lane], sums[4 * LANES + lane], sums[5 * LANES + lane] = c11, c12 + c12, c22
+        x[i] = z0
+        x[j] = z1
+        x[k] = z2
+        sums[i] = c00
+        sums[j] = c01 + c01
+        sums[k] = c02 + c02
+        sums[3 * LANES + lane] = c11
+        sums[4 * LANES + lane] = c12 + c12
+        sums[5 * LANES + lane] = c22
 
 
 @njit(cache=True, fastmath=SUMS, error_model="numpy")
@@ -137,9 +166,15 @@ def _reweigh(l0, l1, l2, y, v, sums, x, noise, least):  # type: ignore[no-untype
     """Set v = 1 / S for the variances γ that explain the residuals."""
     one = noise / noise
     for j in range(0, y.size, LANES):
-        lx, ly, lz, values, own = l0[j:], l1[j:], l2[j:], y[j:], v[j:]
+        lx = l0[j:]
+        ly = l1[j:]
+        lz = l2[j:]
+        values = y[j:]
+        own = v[j:]
         for lane in range(LANES):
-            p0, p1, p2 = lx[lane], ly[lane], lz[lane]
+            p0 = lx[lane]
+            p1 = ly[lane]
+            p2 = lz[lane]
             r = values[lane] - (p0 * x[lane] + p1 * x[LANES + lane] + p2 * x[2 * LANES + lane])
             q = (
                 p0 * (sums[lane] * p0 + sums[LANES + lane] * p1 + sums[2 * LANES + lane] * p2)
@@ -162,8 +197,12 @@ def reweigh(Y, L, n, threshold, redescending, gram, moment, rest):  # type: igno
     pixels, d = Y.shape
     for i in prange(pixels):
         own = L[min(np.int64(i), len(L) - 1)]
-        l0, l1, l2 = own[0], own[1], own[2]
-        x0, x1, x2 = n[i, 0], n[i, 1], n[i, 2]
+        l0 = own[0]
+        l1 = own[1]
+        l2 = own[2]
+        x0 = n[i, 0]
+        x1 = n[i, 1]
+        x2 = n[i, 2]
         tau = threshold[i]
         a00 = a01 = a02 = a11 = a12 = a22 = b0 = b1 = b2 = energy = dual = 0.0
         for j in range(d):
@@ -177,7 +216,9 @@ def reweigh(Y, L, n, threshold, redescending, gram, moment, rest):  # type: igno
                 else:
                     w = np.sqrt(tau) / abs(r)
                     dual += np.sqrt(tau) * abs(r) - tau
-            w0, w1, w2 = w * l0[j], w * l1[j], w * l2[j]
+            w0 = w * l0[j]
+            w1 = w * l1[j]
+            w2 = w * l2[j]
             a00 += w0 * l0[j]
             a01 += w0 * l1[j]
             a02 += w0 * l2[j]
@@ -188,9 +229,15 @@ def reweigh(Y, L, n, threshold, redescending, gram, moment, rest):  # type: igno
             b1 += w1 * y
             b2 += w2 * y
             energy += w * y * y
-        gram[i, 0], gram[i, 1], gram[i, 2] = a00, a01, a02
-        gram[i, 3], gram[i, 4], gram[i, 5] = a11, a12, a22
-        moment[i, 0], moment[i, 1], moment[i, 2] = b0, b1, b2
+        gram[i, 0] = a00
+        gram[i, 1] = a01
+        gram[i, 2] = a02
+        gram[i, 3] = a11
+        gram[i, 4] = a12
+        gram[i, 5] = a22
+        moment[i, 0] = b0
+        moment[i, 1] = b1
+        moment[i, 2] = b2
         rest[i] = energy + dual
 
 
@@ -199,11 +246,15 @@ def _l1_reweight(y, l0, l1, l2, x, floor, tol, max_iter):  # type: ignore[no-unt
     """Run reweighted least squares from x, in place; return the iterations, negative if not converged."""
     for it in range(max_iter):
         a00 = a01 = a02 = a11 = a12 = a22 = b0 = b1 = b2 = 0.0
-        x0, x1, x2 = x[0], x[1], x[2]
+        x0 = x[0]
+        x1 = x[1]
+        x2 = x[2]
         for j in range(y.size):
             r = y[j] - (l0[j] * x0 + l1[j] * x1 + l2[j] * x2)
             w = 1.0 / max(abs(r), floor)
-            w0, w1, w2 = w * l0[j], w * l1[j], w * l2[j]
+            w0 = w * l0[j]
+            w1 = w * l1[j]
+            w2 = w * l2[j]
             a00 += w0 * l0[j]
             a01 += w0 * l1[j]
             a02 += w0 * l2[j]
@@ -228,16 +279,28 @@ def _l1_reweight(y, l0, l1, l2, x, floor, tol, max_iter):  # type: ignore[no-unt
 @njit(cache=True)
 def _inverse_rows(L, basis, inverse):  # type: ignore[no-untyped-def]
     """Invert the 3 × 3 matrix whose rows are the lights of the basis; return False if they are dependent."""
-    i, j, k = basis[0], basis[1], basis[2]
-    a0, a1, a2 = L[0, i], L[1, i], L[2, i]
-    b0, b1, b2 = L[0, j], L[1, j], L[2, j]
-    c0, c1, c2 = L[0, k], L[1, k], L[2, k]
-    p0, p1, p2 = b1 * c2 - b2 * c1, b2 * c0 - b0 * c2, b0 * c1 - b1 * c0
+    i = basis[0]
+    j = basis[1]
+    k = basis[2]
+    a0 = L[0, i]
+    a1 = L[1, i]
+    a2 = L[2, i]
+    b0 = L[0, j]
+    b1 = L[1, j]
+    b2 = L[2, j]
+    c0 = L[0, k]
+    c1 = L[1, k]
+    c2 = L[2, k]
+    p0 = b1 * c2 - b2 * c1
+    p1 = b2 * c0 - b0 * c2
+    p2 = b0 * c1 - b1 * c0
     det = a0 * p0 + a1 * p1 + a2 * p2
     if abs(det) < 1e-9:
         return False
     det = 1.0 / det
-    inverse[0, 0], inverse[1, 0], inverse[2, 0] = p0 * det, p1 * det, p2 * det
+    inverse[0, 0] = p0 * det
+    inverse[1, 0] = p1 * det
+    inverse[2, 0] = p2 * det
     inverse[0, 1] = (c1 * a2 - c2 * a1) * det
     inverse[1, 1] = (c2 * a0 - c0 * a2) * det
     inverse[2, 1] = (c0 * a1 - c1 * a0) * det
@@ -262,7 +325,9 @@ def _nearest_vertex(r, L, basis, inverse):  # type: ignore[no-untyped-def]
     order = np.argsort(np.abs(r), kind="mergesort")  # stable: of equal residuals, the first
     for later in range(1, r.size):
         for last in range(later + 1, r.size):
-            basis[0], basis[1], basis[2] = order[0], order[later], order[last]
+            basis[0] = order[0]
+            basis[1] = order[later]
+            basis[2] = order[last]
             if _inverse_rows(L, basis, inverse):
                 return True
     return False
@@ -271,8 +336,12 @@ def _nearest_vertex(r, L, basis, inverse):  # type: ignore[no-untyped-def]
 @njit(cache=True, fastmath=SUMS)
 def _residuals_and_signs(y, L, x, basis, r):  # type: ignore[no-untyped-def]
     """Fill r; return the sum of the lights outside the basis times the signs of their residuals."""
-    l0, l1, l2 = L[0], L[1], L[2]
-    x0, x1, x2 = x[0], x[1], x[2]
+    l0 = L[0]
+    l1 = L[1]
+    l2 = L[2]
+    x0 = x[0]
+    x1 = x[1]
+    x2 = x[2]
     for j in range(y.size):
         r[j] = y[j] - (l0[j] * x0 + l1[j] * x1 + l2[j] * x2)
     for b in range(3):
@@ -289,7 +358,9 @@ def _residuals_and_signs(y, L, x, basis, r):  # type: ignore[no-untyped-def]
 @njit(cache=True, fastmath=SUMS)
 def _breakpoints(r, L, e0, e1, e2, t, rise):  # type: ignore[no-untyped-def]
     """Along the edge e: positions of the sign changes of the residuals (infinite if none), and gains of the slope."""
-    l0, l1, l2 = L[0], L[1], L[2]
+    l0 = L[0]
+    l1 = L[1]
+    l2 = L[2]
     for j in range(r.size):
         s = l0[j] * e0 + l1[j] * e1 + l2[j] * e2
         t[j] = r[j] / s if r[j] * s > 0.0 else np.inf
@@ -316,8 +387,10 @@ def _l1_vertex(y, L, x, r, basis, max_steps):  # type: ignore[no-untyped-def]
     photographs in ``basis``.
     """
     d = y.size
-    inverse, u = np.empty((3, 3)), np.empty(3)
-    t, rise = np.empty(d), np.empty(d)
+    inverse = np.empty((3, 3))
+    u = np.empty(3)
+    t = np.empty(d)
+    rise = np.empty(d)
     for j in range(d):
         r[j] = y[j] - (L[0, j] * x[0] + L[1, j] * x[1] + L[2, j] * x[2])
     if not _nearest_vertex(r, L, basis, inverse):
@@ -334,11 +407,9 @@ def _l1_vertex(y, L, x, r, basis, max_steps):  # type: ignore[no-untyped-def]
             return True
         # The edge: l_leaving · e = ±1, and 0 for the two that stay.
         side = -1.0 if u[leaving] > 0.0 else 1.0
-        e0, e1, e2 = (
-            side * inverse[0, leaving],
-            side * inverse[1, leaving],
-            side * inverse[2, leaving],
-        )
+        e0 = side * inverse[0, leaving]
+        e1 = side * inverse[1, leaving]
+        e2 = side * inverse[2, leaving]
         slope = 1.0 - abs(u[leaving])
         _breakpoints(r, L, e0, e1, e2, t, rise)
         entering = -1
@@ -380,8 +451,10 @@ def l1_regression(Y, lights, start, floor, tol, max_iter, n, iterations):  # typ
             n[i, :] = 0.0
             iterations[i] = 0
             continue
-        y, r = np.empty(d), np.empty(d)
-        x, vertex = np.empty(3), np.empty(3)
+        y = np.empty(d)
+        r = np.empty(d)
+        x = np.empty(3)
+        vertex = np.empty(3)
         for j in range(d):
             y[j] = Y[i, j] / top
         for c in range(3):
@@ -395,7 +468,8 @@ def l1_regression(Y, lights, start, floor, tol, max_iter, n, iterations):  # typ
         if not proven:
             # With more than three exact fits, rounding decides the signs of the multipliers. Find the optimal
             # basis of a problem shifted by 1e-9, which has none, and solve it with the original intensities.
-            nudged, inverse = np.empty(d), np.empty((3, 3))
+            nudged = np.empty(d)
+            inverse = np.empty((3, 3))
             _nudge(y, L, nudged)
             vertex[:] = x
             proven = _l1_vertex(nudged, L, vertex, r, basis, 4 * d)

@@ -44,7 +44,8 @@ class Square:
 
     @classmethod
     def around(cls, mask: BoolArray) -> Square:
-        rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+        rows = np.flatnonzero(mask.any(1))
+        columns = np.flatnonzero(mask.any(0))
         longer = max(rows[-1] - rows[0], columns[-1] - columns[0]) + 1
         return cls(
             float(rows[0] + rows[-1]) / 2,
@@ -100,7 +101,8 @@ class Square:
         flat = np.concatenate([maps * weight, weight], -1).reshape(SIDE * SIDE, -1)
         top, left = (np.clip(part - 0.5, 0, SIDE - 1) for part in self.places(rows, columns))
         r, c = (np.minimum(part.astype(np.intp), SIDE - 2) for part in (top, left))
-        down, right = (top - r)[:, None], (left - c)[:, None]
+        down = (top - r)[:, None]
+        right = (left - c)[:, None]
         total = np.zeros((len(r), flat.shape[1]), np.float32)
         for dr, row_share in ((0, 1 - down), (1, down)):
             for dc, column_share in ((0, 1 - right), (1, right)):
@@ -158,7 +160,8 @@ class Field:
 def find_field(evidence: Evidence, mask: BoolArray, weights: Mapping[str, Float32]) -> Field:
     """Compute the field of an object from the evidence of its mask pixels."""
     lights = evidence.seen.lights
-    square, (rows, columns) = Square.around(mask), np.nonzero(mask)
+    square = Square.around(mask)
+    (rows, columns) = np.nonzero(mask)
     values, count = square.average(rows, columns, pixel_maps(evidence))
     known = count > 0
     brightness = values[..., BRIGHTNESS]
@@ -174,10 +177,13 @@ def find_field(evidence: Evidence, mask: BoolArray, weights: Mapping[str, Float3
 def pixel_maps(evidence: Evidence) -> Array:
     """Return the features (N, len(NAMES)) of all pixels."""
     pixels, _, lights = evidence.seen
-    there, parts = like(lights.astype(np.float32), pixels), []
+    there = like(lights.astype(np.float32), pixels)
+    parts = []
     for first in range(0, len(pixels), AT_ONCE):
         which = slice(first, first + AT_ONCE)
-        some, noise = evidence.some(which), cast(evidence.noise[which], "float32")
-        both, own = combine(some.network, some.matte), some_lights(there, which)
+        some = evidence.some(which)
+        noise = cast(evidence.noise[which], "float32")
+        both = combine(some.network, some.matte)
+        own = some_lights(there, which)
         parts.append(features_of(some.seen.pixels, some.seen.colors, own, noise, both, some.matte))
     return namespace(pixels).concatenate(parts) if parts else np.zeros((0, len(NAMES)), np.float32)

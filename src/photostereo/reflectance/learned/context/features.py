@@ -32,7 +32,10 @@ VECTORS = tuple(
 #: The channel that is relative to the object's mean.
 BRIGHTNESS = NAMES.index("brightness")
 #: Limits of v, of log errors (radians), and of the logarithms of colors and brightness.
-MOST_V, LEAST_LOG, MOST_LOG, MOST_TINT = 8.0, -6.0, 1.0, 2.0
+MOST_V = 8.0
+LEAST_LOG = -6.0
+MOST_LOG = 1.0
+MOST_TINT = 2.0
 #: Added to divisors.
 TINY = 1e-3
 #: Lights with n·l below this count as hidden.

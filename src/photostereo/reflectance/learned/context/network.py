@@ -20,7 +20,8 @@ WIDTHS = (48, 64, 96, 128)
 OUTPUTS = 4
 #: Maximum correction and logarithm. A correction far above 1 replaces the normal; the limit keeps a fifth of a pixel's
 #: own deviation from its cell, since cells of large photographs hold detail that those of the training do not.
-MOST_CORRECTION, MOST_LOG_FACTOR = 4.0, 7.0
+MOST_CORRECTION = 4.0
+MOST_LOG_FACTOR = 7.0
 #: Right angles by which the square is turned; the average of the answers is more accurate than one view.
 TURNS = (0, 2, 1, 3)
 
@@ -70,8 +71,10 @@ def _turned(maps: Float32, vectors: tuple[int, ...], turns: int) -> Float32:
     """Rotate maps (h, w, C) with their vectors counterclockwise by right angles."""
     result = np.rot90(maps, turns).copy()
     for x in vectors:
-        a, b = result[..., x].copy(), result[..., x + 1].copy()
+        a = result[..., x].copy()
+        b = result[..., x + 1].copy()
         for _ in range(turns):
             a, b = -b, a
-        result[..., x], result[..., x + 1] = a, b
+        result[..., x] = a
+        result[..., x + 1] = b
     return np.asarray(result)
