@@ -36,7 +36,7 @@ class KillsAWorker(RunControl):
     def progress(self, now: Progress) -> None:
         if not self.killed and now.done >= self.after:
             found = [
-                p for p in psutil.Process().children() if "spawn_main" in " ".join(p.cmdline())
+                p for p in psutil.Process().children() if "local_worker" in " ".join(p.cmdline())
             ]
             os.kill(found[0].pid, signal.SIGKILL)
             self.killed = True

@@ -15,7 +15,7 @@ BLOCKED = """
 import importlib.abc, importlib.util, sys
 class Missing(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name.split(".")[0] in ("dask", "distributed", "matplotlib", "torch", "cryptography"):
+        if name.split(".")[0] in ("dask", "distributed", "matplotlib", "torch"):
             raise ModuleNotFoundError(name)
         return None
 sys.meta_path.insert(0, Missing())
@@ -43,10 +43,17 @@ def test_a_solve_needs_neither(tmp_path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_a_batch_on_this_machine_needs_no_dask(tmp_path) -> None:
+    write_diligent(render_scene("sphere", size=32), tmp_path / "s")
+    done = run("batch", tmp_path / "s", "-m", "ls", "--out", tmp_path / "o", "--workers", 2, "-q")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "o" / "s" / "normals.npy").is_file()
+
+
 @pytest.mark.parametrize(
     ("words", "extra"),
     [
-        (["batch", "{home}/s", "--out", "{home}/b"], "batch"),
+        (["batch", "{home}/s", "--out", "{home}/b", "--scheduler", "tcp://127.0.0.1:1"], "batch"),
         (["figure", "{home}/o", "--out", "{home}/f.png"], "figures"),
         (["train", "--out", "{home}/w.npz"], "gpu"),
     ],

@@ -62,7 +62,7 @@ class KillsAWorker(RunControl):
         import psutil
 
         children = psutil.Process().children()
-        return [child.pid for child in children if "spawn_main" in " ".join(child.cmdline())]
+        return [child.pid for child in children if "local_worker" in " ".join(child.cmdline())]
 
     def progress(self, now):
         if self.killed is None and now.done >= self.after:

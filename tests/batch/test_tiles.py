@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 import pytest
+from distributed import Client, LocalCluster
 
 import photostereo as ps
 from photostereo.batch import worker
-from photostereo.batch.options import RunOptions
 from photostereo.batch.worker import share_bands
 from photostereo.capture import write_diligent
 from photostereo.pipeline.settings import Settings
@@ -48,7 +48,10 @@ def test_outside_of_a_cluster_bands_are_solved_here(written) -> None:
 def test_two_workers_share_a_capture(written) -> None:
     path, memory = written
     alone = ps.solve(ps.Pipeline(path, SETTINGS).capture, "dlnv", memory=memory, max_iter=2)
-    with RunOptions(workers=2).connect() as client:
+    local = LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1"
+    )
+    with local, Client(local) as client:
         future = client.submit(
             ps.solve,
             ps.Pipeline(path, SETTINGS).capture,

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from photostereo.batch.deal import Coordinator, Job
+from photostereo.batch.coordinator import Coordinator, Job
 from photostereo.batch.find import Watch, find_captures, name_captures
 from photostereo.batch.ledger import Ledger, Outcome, failure
 from photostereo.batch.options import (
@@ -79,10 +79,10 @@ class _Batch:
     def deal(self, jobs: list[Job], watch: Watch | None) -> None:
         if self.options.scheduler is None:
             warm_up(self.settings.method, self.settings.device)
-        with self.options.connect() as client:
+        with self.options.connect(None if watch else len(jobs)) as executor:
             self.tally.total += len(jobs)
             coordinator = Coordinator(
-                client,
+                executor,
                 write=self.write,
                 fail=failure,
                 tally=self.tally,

@@ -27,10 +27,10 @@ def captures(folder) -> tuple[CaptureSpec, ...]:
 
 
 @pytest.fixture(scope="session")
-def client():
-    """A local cluster of two processes."""
-    with RunOptions(workers=2).connect() as found:
-        yield found
+def executor():
+    """Two worker processes."""
+    with RunOptions(workers=2).connect() as pool:
+        yield pool
 
 
 @pytest.fixture

@@ -1,15 +1,11 @@
-"""No wait without an end: stopped workers, dead ones that do not come back, wrong answers of the scheduler."""
+"""No wait without an end: stopped workers, and dead ones that do not come back."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from distributed.comm import connect as knock_at
-from distributed.security import Security
 
 from photostereo.batch.options import RunControl, RunOptions
 from photostereo.core.errors import ParameterError
@@ -40,12 +36,12 @@ class SendsASignal(RunControl):
 def test_a_stopped_worker_costs_one_failed_row_and_no_more(captures, tmp_path):
     plan = a_plan(captures, 6)
     store = Store(tmp_path)
-    with RunOptions(workers=2).connect() as client:
-        run_trials(plan.trials[:4], store, client)  # the workers have loaded what they need
-        victim = next(iter(client.run(os.getpid).values()))
+    with RunOptions(workers=2).connect() as executor:
+        run_trials(plan.trials[:4], store, executor)  # the workers have loaded what they need
+        victim = executor.process_ids()[0]
         control = SendsASignal(victim, signal.SIGSTOP, after=6)
         end = run_trials(
-            plan.trials, store, client, options=RunOptions(deadline=10), control=control
+            plan.trials, store, executor, options=RunOptions(deadline=10), control=control
         )
     assert control.sent
     assert (end.done, end.failed) == (len(plan.trials) - 1, 1)
@@ -53,15 +49,18 @@ def test_a_stopped_worker_costs_one_failed_row_and_no_more(captures, tmp_path):
     assert "10 s" in failed["error"]
 
 
-def test_without_workers_what_is_left_fails_with_the_reason(captures, tmp_path):
+def test_without_workers_what_is_left_fails_with_the_reason(captures, tmp_path, monkeypatch):
     plan = a_plan(captures, 40)
     store = Store(tmp_path)
-    with RunOptions(workers=1).connect() as client:
-        client.run(_leave_dead, nanny=True)
-        (victim,) = client.run(os.getpid).values()
-        control = SendsASignal(victim, signal.SIGKILL, after=2)
+    with RunOptions(workers=1).connect() as executor:
+
+        def refuse(*given):
+            raise OSError("Too many open files")
+
+        monkeypatch.setattr("photostereo.batch.local_pool.LocalWorker", refuse)
+        control = SendsASignal(executor.process_ids()[0], signal.SIGKILL, after=2)
         end = run_trials(
-            plan.trials, store, client, options=RunOptions(wait_for_workers=2), control=control
+            plan.trials, store, executor, options=RunOptions(wait_for_workers=2), control=control
         )
     assert end.done >= 2
     assert end.failed >= 1
@@ -69,42 +68,6 @@ def test_without_workers_what_is_left_fails_with_the_reason(captures, tmp_path):
     errors = {row["error"] for row in store.rows().values() if row["status"] == "failed"}
     assert len(errors) == 1
     assert "2 s" in errors.pop()
-
-
-def _leave_dead(dask_worker):
-    """In the nanny: the worker cannot be started again."""
-
-    async def refuse():
-        raise OSError("Too many open files")
-
-    dask_worker.instantiate = refuse
-
-
-def test_a_client_without_the_key_is_refused(client):
-    address = client.scheduler.address
-    assert address.startswith("tls://127.0.0.1:")
-
-    def knock(door: str, seconds: float = 2, **key: object) -> None:
-        """What a client does first; a Client that is refused may leave its event loop in a state of its own."""
-
-        async def enter_and_leave() -> None:
-            await (await knock_at(door, timeout=seconds, **key)).close()
-
-        with ThreadPoolExecutor(
-            1
-        ) as own:  # the browser of other tests may have left a loop in this thread
-            own.submit(asyncio.run, enter_and_leave()).result()
-
-    with pytest.raises(OSError):
-        knock(address, **Security.temporary().get_connection_args("client"))
-    with pytest.raises((OSError, TypeError)):
-        knock(address)
-    with pytest.raises(OSError):
-        knock(address.replace("tls://", "tcp://"))
-    knock(
-        address, 60, **client.security.get_connection_args("client")
-    )  # whoever has the key comes in
-    assert client.submit(abs, -1, pure=False).result(timeout=60) == 1
 
 
 @pytest.mark.parametrize(

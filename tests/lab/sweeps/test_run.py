@@ -10,12 +10,9 @@ import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from urllib.error import HTTPError
-from urllib.request import urlopen
 
-import cloudpickle
 import pytest
-from distributed import LocalCluster, WorkerPlugin
+from distributed import LocalCluster
 
 from photostereo import load, solve
 from photostereo.batch.options import RunOptions
@@ -25,9 +22,6 @@ from photostereo_lab.sweeps.plan import Corruption, MethodPlan, Plan
 from photostereo_lab.sweeps.store import Store
 from photostereo_lab.sweeps.sweep import run_trials, sweep
 from photostereo_lab.sweeps.worker import load_scene, run_trial
-
-# The workers cannot import this file: what it sends them is sent whole.
-cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 #: A dictionary that fits into small captures, and few iterations.
 SMALL = {"patch": [4, 4, 3], "stride": 2, "atoms": 24, "max_iter": 3}
@@ -43,10 +37,10 @@ def a_plan(captures, seeds=(0, 1)):
     return Plan("test", captures, (MethodPlan("ls"), dictionary), (8,), noise, seeds)
 
 
-def test_results_are_those_of_solve(captures, client, tmp_path):
+def test_results_are_those_of_solve(captures, executor, tmp_path):
     plan = a_plan(captures)
     store = Store(tmp_path)
-    end = run_trials(plan.trials, store, client)
+    end = run_trials(plan.trials, store, executor)
     assert (end.done, end.failed, end.total) == (len(plan.trials), 0, len(plan.trials))
     rows = store.rows()
     for trial in plan.trials[::3]:
@@ -83,14 +77,14 @@ def test_least_squares_on_clean_photographs_as_the_reference(captures):
     assert (load_scene(*trial.scene).truth == solve(load(spec.path), "ls").normals).all()
 
 
-def test_a_failed_trial_is_a_row_and_stops_nothing(captures, client, tmp_path):
+def test_a_failed_trial_is_a_row_and_stops_nothing(captures, executor, tmp_path):
     gone = replace(captures[0], path=str(tmp_path / "gone.npz"), name="gone", fingerprint="0" * 16)
     too_many = MethodPlan(
         "dlnv", "too many atoms", {**SMALL, "atoms": 100_000, "lam": 1.0, "mu": 0.1}, defaults=False
     )
     plan = Plan("test", (captures[0], gone), (MethodPlan("ls"), too_many), (8,))
     store = Store(tmp_path / "out")
-    end = run_trials(plan.trials, store, client)
+    end = run_trials(plan.trials, store, executor)
     assert (end.done, end.failed) == (1, 3)
     errors = {(row["capture"], row["method"]): row["error"] for row in store.rows().values()}
     assert errors["sphere", "ls"] is None
@@ -98,20 +92,22 @@ def test_a_failed_trial_is_a_row_and_stops_nothing(captures, client, tmp_path):
     assert "more atoms than patches" in errors["sphere", "dlnv"]
     # Again: failed ones stay as they are, unless asked for.
     stamps = {key: row["finished"] for key, row in store.rows().items()}
-    assert run_trials(plan.trials, store, client).failed == 3
+    assert run_trials(plan.trials, store, executor).failed == 3
     assert {key: row["finished"] for key, row in store.rows().items()} == stamps
-    assert run_trials(plan.trials, store, client, options=RunOptions(retry_failed=True)).failed == 3
+    assert (
+        run_trials(plan.trials, store, executor, options=RunOptions(retry_failed=True)).failed == 3
+    )
 
 
-def test_maps_are_kept_for_the_trials_that_want_them(captures, client, tmp_path):
+def test_maps_are_kept_for_the_trials_that_want_them(captures, executor, tmp_path):
     import numpy as np
 
     plan = a_plan(captures[:1], seeds=(0,))
     store = Store(tmp_path)
-    run_trials(plan.trials, store, client)
+    run_trials(plan.trials, store, executor)
     before = store.rows()
     wanted = plan.trials[1]
-    run_trials(plan.trials, store, client, keep=[wanted.hash])
+    run_trials(plan.trials, store, executor, keep=[wanted.hash])
     with np.load(store.arrays_path(wanted.hash)) as file:
         assert file["normals"].shape == (40, 40, 3)
         assert file["dictionary"].shape == (24, 48)
@@ -119,35 +115,6 @@ def test_maps_are_kept_for_the_trials_that_want_them(captures, client, tmp_path)
         assert (np.diff(file["history_error"]) != 0).any()
     assert store.rows()[wanted.hash]["mean"] == before[wanted.hash]["mean"]
     assert [path.stem for path in (tmp_path / "arrays").iterdir()] == [wanted.hash]
-
-
-class Poison(WorkerPlugin):
-    """In every worker, also in those that are started anew: trials with seed 3 end the process."""
-
-    def setup(self, worker):
-        from photostereo_lab.sweeps import worker as module
-
-        honest = module._solve
-
-        def deadly(trial, *rest):
-            if trial.seed == 3 and trial.method == "ls":
-                os._exit(1)
-            return honest(trial, *rest)
-
-        module._solve = deadly
-
-
-@pytest.mark.slow
-def test_a_trial_that_kills_every_worker_is_a_failed_row(captures, tmp_path):
-    plan = a_plan(captures[:1], seeds=tuple(range(6)))
-    with RunOptions(workers=2).connect() as client:
-        client.register_plugin(Poison())
-        store = Store(tmp_path)
-        end = run_trials(plan.trials, store, client)
-    failed = [row for row in store.rows().values() if row["status"] == "failed"]
-    assert (end.done, end.failed) == (len(plan.trials) - 1, 1)
-    assert [(row["seed"], row["method"]) for row in failed] == [(3, "ls")]
-    assert "died" in failed[0]["error"]
 
 
 def start_sweep(plan: Path, out: Path, killed_at: int = 0) -> subprocess.Popen[bytes]:
@@ -219,7 +186,7 @@ def test_a_scheduler_by_its_address(write_plan, tmp_path, recorder):
     assert (recorder.last.done, recorder.last.running) == (end.total, 0)
 
 
-def test_a_sweep_with_maps_feeds_a_figure(client, folder, tmp_path, monkeypatch):
+def test_a_sweep_with_maps_feeds_a_figure(executor, folder, tmp_path, monkeypatch):
     from photostereo.core.errors import CaptureError
     from photostereo_lab.paper.gather import columns_of
 
@@ -231,7 +198,7 @@ name = "ls"
 """
     plan, out = tmp_path / "plan.toml", tmp_path / "out"
     plan.write_text(text)
-    monkeypatch.setattr(RunOptions, "connect", lambda _: nullcontext(client))
+    monkeypatch.setattr(RunOptions, "connect", lambda _: nullcontext(executor))
     sweep(plan, out)
     with pytest.raises(CaptureError) as caught:
         columns_of(out, None)
@@ -251,30 +218,3 @@ def test_no_scheduler_at_the_address(write_plan, tmp_path):
     with pytest.raises(ParameterError) as caught:
         sweep(plan, tmp_path / "out", options=RunOptions(scheduler="not an address"))
     assert caught.value.code == "no-scheduler"
-
-
-def test_local_workers_have_one_thread_each(client):
-    def threads():
-        import numba
-
-        from photostereo.batch.worker import set_threads
-
-        set_threads()
-        return numba.get_num_threads(), os.environ.get("OPENBLAS_NUM_THREADS")
-
-    futures = [client.submit(threads, pure=False) for _ in range(4)]
-    assert set(client.gather(futures)) == {(1, "1")}
-
-
-def test_a_local_cluster_leaves_the_environment_as_it_was():
-    before = dict(os.environ)
-    with RunOptions(workers=1).connect():
-        pass
-    assert dict(os.environ) == before
-
-
-def test_no_page_shows_the_run_to_others(client):
-    port = client.cluster.scheduler.http_server.port
-    with pytest.raises(HTTPError) as caught:
-        urlopen(f"http://127.0.0.1:{port}/status", timeout=60)
-    assert caught.value.code == 404

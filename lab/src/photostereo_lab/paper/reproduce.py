@@ -53,9 +53,9 @@ def reproduce(
         cluster: AbstractContextManager[Any] = (
             options.connect() if any(plan.trials for _, plan, _ in planned) else nullcontext()
         )
-        with cluster as client:
+        with cluster as executor:
             compute = partial(
-                run_trials, store=store, client=client, options=options, device=device
+                run_trials, store=store, executor=executor, options=options, device=device
             )
             summaries = [
                 _run(run, plan, notes, store, compute, control) for run, plan, notes in planned

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from photostereo.batch.deal import Coordinator, Job
+from photostereo.batch.coordinator import Coordinator, Job
 from photostereo.batch.options import HERE, SILENT_RUN, Progress, RunControl, RunOptions
 from photostereo.batch.worker import warm_up
 from photostereo.io.atomic import write_text
@@ -22,7 +22,7 @@ from photostereo_lab.sweeps.store import Outcome, Store
 from photostereo_lab.sweeps.worker import run_trial
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from photostereo.batch.executor import Executor
 
 _LEVELS = {
     "poisson": "SNR (dB)",
@@ -55,13 +55,13 @@ def sweep(
     if not only_figures:
         store.keep_plan(plan, {"notes": []})
         keep = [trial.hash for trial in plan.trials] if plan.maps else ()
-        with options.connect() as client:
+        with options.connect() as executor:
             control.stage(plan.name, len(plan.trials))
             try:
                 run_trials(
                     plan.trials,
                     store,
-                    client,
+                    executor,
                     keep=keep,
                     options=options,
                     device=device,
@@ -146,7 +146,7 @@ def _write_trials(outputs: RunOutputs) -> None:
 def run_trials(
     trials: Iterable[Trial],
     store: Store,
-    client: Client,
+    executor: Executor,
     *,
     keep: Collection[str] = (),
     options: RunOptions = HERE,
@@ -169,7 +169,7 @@ def run_trials(
             warm_up(method, device)
     grids = grids_of(missing) if device != "cpu" else {}
     coordinator = Coordinator(
-        client,
+        executor,
         write=lambda key, outcome: store.write(every[key], outcome),
         fail=lambda words, code: Outcome(status="failed", error=words),
         tally=Progress(len(every), len(before) - failed, failed),

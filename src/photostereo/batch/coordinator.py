@@ -1,41 +1,35 @@
-"""Assign jobs to the workers of a Dask cluster until each has an outcome.
+"""Assign jobs to the workers of an executor until each has an outcome.
 
 Jobs of one bundle share work (a corrupted subset of a capture, say). A worker gets the jobs of one bundle in sequence,
-so that it does the shared work once; workers share a bundle only if no other is left. A worker has one job at a time:
-Dask would blame the death of a worker on all of its jobs.
+so that it does the shared work once; workers share a bundle only if no other is left. A worker has one job at a time,
+so the death of a worker is blamed on one job only.
 
-Dask does not rerun the jobs of a dead worker and waits forever for one that hangs, so both are detected here. Every
-wait has a limit, and exceeding it is recorded as the outcome of the job.
+An executor does not rerun the jobs of a dead worker and waits forever for one that hangs, so both are detected here.
+Every wait has a limit, and exceeding it is recorded as the outcome of the job.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from photostereo.batch.executor import Answer, DeadWorkerError, Executor
 from photostereo.batch.options import HERE, SILENT_RUN, Progress, RunControl, RunOptions, as_time
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 #: Seconds between two checks of the workers; this affects only how soon a new one gets its first job.
 TICK = 1.0
 #: Seconds between two checks for finished jobs; a job takes longer.
 PAUSE = 0.02
-#: Seconds after which a worker that the scheduler no longer lists is gone: two checks, as one answer may be wrong.
+#: Seconds after which a worker that is no longer listed is gone: two checks, as one answer of a scheduler may be wrong.
 GONE = 2.5
 #: A job is given up after this number of workers died running it: two deaths may be chance, and each costs a worker.
 DEATHS = 3
 #: Seconds for the outcome of a job, which is small, to arrive.
 FETCH_SECONDS = 60
-#: Seconds for a worker to come back after a restart; the others continue meanwhile, so a longer wait costs nothing.
-RESTART_SECONDS = 20
 
 
 @dataclass(frozen=True)
@@ -49,18 +43,18 @@ class Job:
 
 
 @dataclass(eq=False)
-class _Held:
+class _RunningJob:
     job: Job
     worker: str
-    since: float
-    future: Any
+    began: float
+    answer: Answer
 
 
 @dataclass
 class Coordinator:
     """Assigns jobs until each has an outcome."""
 
-    client: Client  #: of the cluster
+    executor: Executor  #: the workers
     write: Callable[[Any, Any], None]  #: called with the key and outcome of each job when it ends
     #: makes an outcome, from a message and a code, for a job whose workers died or hung
     fail: Callable[[str, str], Any]
@@ -73,82 +67,87 @@ class Coordinator:
     def __post_init__(self) -> None:
         self.waiting: dict[Hashable, deque[Job]] = {}
         self.bundle_of: dict[str, Hashable] = {}
-        self.held: dict[Hashable, _Held] = {}  # by the key of the job
+        self.running: dict[Hashable, _RunningJob] = {}  # by the key of the job
         self.deaths: Counter[Hashable] = Counter()
         self.present: set[str] = set()
         self.silent: set[str] = set()
-        self.looked, self.seen = -TICK, {"": time.monotonic()}  # when each worker was last seen
+        self.last_check = -TICK
+        self.last_seen = {"": time.monotonic()}  # of each worker; "" is the start of the run
 
     def run(self, jobs: Iterable[Job]) -> Progress:
         """Run until every job has an outcome and there will be no more."""
         self.add(jobs)
-        while self.fetch_more() or self.held or any(self.waiting.values()):
-            self.deal()
+        while self.fetch_more() or self.running or any(self.waiting.values()):
+            self.assign()
             self.report()
-            for held in self.wait():
-                self.finish(held)
+            for job in self.wait():
+                self.finish(job)
         self.report()
         return self.tally
 
-    def wait(self) -> list[_Held]:
+    def wait(self) -> list[_RunningJob]:
         """Return the jobs that end within a tick."""
         end = time.monotonic() + TICK
-        while not (ended := [held for held in self.held.values() if held.future.done()]):
-            if time.monotonic() > end:
-                break
+        while True:
+            ended = [job for job in self.running.values() if job.answer.done()]
+            if ended or time.monotonic() > end:
+                return ended
             time.sleep(PAUSE)
-        return ended
 
     def add(self, jobs: Iterable[Job]) -> None:
+        """Put jobs at the end of the queue of their bundle."""
         for job in jobs:
             self.waiting.setdefault(job.bundle, deque()).append(job)
 
     def fetch_more(self) -> bool:
         """Add new jobs; return whether there may be more later."""
-        found = None if self.more is None else self.more()
-        if found is None:
+        jobs = None if self.more is None else self.more()
+        if jobs is None:
             self.more = None
             return False
-        self.tally.total += len(found)
-        self.add(found)
+        self.tally.total += len(jobs)
+        self.add(jobs)
         return True
 
-    def deal(self) -> None:
+    def assign(self) -> None:
         """End overdue jobs, and give every idle worker a job."""
         now = time.monotonic()
-        if now - self.looked >= TICK:
-            self.look(now)
-        for held in list(self.held.values()):
-            if now - held.since > self.options.deadline:
-                self.end_overdue(held)
-        if now - max(self.seen.values()) > self.options.wait_for_workers:
+        if now - self.last_check >= TICK:
+            self.check_workers(now)
+        for running in list(self.running.values()):
+            if now - running.began > self.options.deadline:
+                self.end_overdue(running)
+        if now - max(self.last_seen.values()) > self.options.wait_for_workers:
             self.give_up()
-        for worker in self.present - {held.worker for held in self.held.values()}:
-            if (job := self.next_job(worker)) is not None:
-                future = self.client.submit(job.call, workers=[worker], pure=False)
-                self.held[job.key] = _Held(job, worker, now, future)
+        for worker in self.present - {running.worker for running in self.running.values()}:
+            job = self.next_job(worker)
+            if job is not None:
+                answer = self.executor.submit(worker, job.call)
+                self.running[job.key] = _RunningJob(job, worker, now, answer)
 
-    def look(self, now: float) -> None:
-        """Ask the scheduler for its workers, and take back the jobs of dead ones."""
-        self.looked, self.present = now, set()
+    def check_workers(self, now: float) -> None:
+        """Ask the executor for its workers, and take back the jobs of dead ones."""
+        self.last_check = now
+        self.present = set()
         with suppress(Exception):  # no answer: no workers until it answers
-            self.present = set(self.client.nthreads()) - self.silent
-        self.seen |= dict.fromkeys(self.present, now)
-        for held in [held for held in self.held.values() if now - self.seen[held.worker] > GONE]:
-            self.take_back(held)
+            self.present = set(self.executor.workers()) - self.silent
+        self.last_seen |= dict.fromkeys(self.present, now)
+        for running in list(self.running.values()):
+            if now - self.last_seen[running.worker] > GONE:
+                self.take_back(running)
 
-    def take_back(self, held: _Held) -> None:
+    def take_back(self, running: _RunningJob) -> None:
         """Run a job elsewhere because its worker is gone, unless that happened too often."""
-        job = held.job
+        job = running.job
+        self.present.discard(running.worker)
         self.deaths[job.key] += 1
         if self.deaths[job.key] == DEATHS:
-            words = "Every worker that ran this died; it may need more memory than they have."
-            self.settle(job, self.fail(words, "worker-died"))
+            message = "Every worker that ran this died; it may need more memory than they have."
+            self.settle(job, self.fail(message, "worker-died"))
             return
-        del self.held[job.key]
+        del self.running[job.key]
         self.waiting.setdefault((job.key, "again"), deque()).append(job)
-        with suppress(Exception):  # the scheduler may be gone too
-            held.future.cancel(force=True)
+        running.answer.cancel()
 
     def next_job(self, worker: str) -> Job | None:
         """Return a job of the worker's own bundle, of a new one, or of the longest that other workers are running."""
@@ -160,53 +159,53 @@ class Coordinator:
             taken = {self.bundle_of.get(other) for other in self.present}
             free = (name for name in self.waiting if name not in taken)
             longest = max(self.waiting, key=lambda name: len(self.waiting[name]))
-            bundle = self.bundle_of[worker] = next(free, longest)
+            bundle = next(free, longest)
+            self.bundle_of[worker] = bundle
         return self.waiting[bundle].popleft()
 
-    def finish(self, held: _Held) -> None:
-        from distributed.scheduler import KilledWorker
-
+    def finish(self, running: _RunningJob) -> None:
+        """Record the outcome of a job that has ended."""
         try:
-            outcome = held.future.result(timeout=FETCH_SECONDS)
-        except (KilledWorker, CancelledError, TimeoutError):
-            self.take_back(held)
+            outcome = running.answer.result(FETCH_SECONDS)
+        except DeadWorkerError:
+            self.take_back(running)
             return
         except Exception as problem:
             outcome = self.fail(f"{type(problem).__name__}: {problem}", "internal")
-        self.settle(held.job, outcome)
+        self.settle(running.job, outcome)
 
-    def end_overdue(self, held: _Held) -> None:
-        """Mark a job past its deadline as failed; its worker gets no more jobs and is restarted under another name."""
-        words = f"No result after {as_time(self.options.deadline)}, the time limit of a job: the worker hung or was stopped."
-        self.settle(held.job, self.fail(words, "deadline"))
-        self.silent.add(held.worker)
-        self.present.discard(held.worker)
-
-        def restart() -> None:  # a worker without a nanny does not come back
-            with suppress(Exception):  # the scheduler may be gone too
-                held.future.cancel(force=True)
-                self.client.restart_workers(
-                    [held.worker], timeout=RESTART_SECONDS, raise_for_error=False
-                )
-
-        threading.Thread(target=restart, daemon=True).start()
+    def end_overdue(self, running: _RunningJob) -> None:
+        """Mark a job past its deadline as failed; its worker gets no more jobs and is replaced."""
+        limit = as_time(self.options.deadline)
+        message = (
+            f"No result after {limit}, the time limit of a job: the worker hung or was stopped."
+        )
+        self.settle(running.job, self.fail(message, "deadline"))
+        self.silent.add(running.worker)
+        self.present.discard(running.worker)
+        running.answer.cancel()
+        self.executor.restart(running.worker)
 
     def give_up(self) -> None:
         """Mark every job as failed: no worker is left and none has come back."""
-        words = (
+        message = (
             f"No worker was available for {as_time(self.options.wait_for_workers)}. Find out why they ended (memory, a "
             "limit on processes or open files), then retry the failed jobs."
         )
+        running = [running.job for running in self.running.values()]
         waiting = [job for jobs in self.waiting.values() for job in jobs]
-        for job in (*(held.job for held in self.held.values()), *waiting):
-            self.settle(job, self.fail(words, "no-workers"))
-        self.waiting, self.more = {}, None
+        for job in running + waiting:
+            self.settle(job, self.fail(message, "no-workers"))
+        self.waiting = {}
+        self.more = None
 
     def settle(self, job: Job, outcome: Any) -> None:
-        self.held.pop(job.key, None)
+        """Write the outcome of a job."""
+        self.running.pop(job.key, None)
         self.write(job.key, outcome)
         self.tally.count(outcome.status)
 
     def report(self) -> None:
-        self.tally.running = len(self.held)
+        """Report the counts."""
+        self.tally.running = len(self.running)
         self.control.progress(self.tally)
