@@ -25,20 +25,23 @@ def test_said_once_and_only_if_something_is_compiled() -> None:
 
 
 def test_the_terminal_says_so_in_a_new_environment(tmp_path) -> None:
-    program = (
+    program = tmp_path / "program.py"
+    program.write_text(
         "from photostereo.cli.terminal import Terminal\n"
         "import sys\n"
         "with Terminal(quiet=len(sys.argv) > 1):\n"
-        "    from photostereo.runtime.loops import nothing\n"
-        "    nothing()\n"
+        "    from photostereo.runtime.loops import njit\n"
+        "    @njit(cache=True)\n"
+        "    def three():\n"
+        "        return 3\n"
+        "    assert three() == 3\n"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
 
     def run(*options: str) -> str:
-        command = [sys.executable, "-c", program, *options]
-        return subprocess.run(
-            command, capture_output=True, text=True, check=True, env=environment
-        ).stderr.replace("\n", " ")
+        command = [sys.executable, str(program), *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        return done.stderr.replace("\n", " ")
 
     assert MESSAGE in run()
     assert MESSAGE not in run()  # from the disk now

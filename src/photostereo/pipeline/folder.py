@@ -8,6 +8,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,43 @@ from photostereo.solver.opinion import assess
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.surface import Surface, integrate
 from photostereo.surface.integration import check_method
+
+#: What :func:`fill_results` and its threads use and nothing before them imports: our own modules, then libraries that these
+#: import when they first need them.
+NEEDED_FOR_SURFACE = (
+    "photostereo.results.surface_files",
+    "photostereo.surface.adaptive",
+    "photostereo.surface.poisson",
+    "photostereo.surface.robust",
+    "scipy.fft",
+    "tifffile",
+    "scipy.sparse.csgraph",
+    "scipy.spatial",
+    "fast_simplification",
+)
+NEEDED_FOR_PAGE = ("photostereo.report.page", "PIL.ImagePalette", "PIL.WebPImagePlugin")
+
+
+def import_before_threads(settings: Settings) -> None:
+    """Import what :func:`fill_results` needs while its threads run.
+
+    A thread must not import: if two threads import modules that import each other, one of them may see a module that is
+    only half there, and fail.
+    """
+    names: tuple[str, ...] = ()
+    if settings.surface is not None:
+        names += NEEDED_FOR_SURFACE
+    if settings.report:
+        names += NEEDED_FOR_PAGE
+    for name in names:
+        import_module(name)
+    if settings.report:
+        from PIL import Image
+
+        from photostereo.report.document import templates
+
+        Image.preinit()  # otherwise the first picture imports the common formats
+        templates().get_template("plots.html")  # imports a codec
 
 
 def fill_results(
@@ -92,6 +130,7 @@ def fill_results(
         how |= {"surface": whole, "control": watched}
         return write_surface(folder, result.normals, result.mask, result.albedo, surface, **how)[1]
 
+    import_before_threads(settings)
     control.stage("arrays and pictures")
     origin = None if capture is None else capture.origin
     about = {**read_about(None if origin is None else origin.path), **check_about(settings.about)}

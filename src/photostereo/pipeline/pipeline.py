@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib import import_module
 from os.path import exists
 from pathlib import Path
 from typing import Any
@@ -41,12 +38,8 @@ from photostereo.solver.opinion import assess
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.solve import Deal, solve
 from photostereo.solver.state import require_checkpoint
-from photostereo.solver.tiles import OF_THE_PROGRAM
 from photostereo.surface import Surface, integrate
 from photostereo.surface.integration import check_method
-
-#: Modules that a solve needs at some point and that are slow to import.
-NEEDED = ("photostereo.report.page", "photostereo.results.surface_files", "tifffile")
 
 
 @dataclass(frozen=True)
@@ -274,8 +267,6 @@ class Pipeline(ReadingStages):
         """Yield a folder to fill and its final path; it is moved there if the block ends without an exception."""
         share_one_heap()
         self.check()
-        if budget.budget_of(self.settings.memory) > OF_THE_PROGRAM:
-            import_ahead()
         name = f"{folder_name(self.capture.name)}-{self.method.name}" if out is None else out
         target = Path(name).expanduser()
         with replacing_directory(target, force=force, keep=self.files_in_use) as folder:
@@ -366,27 +357,3 @@ class Pipeline(ReadingStages):
     @property
     def _plan(self) -> budget.Plan:
         return budget.plan_solve(self.capture, self.method, self.settings)
-
-
-@cache
-def import_ahead() -> None:
-    """Import the modules in :data:`NEEDED` in a thread while the photographs are read, and what the diagnosis needs."""
-
-    def work() -> None:
-        with suppress(Exception):  # raised again where the module is needed
-            import_module("photostereo.runtime.loops").nothing()
-            import_module("photostereo.lights.unknown.network").shipped_weights()
-            import_module("photostereo.reflectance.learned.weights").context_network()
-            for name in NEEDED:
-                import_module(name)
-            for name in (
-                "report",
-                "parts",
-                "head",
-                "surface",
-            ):  # compiled, which takes as long as an import
-                import_module("photostereo.report.document").templates().get_template(
-                    f"{name}.html"
-                )
-
-    threading.Thread(target=work).start()

@@ -14,13 +14,13 @@ import numba  # noqa: F401 (before its parts, or two threads that import them fa
 from numba.core.caching import FunctionCache
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
+from numba.np import arrayobj  # noqa: F401 (a loop from the disk imports it, perhaps in a thread)
 
 
 def keep(loop: Any) -> Any:
     """Keep a compiled loop on disk, if a folder can be written."""
     with suppress(RuntimeError):
-        loop.enable_caching()
-        loop._cache.__class__ = _Kept
+        loop._cache = _Kept(loop.py_func)
     return loop
 
 

@@ -23,7 +23,6 @@ import numba
 import numpy as np
 from numba import prange
 from numba.core import event
-from numba.core.registry import CPUDispatcher
 
 from photostereo.core.errors import PhotostereoError
 from photostereo.runtime import compiling
@@ -55,26 +54,16 @@ _SAFE_LAYERS = ("omp", "tbb")
 _FORKED = "forked"
 
 
-class _Waiting(CPUDispatcher):  # type: ignore[misc]
-    """A parallel loop that waits for others if Numba's threads cannot be shared, which is known after the first call."""
+class _Layer:
+    """Numba's threading layer, which is known after the first call of a parallel loop."""
 
-    _layer = ""
-
-    def __call__(self, *values: Any, **named: Any) -> Any:
-        if _Waiting._layer == _FORKED:
-            raise PhotostereoError(code="forked-after-threads")
-        if _Waiting._layer in _SAFE_LAYERS:
-            return super().__call__(*values, **named)
-        with _ONE_AT_A_TIME:
-            answer = super().__call__(*values, **named)
-            _Waiting._layer = numba.threading_layer()
-            return answer
+    name = ""
 
 
 def _forked() -> None:
     _pool.cache_clear()  # its threads exist only in the parent
-    if _Waiting._layer == "omp":
-        _Waiting._layer = _FORKED
+    if _Layer.name == "omp":
+        _Layer.name = _FORKED
 
 
 if sys.platform == "linux":  # GNU OpenMP; other systems spawn processes or use other libraries
@@ -82,16 +71,36 @@ if sys.platform == "linux":  # GNU OpenMP; other systems spawn processes or use 
 
 
 def njit(**options: Any) -> Any:
-    """Like ``numba.njit``, but parallel loops can be called from any thread and let other threads run meanwhile."""
+    """Like ``numba.njit``, but parallel loops can be called from any thread and let other threads run meanwhile.
+
+    A parallel loop is called from Python only, never from another compiled loop.
+    """
     caching = options.pop("cache", False)
 
     def decorate(function: Any) -> Any:
         compiled = numba.njit(nogil=True, **options)(function)
-        if options.get("parallel"):
-            compiled.__class__ = _Waiting
-        return keep(compiled) if caching else compiled
+        if caching:
+            compiled = keep(compiled)
+        return _one_at_a_time(compiled) if options.get("parallel") else compiled
 
     return decorate
+
+
+def _one_at_a_time(loop: Any) -> Callable[..., Any]:
+    """Let callers of a parallel loop wait for each other if Numba's threads cannot be shared."""
+
+    @wraps(loop.py_func)
+    def run(*values: Any) -> Any:
+        if _Layer.name == _FORKED:
+            raise PhotostereoError(code="forked-after-threads")
+        if _Layer.name in _SAFE_LAYERS:
+            return loop(*values)
+        with _ONE_AT_A_TIME:
+            answer = loop(*values)
+            _Layer.name = numba.threading_layer()
+            return answer
+
+    return run
 
 
 @cache
@@ -117,6 +126,8 @@ def shared(of: str, **options: Any) -> Any:
             if workers < 2 or max(v.size for v in values if isinstance(v, np.ndarray)) < WORTHWHILE:
                 compiled(0, rows, *values)
                 return
+            if not compiled.signatures:  # here, as a compilation imports what it needs
+                compiled.compile(tuple(map(numba.typeof, (0, rows, *values))))
             own, *others = pairwise(rows * k // workers for k in range(workers + 1))
             waiting = [_pool().submit(compiled, *part, *values) for part in others]
             compiled(*own, *values)
@@ -126,8 +137,3 @@ def shared(of: str, **options: Any) -> Any:
         return run
 
     return decorate
-
-
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def nothing() -> None:
-    """Do nothing. Call it early to make Numba load what it needs for the first loop."""

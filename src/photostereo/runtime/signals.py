@@ -9,7 +9,6 @@ library only.
 from __future__ import annotations
 
 import _thread
-import atexit
 import os
 import signal
 import sys
@@ -18,7 +17,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import NoReturn
 
 _WORDS = {signal.SIGINT: "Interrupted", signal.SIGTERM: "Terminated"}
 #: End of the message, true in every case.
@@ -104,21 +102,6 @@ def tell_end() -> int:
     with suppress(OSError):
         os.write(2, f"{_WORDS[signal.Signals(number)]}; {END}\n".encode())
     return 128 + number
-
-
-def leave(code: object) -> NoReturn:
-    """End the process without waiting for its threads, or for Python to free every object, which takes 0.15 s.
-
-    Their results are no longer needed, and after a signal a thread that imports may wait forever for a lock that the
-    interrupted import still holds.
-    """
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            code = code or 120  # as Python does
-    os._exit(code if isinstance(code, int) else 1)
 
 
 def _receive(number: int, frame: FrameType | None) -> None:
