@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from photostereo.photographs.alignment.alignment import decide
 from photostereo.photographs.alignment.edges import TURNED, compare_edges
 from photostereo.photographs.faults import find_blurred
 from photostereo.pipeline.pipeline import Pipeline
+from photostereo.solver.opinion import assess
+from photostereo.solver.solve import solve
 from photostereo_lab.scenes import dome_lights, random_lights, render_scene
 
 COUNT = 10
@@ -331,6 +334,30 @@ def test_light_of_the_room_is_subtracted_if_shadows_show_it(tmp_path):
         axis=0
     )  # without any nobody knows
     assert "room-light" not in by_code(load(write(tmp_path / "d", weave)).origin.notes)
+
+
+def test_a_ring_of_lights_does_not_take_steepness_for_light_of_the_room(tmp_path):
+    """A glossy leaf under lights of one height: two thirds of its brightness are the same in all photographs."""
+    around = 2 * np.pi * np.arange(8) / 8
+    lights = np.column_stack([0.5 * np.cos(around), 0.5 * np.sin(around), np.full(8, 0.866)])
+    height = cv2.GaussianBlur(np.random.default_rng(1).normal(size=(128, 128)), (0, 0), 6)
+    down, right = 0.25 * np.array(np.gradient(height)) / np.hypot(*np.gradient(height)).mean()
+    normals = np.dstack([-right, down, np.ones_like(height)])
+    normals /= np.linalg.norm(normals, axis=2, keepdims=True)
+    half = lights + np.array([0, 0, 1])
+    half /= np.linalg.norm(half, axis=1, keepdims=True)
+    images = np.maximum(normals @ lights.T, 0) + 1.2 * np.maximum(normals @ half.T, 0) ** 60
+    images = np.moveaxis(images, 2, 0) / 2
+    found = estimate_room_light(images, lights, np.ones((128, 128), bool))
+    assert found.is_possible and found.one_height and not found.is_certain
+    capture = load(write(tmp_path / "leaf", images, lights))
+    assert "room-light" not in by_code(capture.origin.notes)
+    (doubt,) = capture.origin.doubts
+    assert doubt.code == "room-light-doubted" and 0 < doubt.effect < 10
+    sure, unsure = (
+        assess(solve(one, "net"), one).degrees for one in (replace(capture, origin=None), capture)
+    )
+    assert unsure == pytest.approx(np.hypot(sure, doubt.effect))
 
 
 @pytest.mark.parametrize("tint", [(1.0, 1.0, 1.0), (1.5, 1.0, 0.5), (0.7, 1.0, 1.4)])

@@ -72,6 +72,10 @@ def put_together(
     if check is not None and check.agrees:
         lights = lights.changed(expected_error=check.errors(lights.expected_error))
     room = _room_light(opened, lights, options, mask)
+    doubts: tuple[Finding, ...] = ()
+    if room is not None and not room.is_certain:
+        doubts = (Finding("room-light-doubted", effect=room.effect, degrees=room.effect),)
+        room = None
     if room is not None:
         framed = replace(framed, ambient=_ambient_picture(photographs, room.share, control))
     turn = 0.0
@@ -102,6 +106,7 @@ def put_together(
         faults=found.faults,
         framing=framing,
         full_frame=full,
+        doubts=doubts,
         axes=options.axes_given(),
         straightened=any(photographs.curved),
     )
@@ -219,7 +224,7 @@ def _object_mask(
 def _room_light(
     opened: Opened, lights: Lights, options: ReadOptions, mask: BoolArray
 ) -> RoomLight | None:
-    """Estimate the room light from the small photographs, inside the mask; None if it is uncertain or already removed."""
+    """Estimate the room light inside the mask; None if there seems to be none, or it is removed already."""
     photographs, small = opened.photographs, opened.small
     corrected = (
         photographs.ambient is not None or photographs.flat is not None or photographs.moves.any()
@@ -241,7 +246,7 @@ def _room_light(
     if opened.found.lights is not None:  # strengths from a light file are already divided out
         part = part * strengths[:, None, None]
     room = estimate_room_light(part, lights.directions, np.asarray(inside), strengths)
-    return room if room is not None and room.is_certain else None
+    return room if room is not None and room.is_possible else None
 
 
 def _ambient_picture(photographs: PhotographFiles, share: float, control: Control) -> Float32:

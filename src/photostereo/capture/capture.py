@@ -54,6 +54,7 @@ class Origin:
     bit_depth: int = 0  #: bits per channel of the photographs on disk, 0 if not applicable
     files: tuple[str, ...] = ()  #: names of the photographs, in the order of the lights
     notes: tuple[Finding, ...] = ()  #: notes of the reader for the user
+    doubts: tuple[Finding, ...] = ()  #: what may be wrong and was not corrected
     calibration: Calibration | None = None  #: the calibration from a ball, or None
     #: comparison of the light file with a ball, or None
     ball_check: BallCheck | None = field(default=None, compare=False)

@@ -83,6 +83,7 @@ def _about_reading(capture: Capture) -> Iterator[Finding]:
     count = 0 if alignment is None else int(alignment.uncertain.sum())
     if count:
         yield Finding("displaced-photographs", "problem", count=count, photographs=len(capture))
+    yield from () if capture.origin is None else capture.origin.doubts
 
 
 def _about_lights(diagnosis: Diagnosis) -> Iterator[Finding]:

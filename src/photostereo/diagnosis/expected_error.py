@@ -11,6 +11,7 @@ The terminal, ``summary.json``, batches, comparisons and the page all use this e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,8 @@ CORRELATION, USUAL_COUNT = 0.016, 20
 NO_REASONS = ("eight-bits",)
 #: Findings that the lights disagree with a ball.
 BALL_DOUBTS = ("ball-doubts-lights", "ball-doubts-some-lights")
+#: Findings about what may be wrong and was not corrected: their effects are added.
+DOUBTS = ("room-light-doubted",)
 #: Largest number of reasons to name, and the least share of the squared error that one of them must contribute: lights
 #: that are accurate to 3° do not explain an error of 10°. With 0.05, those of 2.3° would; with 0.2, those of 4.4° would not.
 MOST_REASONS, LEAST_SHARE = 3, 0.1
@@ -123,7 +126,8 @@ def expected_error(
         found.append(Finding("turned-lights", "problem", effect=of_turn, degrees=turned, axis=axis))
     mistakes = max((finding.effect for finding in found if finding.is_mistake), default=0.0)
     # Other errors of the normals may look like a rotation, too, so only the larger one counts.
-    degrees = max(float(np.hypot(max(own, of_turn), of_lights)), mistakes)
+    of_doubts = [finding.effect for finding in found if finding.code in DOUBTS]
+    degrees = max(math.hypot(max(own, of_turn), of_lights, *of_doubts), mistakes)
     flawed = any(finding.severity == "problem" for finding in found)
     least = LEAST_SHARE**0.5 * degrees
     found = [f for f in found if f.severity == "problem" or not 0 < f.effect < least]
