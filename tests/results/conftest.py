@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from photostereo.solver.reconstruction import Reconstruction
+
 
 def unit(v: np.ndarray) -> np.ndarray:
     return v / np.linalg.norm(v, axis=-1, keepdims=True)
@@ -25,4 +27,10 @@ def bumps() -> SimpleNamespace:
     normals, albedo = normals * mask[..., None], albedo * mask[..., None]
     return SimpleNamespace(
         depth=z, normals=normals.astype(np.float32), mask=mask, albedo=albedo.astype(np.float32)
+    )
+
+
+def as_result(normals: np.ndarray, mask: np.ndarray, albedo: np.ndarray) -> Reconstruction:
+    return Reconstruction(
+        normals=normals, albedo=albedo, mask=mask, method="test", parameters={}, capture="surface"
     )

@@ -15,9 +15,11 @@ import trimesh
 from photostereo.core.control import Control
 from photostereo.core.conventions import decode_normals
 from photostereo.core.errors import MissingDependencyError, OutputError, ParameterError
-from photostereo.results import SurfaceChoice, read_normal_map, write_mesh, write_surface
+from photostereo.results import Job, SurfaceChoice, read_normal_map, write_mesh, write_surface
 from photostereo.results.maps import write_exr, write_normal_png
 from photostereo.surface import build_mesh, integrate
+
+from .conftest import as_result
 
 
 @pytest.fixture(scope="module")
@@ -93,14 +95,11 @@ class Listener(Control):
 def test_write_surface_leaves_everything(ball, tmp_path: Path) -> None:
     normals, mask, albedo, _, _ = ball
     listener = Listener()
-    _, facts = write_surface(
-        tmp_path,
-        normals,
-        mask,
-        albedo,
-        SurfaceChoice("robust", ("ply", "glb", "obj", "stl"), 0.05, watertight=True, decimate=800),
-        control=listener,
+    choice = SurfaceChoice(
+        "robust", ("ply", "glb", "obj", "stl"), 0.05, watertight=True, decimate=800
     )
+    result = as_result(normals, mask, albedo)
+    facts = write_surface(Job(tmp_path, result, choice, control=listener))
     json.dumps(facts)
     assert sorted(facts["files"]) == sorted(p.name for p in tmp_path.iterdir())
     assert facts["watertight"]
@@ -143,7 +142,8 @@ def test_normal_map_conventions(ball, tmp_path: Path, flip_y: bool) -> None:
 def test_exr(ball, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     OpenEXR = pytest.importorskip("OpenEXR", reason="the extra exr is not installed")
     normals, mask, albedo, surface, _ = ball
-    write_surface(tmp_path, normals, mask, albedo, SurfaceChoice(formats=(), exr=True), flip_y=True)
+    result = as_result(normals, mask, albedo)
+    write_surface(Job(tmp_path, result, SurfaceChoice(formats=(), exr=True), flip_y=True))
     with OpenEXR.File(str(tmp_path / "normals.exr"), separate_channels=True) as file:
         planes = {name: np.array(channel.pixels) for name, channel in file.channels().items()}
     assert np.abs(planes["R"] - normals[..., 0]).max() < 1e-6

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import struct
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
-from photostereo.results import formats
 from photostereo.results.export import export_result
-from photostereo.results.formats import FORMATS, MESHES, SURFACE_FILES, Format
+from photostereo.results.formats import FORMATS, MESHES, SURFACE_FILES
 from photostereo.results.formats.material import make_material
 from photostereo.solver.solve import solve
 from photostereo_lab.scenes import dome_lights, render_scene
@@ -21,19 +22,55 @@ def result():
     return solve(render_scene("relief", size=48, lights=dome_lights(8), color=True), "ls")
 
 
-def test_a_new_format_is_one_module(result, tmp_path, monkeypatch):
-    """Written like any other; nothing else has to know it."""
+NEW_FORMAT = """
+from photostereo.results.formats.format import Format
 
-    def write(job):
-        job.write(f"{job.stem}.csv", f"{int(job.mask.sum())}\n".encode())
-        return {f"{job.stem}.csv": "The number of pixels."}
 
-    monkeypatch.setitem(formats.FORMATS, "count", Format(write))
-    facts = export_result(tmp_path, result, ["count"])
-    assert facts["files"] == ["relief.csv"] and facts["conventions"] == {
-        "relief.csv": "The number of pixels."
-    }
-    assert (tmp_path / "relief.csv").read_text() == f"{int(result.mask.sum())}\n"
+def write(job):
+    job.write(f"{job.stem}.csv", str(job.result.mask.sum()).encode())
+    return {f"{job.stem}.csv": "The number of pixels."}
+
+
+FORMAT = Format(title="Count", purpose="number of pixels, for a test", write=write)
+"""
+
+
+def test_a_new_format_is_one_file_and_one_line(result, tmp_path):
+    """The command, its help and what it prints follow from them."""
+    (tmp_path / "formats").mkdir()
+    (tmp_path / "formats" / "count.py").write_text(NEW_FORMAT)
+    (tmp_path / "result").mkdir()
+    result.save(tmp_path / "result")
+    program = """
+import importlib.util, sys
+from photostereo.results import choice
+choice.FORMAT_NAMES += ("count",)  # the line
+package = importlib.util.find_spec("photostereo.results.formats")
+package.submodule_search_locations.append(sys.argv.pop(1))  # the file
+module = importlib.util.module_from_spec(package)
+sys.modules[package.name] = module
+package.loader.exec_module(module)
+from photostereo.cli import main
+main()
+"""
+
+    def run(*arguments):
+        return subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path / "formats"), "export", *arguments],
+            cwd=tmp_path,
+            text=True,
+            capture_output=True,
+            check=True,
+        ).stdout
+
+    assert "count" in run("--help")
+    output = run("result", "--to", "count,stl", "--out", "out")
+    assert "Count: number of pixels, for a test" in output
+    assert "STL:   full mesh, for slicers" in output
+    assert (tmp_path / "out" / "relief.csv").read_text() == str(result.mask.sum())
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["files"] == ["depth.npy", "depth.png", "depth.tiff", "mesh.stl", "relief.csv"]
+    assert summary["conventions"]["relief.csv"] == "The number of pixels."
 
 
 def test_what_formats_declare_is_what_they_write(result, tmp_path):

@@ -56,7 +56,7 @@ def test_every_map_of_a_tileable_material_wraps(plaster, width: float) -> None:
     rough = np.clip(0.6 + 0.08 * rough / rough.std(), 0, 1)
     everywhere = np.ones(normals.shape[:2], bool)
     material = make_material(normals, albedo, everywhere, roughness=rough, tileable=True)
-    files = encode_material(material, PixelSize(), "plaster")
+    files, _ = encode_material(material, PixelSize(), "plaster")
     pictures = [name for name in files if name.endswith(".png")]
     assert len(pictures) == 7
     for name in pictures:
@@ -68,8 +68,8 @@ def test_every_map_of_a_tileable_material_wraps(plaster, width: float) -> None:
 def test_a_tileable_material_has_no_seam(plaster) -> None:
     normals, albedo = plaster
     everywhere = np.ones(normals.shape[:2], bool)
-    plain = encode_material(make_material(normals, albedo, everywhere), PixelSize(), "plaster")
-    wraps = encode_material(
+    plain, _ = encode_material(make_material(normals, albedo, everywhere), PixelSize(), "plaster")
+    wraps, _ = encode_material(
         make_material(normals, albedo, everywhere, tileable=True), PixelSize.of("0.1mm"), "plaster"
     )
     for kind in SHARP:
@@ -99,7 +99,9 @@ def test_a_size_gives_a_square_of_that_many_texels(plaster, size: int, tileable:
         normals[:, 20:220], albedo[:, 20:220], everywhere[:, 20:220], tileable=tileable
     )
     material = make_material(normals, albedo, everywhere, tileable=tileable, size=size)
-    made, plain = (encode_material(m, PixelSize.of("0.1mm"), "plaster") for m in (material, square))
+    made, plain = (
+        encode_material(m, PixelSize.of("0.1mm"), "plaster")[0] for m in (material, square)
+    )
     for kind in SHARP:
         assert read(made, kind).shape[:2] == (size, size)
         for axis in (0, 1):
@@ -131,7 +133,7 @@ def test_an_object_that_is_not_flat_is_warned_of(plaster) -> None:
 def test_maps_of_a_material_agree(plaster) -> None:
     normals, albedo = plaster
     material = make_material(normals, albedo, np.ones(normals.shape[:2], bool), tileable=True)
-    files = encode_material(material, PixelSize(), "plaster")
+    files, _ = encode_material(material, PixelSize(), "plaster")
     gl, dx = (
         read(files, f"Normal_{name}")[..., ::-1] / 65535 * 2 - 1 for name in ("OpenGL", "DirectX")
     )

@@ -11,10 +11,13 @@ from PIL import Image
 
 from photostereo.core.errors import ParameterError
 from photostereo.core.units import PixelSize
-from photostereo.results import SurfaceChoice, write_surface
+from photostereo.results import Job, SurfaceChoice, write_surface
 from photostereo.results.export import export_result
+from photostereo.results.maps import write_normal_png
 from photostereo.solver.solve import solve
 from photostereo_lab.scenes import render_scene
+
+from .conftest import as_result
 
 
 @pytest.fixture(scope="module")
@@ -22,13 +25,9 @@ def written(bumps, tmp_path_factory) -> tuple[Path, dict]:
     pytest.importorskip("OpenEXR", reason="the extra exr is not installed")
     folder = tmp_path_factory.mktemp("surface")
     formats = ("ply", "stl", "obj", "glb")
-    _, facts = write_surface(
-        folder,
-        bumps.normals,
-        bumps.mask,
-        bumps.albedo,
-        SurfaceChoice("poisson", formats, "0.1mm", exr=True),
-    )
+    result = as_result(bumps.normals, bumps.mask, bumps.albedo)
+    choice = SurfaceChoice("poisson", formats, "0.1mm", exr=True)
+    facts = write_surface(Job(folder, result, choice))
     return folder, facts
 
 
@@ -65,16 +64,19 @@ def test_exr_has_resolution_and_words(written) -> None:
             assert word in header["comments"]
 
 
-def test_png_has_resolution_and_words(written) -> None:
-    for name, word in (("depth.png", "low ="), ("normals.png", "green up (OpenGL)")):
-        with Image.open(written[0] / name) as picture:
+def test_png_has_resolution_and_words(written, bumps, tmp_path: Path) -> None:
+    normals = tmp_path / "normals.png"
+    write_normal_png(normals, bumps.normals, bumps.mask, size=PixelSize.of("0.1mm"))
+    for path, word in ((written[0] / "depth.png", "low ="), (normals, "green up (OpenGL)")):
+        with Image.open(path) as picture:
             picture.load()
             assert picture.info["dpi"][0] == pytest.approx(254.0)
             assert word in picture.info["Description"]
 
 
 def test_unknown_size_is_not_invented(bumps, tmp_path: Path) -> None:
-    _, facts = write_surface(tmp_path, bumps.normals, bumps.mask, None, SurfaceChoice(formats=()))
+    result = as_result(bumps.normals, bumps.mask, bumps.albedo)
+    facts = write_surface(Job(tmp_path, result, SurfaceChoice(formats=())))
     assert facts["unit"] == "pixel"
     assert "pixels" in facts["conventions"]["depth.tiff"]
     with tifffile.TiffFile(tmp_path / "depth.tiff") as file:

@@ -131,13 +131,13 @@ def test_a_light_mesh_is_shaded_by_the_normals_of_the_map(bumps, light) -> None:
     assert np.abs(linear - np.minimum(bumps.albedo[bumps.mask] / white, 1)).max() < 0.006
 
 
-def test_glb_is_in_metres_and_y_up(bumps, light) -> None:
+def test_glb_is_in_meters_and_y_up(bumps, light) -> None:
     mesh = light[1]
     tree, arrays, _ = read_glb(encode_glb(mesh, PixelSize.of("0.1mm")))
     extent = np.ptp(arrays["POSITION"], axis=0)
     rows, cols = np.nonzero(bumps.mask)
     assert np.allclose(extent[:2], np.array([np.ptp(cols), np.ptp(rows)]) * 1e-4, rtol=0.02)
-    assert tree["asset"]["extras"]["pixel_size_in_metres"] == pytest.approx(1e-4)
+    assert tree["asset"]["extras"]["pixel_size_in_meters"] == pytest.approx(1e-4)
     # Upper rows of the picture are higher in y and smaller in v; z grows as the depth does.
     position, uv = arrays["POSITION"], arrays["TEXCOORD_0"]
     assert np.corrcoef(position[:, 1], uv[:, 1])[0, 1] < -0.999

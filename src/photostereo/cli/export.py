@@ -33,10 +33,10 @@ def export(
     """Export a result for other programs."""
     from photostereo.io.atomic import replacing_directory, write_json
     from photostereo.results.export import export_result
-    from photostereo.results.formats import check_formats
+    from photostereo.results.formats import FORMATS, check_formats
     from photostereo.surface.integration import check_method
 
-    wanted = check_formats(to.split(","))
+    kinds = check_formats(to.split(","))
     check_method(surface_method)
     size = PixelSize.of(pixel_size)
     result = ps.Reconstruction.load(source)
@@ -46,7 +46,7 @@ def export(
         facts = export_result(
             folder,
             result,
-            wanted,
+            kinds,
             pixel_size=size if size.known else size_of_result(source),
             capture=None if photographs is None else ps.load(photographs),
             tileable=tileable,
@@ -66,11 +66,14 @@ def export(
         }
         known = {name: value for name, value in origin.items() if value is not None}
         write_json(folder / "summary.json", known)
-    if "material" in wanted and photographs is None:
-        terminal.say(
-            "Roughness is assumed to be 0.8; use --photographs CAPTURE to estimate it from highlights."
-        )
-    terminal.report("export", formats=wanted, files=facts["files"], target=target)
+    for note in facts["notes"]:
+        terminal.say(note)
+    entries = [FORMATS[kind] for kind in kinds]
+    width = max(len("Files"), *(len(entry.title) for entry in entries)) + 1
+    for entry in entries:
+        terminal.say(f"{entry.title + ':':{width}} {entry.purpose}")
+    count = len(facts["files"])
+    terminal.say(f"{'Files:':{width}} {target} ({count}, described in summary.json)")
     return {"out": str(target.absolute()), **facts}
 
 

@@ -35,7 +35,8 @@ def mesh(
     from photostereo.pipeline.folder import files_to_offer, shown_on_page
     from photostereo.report import renew_surface
     from photostereo.results.choice import SurfaceChoice
-    from photostereo.results.formats import SURFACE_FILES
+    from photostereo.results.formats import SURFACE_FILES, Job
+    from photostereo.results.maps import describe_normals, write_normal_png
     from photostereo.results.surface_files import write_surface
     from photostereo.solver.result_files import read_summary
 
@@ -77,15 +78,24 @@ def mesh(
             for name, said in summary.get("conventions", {}).items()
             if (folder / name).exists()
         }
-        parts = (result.normals, result.mask, result.albedo, choice)
-        how: dict[str, Any] = {"normal_map": not in_place, "flip_y": flip_y, "name": result.capture}
-        surface, facts = write_surface(folder, *parts, **how, control=terminal)
+        job = Job(folder=folder, result=result, choice=choice, flip_y=flip_y, control=terminal)
+        facts = write_surface(job)
         summary["conventions"] |= facts.pop("conventions")
+        if not in_place:
+            write_normal_png(
+                folder / "normals.png",
+                job.unit_normals,
+                job.surface.mask,
+                flip_y=flip_y,
+                size=choice.pixel_size,
+            )
+            facts["files"] = sorted([*facts["files"], "normals.png"])
+            summary["conventions"]["normals.png"] = describe_normals(flip_y, signed=False)
         summary["surface"] = facts
         write_json(folder / "summary.json", summary)
         page = folder / "report.html"
         offered = {
-            **shown_on_page(surface),
+            **shown_on_page(job.surface),
             **files_to_offer(folder, summary),
             "pixel_size": choice.pixel_size,
         }

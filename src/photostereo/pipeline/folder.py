@@ -119,16 +119,19 @@ def fill_results(
         """Write depth and meshes; return the facts about them."""
         if surface is None:
             return None
+        from photostereo.results.formats import Job
         from photostereo.results.surface_files import write_surface
 
         give_back_memory()
-        how: dict[str, Any] = {
-            "normal_map": False,
-            "flip_y": settings.flip_y,
-            "name": result.capture,
-        }
-        how |= {"surface": whole, "control": watched}
-        return write_surface(folder, result.normals, result.mask, result.albedo, surface, **how)[1]
+        job = Job(
+            folder=folder,
+            result=result,
+            choice=surface,
+            integrated=whole,
+            flip_y=settings.flip_y,
+            control=watched,
+        )
+        return write_surface(job)
 
     import_before_threads(settings)
     control.stage("arrays and pictures")

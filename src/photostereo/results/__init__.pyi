@@ -1,5 +1,6 @@
 from .choice import SurfaceChoice as SurfaceChoice
 from .export import export_result as export_result
+from .formats.format import Job as Job
 from .formats.material import Material as Material
 from .formats.material import make_material as make_material
 from .maps import read_normal_map as read_normal_map

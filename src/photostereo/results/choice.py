@@ -1,5 +1,7 @@
-"""Options for depth and meshes, and the names of the export formats. Settings and help texts hold them, so this module
-imports nothing heavy."""
+"""Options for depth and meshes, and the names of the export formats.
+
+Settings and help texts hold them, so this module imports nothing heavy.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,10 @@ from photostereo.core.units import PixelSize
 #: Each is a module in :mod:`photostereo.results.formats`. To add a format, write the module and list it here.
 FORMAT_NAMES = ("glb", "obj", "ply", "stl", "tiff", "exr", "material", "ptm", "relight")
 
-#: Limits of the side of a material in texels: the minimum to show a pattern, the maximum for graphics cards.
-LEAST_TEXELS, MOST_TEXELS = 32, 8192
+#: Least side of a material in texels: enough to show a pattern.
+LEAST_TEXELS = 32
+#: Largest side of a material in texels: a limit of graphics cards.
+MOST_TEXELS = 8192
 
 
 @dataclass(frozen=True)
@@ -21,9 +25,9 @@ class SurfaceChoice:
     """Options for depth and meshes."""
 
     method: str = "poisson"  #: or ``"robust"``, ``"simchony"``
-    #: Mesh formats: ``"ply"``, ``"glb"``, ``"obj"``, ``"stl"``. PLY and STL hold every pixel, up to two million triangles;
-    #: beyond that they are adapted to the surface. GLB and OBJ hold a light mesh with albedo and normals as textures;
-    #: a watertight solid has colors instead.
+    #: Mesh formats: ``"ply"``, ``"glb"``, ``"obj"``, ``"stl"``. PLY and STL hold every pixel, up to
+    #: two million triangles; beyond that they are adapted to the surface. GLB and OBJ hold a light
+    #: mesh with albedo and normals as textures; a watertight solid has colors instead.
     formats: tuple[str, ...] = ("ply", "glb")
     #: Width of a pixel, ``"0.1mm"``; a plain number is in millimeters. Without it, lengths are in pixels.
     pixel_size: PixelSize = field(default_factory=PixelSize)

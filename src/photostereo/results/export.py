@@ -52,65 +52,64 @@ def export_result(
     tileable : bool
         Make a material that tiles seamlessly.
     stretch : bool
-        Scale the base color of a material to its full range; by default it keeps the measured albedo.
+        Scale the base color of a material to its full range; by default it keeps the measured
+        albedo.
     texels : int, optional
         Side of a square material in texels; a power of two suits game engines.
     linear : bool
         Write linear intensities instead of sRGB to PTM and relight.
     flip_y : bool
         Write EXR normals in the DirectX convention; a material has both.
-    surface_method, decimate : str, int
-        See :class:`~photostereo.results.SurfaceChoice`.
+    surface_method : {"poisson", "robust", "simchony"}
+        How heights are integrated.
+    decimate : int, optional
+        Target number of triangles of every mesh.
     control : Control
         Receives progress and can cancel.
 
     Returns
     -------
     dict
-        ``files`` (relative names), ``conventions`` (of files or folders) and ``surface`` (facts about the surface).
+        ``files`` (relative names), ``conventions`` (of files or folders), ``surface`` (facts about
+        the surface) and ``notes`` (sentences for the user).
     """
-    wanted = check_formats(formats)
-    if not wanted:
+    kinds = check_formats(formats)
+    if not kinds:
         raise ParameterError(code="no-format", known=list(FORMATS), formats=", ".join(FORMATS))
     choice = SurfaceChoice(
         method=surface_method,
-        formats=tuple(kind for kind in wanted if kind in MESHES),
+        formats=tuple(kind for kind in kinds if kind in MESHES),
         pixel_size=PixelSize.of(pixel_size),
         decimate=decimate,
-        exr="exr" in wanted,
+        exr="exr" in kinds,
     )
     job = Job(
-        Path(out_dir),
-        result.normals,
-        result.mask,
-        result.albedo,
-        name=name or result.capture,
-        capture=capture,
+        folder=Path(out_dir),
+        result=result,
         choice=choice,
+        name=name or "",
+        capture=capture,
+        flip_y=flip_y,
+        linear=linear,
         tileable=tileable,
         stretch=stretch,
         texels=texels,
-        linear=linear,
         control=control,
     )
-    said: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     surface: dict[str, Any] | None = None
-    for kind in wanted:
+    for kind in kinds:
         if not FORMATS[kind].of_surface:
             control.stage(kind)
-            said |= FORMATS[kind].write(job)
-    if any(FORMATS[kind].of_surface for kind in wanted):
-        _, surface = write_surface(
-            job.folder,
-            result.normals,
-            result.mask,
-            result.albedo,
-            choice,
-            normal_map=False,
-            flip_y=flip_y,
-            name=job.name,
-            control=control,
-        )
-        said |= surface.pop("conventions")
-    names = sorted({*job.files, *(surface or {}).get("files", ())})
-    return {"files": names, "conventions": said, "surface": surface}
+            meanings |= FORMATS[kind].write(job)
+    files = set(job.files)
+    if any(FORMATS[kind].of_surface for kind in kinds):
+        surface = write_surface(job)
+        meanings |= surface.pop("conventions")
+        files.update(surface["files"])
+    return {
+        "files": sorted(files),
+        "conventions": meanings,
+        "surface": surface,
+        "notes": job.notes,
+    }

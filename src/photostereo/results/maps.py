@@ -32,9 +32,12 @@ from photostereo.solver.reconstruction import Reconstruction
 
 def describe_heights(size: PixelSize | None, outside: str) -> str:
     """Describe a file of heights in a sentence; with ``size`` None, they are in pixels by intent."""
-    unit = "mm" if size is not None and size.known else "pixels"
-    unknown = " (the size of a pixel was not given)" if size is not None and not size.known else ""
-    return f"Heights in {unit}{unknown}, growing toward the camera; rows run down; {outside} outside the mask."
+    unit = "pixels"
+    if size is not None:
+        unit = "mm" if size.known else "pixels (the size of a pixel was not given)"
+    return (
+        f"Heights in {unit}, growing toward the camera; rows run down; {outside} outside the mask."
+    )
 
 
 def describe_normals(flip_y: bool, *, signed: bool) -> str:
@@ -51,44 +54,80 @@ def encode_heights(
 
     Zero is outside the mask; inside, ``height = low + (value − 1) / 65534 · (high − low)``.
     """
-    z = np.asarray(depth, dtype=np.float64)
-    low, high = float(z[mask].min()), float(z[mask].max())
-    picture = np.zeros(mask.shape, dtype=np.uint16)
+    z = np.asarray(depth, dtype=np.float64)[mask]
+    low = float(z.min())
+    high = float(z.max())
     scale = 65534.0 / (high - low) if high > low else 0.0
-    picture[mask] = 1 + np.rint((z[mask] - low) * scale)
+    picture = np.zeros(mask.shape, dtype=np.uint16)
+    picture[mask] = 1 + np.rint((z - low) * scale)
     return picture, (low, high)
 
 
 def write_heights(
     folder: Path, depth: ArrayLike, mask: BoolArray, size: PixelSize
 ) -> dict[str, Any]:
-    """Write ``depth.npy``, in pixels like the normals, ``depth.png`` and ``depth.tiff``; return facts about them."""
-    import tifffile  # takes 0.1 s, and not every result has heights
+    """Write heights as ``depth.npy``, ``depth.png`` and ``depth.tiff``.
 
+    Parameters
+    ----------
+    folder : path
+        An existing folder.
+    depth : (H, W) array
+        Heights in pixels.
+    mask : (H, W) array
+        The object.
+    size : PixelSize
+        Width of a pixel: TIFF and PNG are in millimeters if it is known.
+
+    Returns
+    -------
+    dict
+        ``files`` (name → meaning), ``range`` (in the units of the pictures), ``range_pixels``, and
+        ``png``, the rule that decodes the PNG.
+    """
     z = np.where(mask, np.asarray(depth, dtype=np.float64), np.nan)
     lengths = z * size.millimeters
-    picture, span = encode_heights(lengths, mask)
+    picture, (low, high) = encode_heights(lengths, mask)
     rule = "height = low + (value - 1) / 65534 * (high - low)"
-    comment = f"{describe_heights(size, '0')} {rule}; low = {span[0]:.9g}, high = {span[1]:.9g}"
-    said = describe_heights(size, "NaN")
-    about: dict[str, Any] = {"description": said, "software": "photostereo"}
-    if size.known:
-        about["resolution"] = (size.per_centimeter, size.per_centimeter)
-        about["resolutionunit"] = tifffile.RESUNIT.CENTIMETER
+    comment = f"{describe_heights(size, '0')} {rule}; low = {low:.9g}, high = {high:.9g}"
+    meaning = describe_heights(size, "NaN")
     write_array(folder / "depth.npy", z.astype(np.float32))
-    with writing(folder / "depth.tiff") as file:
-        tifffile.imwrite(file, lengths.astype(np.float32), metadata=None, **about)
+    write_tiff(folder / "depth.tiff", lengths.astype(np.float32), size=size, comment=meaning)
     write_bytes(folder / "depth.png", encode_png(picture, size=size, comment=comment))
     return {
         "files": {
             "depth.npy": describe_heights(None, "NaN"),
             "depth.png": comment,
-            "depth.tiff": said,
+            "depth.tiff": meaning,
         },
-        "range": [span[0], span[1]],
+        "range": [low, high],
         "range_pixels": [float(z[mask].min()), float(z[mask].max())],
         "png": f"{rule}; 0 is outside the mask",
     }
+
+
+def write_tiff(path: Path, picture: NDArray[Any], *, size: PixelSize, comment: str) -> None:
+    """Write numbers as TIFF, with the size of a pixel if it is known.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    picture : (H, W) or (H, W, C) array
+        Stored as it is.
+    size : PixelSize
+        Width of a pixel.
+    comment : str
+        The meaning of the numbers.
+    """
+    import tifffile  # takes 0.1 s, and not every result has heights
+
+    tags: dict[str, Any] = {"description": comment, "software": "photostereo"}
+    if size.known:
+        tags["resolution"] = (size.per_centimeter, size.per_centimeter)
+        tags["resolutionunit"] = tifffile.RESUNIT.CENTIMETER
+    with writing(path) as file:
+        tifffile.imwrite(file, picture, metadata=None, **tags)
 
 
 def write_normal_png(
@@ -100,20 +139,53 @@ def write_normal_png(
     size: PixelSize | None = None,
     control: Control = SILENT,
 ) -> Path:
-    """Write a 16-bit normal map in the OpenGL convention, or DirectX with ``flip_y``."""
+    """Write a 16-bit normal map.
 
-    def encoded() -> bytes:
+    Parameters
+    ----------
+    path : path
+        The file.
+    normals : (H, W, 3) array
+        Unit vectors.
+    mask : (H, W) array
+        The object.
+    flip_y : bool
+        Use the DirectX convention instead of OpenGL's.
+    size : PixelSize, optional
+        Width of a pixel, stored if it is known.
+    control : Control
+        Can cancel.
+    """
+
+    def encode() -> bytes:
         picture = encode_normals(np.asarray(normals, dtype=np.float32), mask, flip_y=flip_y)
         return encode_png(picture, size=size, comment=describe_normals(flip_y, signed=False))
 
-    write_bytes(path, control.aside(encoded))
+    write_bytes(path, control.aside(encode))
     return path
 
 
 def read_normal_map(
     png_path: str | Path, mask_path: str | Path | None = None, flip_y: bool = False
 ) -> tuple[Float32, BoolArray]:
-    """Read unit normals (H, W, 3) and the mask, by default the alpha channel or every pixel that has a normal."""
+    """Read a normal map.
+
+    Parameters
+    ----------
+    png_path : path
+        A picture of 8 or 16 bits, R, G, B = (x, y, z + 1) / 2.
+    mask_path : path, optional
+        A mask; by default the alpha channel or, without one, every pixel that has a normal.
+    flip_y : bool
+        The picture has the DirectX convention.
+
+    Returns
+    -------
+    normals : (H, W, 3) array
+        Unit vectors, zero outside the mask.
+    mask : (H, W) array
+        The object.
+    """
     source = Path(png_path)
     picture = decode_image(source, alpha=True)
     if picture.ndim != 3 or picture.shape[2] not in (3, 4):
@@ -143,7 +215,19 @@ def write_exr(
     size: PixelSize | None = None,
     comment: str = "",
 ) -> Path:
-    """Write a 32-bit EXR with one plane per name, such as ``{"R": …, "G": …, "B": …}``; needs the extra ``exr``."""
+    """Write a 32-bit EXR; needs the extra ``exr``.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    channels : dict
+        Pictures (H, W) by the name of their channel, such as ``{"R": …, "G": …, "B": …}``.
+    size : PixelSize, optional
+        Width of a pixel, stored if it is known.
+    comment : str
+        The meaning of the numbers.
+    """
     try:
         import OpenEXR
     except ImportError as problem:
@@ -169,9 +253,15 @@ ARRAYS = {
     "normals.npy": "Unit normals: x right, y up, z toward the camera; 0 outside the mask.",
     "albedo.npy": "Linear albedo in the units of the photographs; 0 outside the mask.",
     "mask.npy": "True inside the object.",
-    "dictionary.npy": "The learned atoms, one per row: the patches of x, y and z in turn, each in row-major order.",
-    "extras.npz": "Further results of the method, by name: map_* are maps of the object, array_* are other arrays.",
+    "dictionary.npy": (
+        "The learned atoms, one per row: the patches of x, y and z in turn, each in row-major order."
+    ),
+    "extras.npz": (
+        "Further results of the method, by name: map_* are maps of the object, "
+        "array_* are other arrays."
+    ),
 }
+#: Meaning of ``albedo.png``.
 ALBEDO = "Albedo, sRGB; its 99th percentile is white; black outside the mask."
 
 
@@ -183,7 +273,26 @@ def write_pictures(
     size: PixelSize | None = None,
     control: Control = SILENT,
 ) -> dict[str, str]:
-    """Write ``normals.png`` and ``albedo.png``; return the meaning of each file, including the arrays beside them."""
+    """Write ``normals.png`` and ``albedo.png``.
+
+    Parameters
+    ----------
+    folder : path
+        An existing folder.
+    result : Reconstruction
+        The result.
+    flip_y : bool
+        Write the normals in the DirectX convention.
+    size : PixelSize, optional
+        Width of a pixel, stored if it is known.
+    control : Control
+        Can cancel.
+
+    Returns
+    -------
+    dict
+        The meaning of each file, including the arrays beside them.
+    """
     write_normal_png(
         folder / "normals.png",
         result.normals,
@@ -197,15 +306,15 @@ def write_pictures(
         return encode_png(picture_of_albedo(result.albedo, result.mask), size=size, comment=ALBEDO)
 
     write_bytes(folder / "albedo.png", control.aside(albedo))
-    arrays = {name: said for name, said in ARRAYS.items() if (folder / name).is_file()}
+    arrays = {name: meaning for name, meaning in ARRAYS.items() if (folder / name).is_file()}
     return {**arrays, "normals.png": describe_normals(flip_y, signed=False), "albedo.png": ALBEDO}
 
 
 def picture_of_albedo(albedo: NDArray[Any], mask: BoolArray) -> NDArray[np.uint8]:
     """Encode the albedo for display: 8-bit sRGB, the 99th percentile is white."""
     inside = albedo[mask]
-    top = float(np.percentile(inside, 99)) if inside.size else 1.0
+    white = float(np.percentile(inside, 99)) if inside.size else 1.0
     picture = np.empty(albedo.shape, np.uint8)
     for rows in row_bands(*mask.shape):
-        picture[rows] = np.rint(255 * srgb_from_linear(albedo[rows] / max(top, 1e-12)))
+        picture[rows] = np.rint(255 * srgb_from_linear(albedo[rows] / max(white, 1e-12)))
     return picture

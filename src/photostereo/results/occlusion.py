@@ -1,7 +1,8 @@
 """Ambient occlusion: how much of an evenly bright sky reaches a point of a relief.
 
-In each direction φ in the plane, the sky is visible above the horizon h(φ): the steepest line of sight to the relief
-within a radius, never below the tangent plane. With the normal n and its component n_φ along φ, the light is
+In each direction φ in the plane, the sky is visible above the horizon h(φ): the steepest line of
+sight to the relief within a radius, never below the tangent plane. With the normal n and its
+component n_φ along φ, the light is
 
     A = 1/π ∫ dφ ∫_h^{π/2} (n_φ cos e + n_z sin e) cos e de
       = 1/π ∫ dφ [ n_φ ((π/2 − h)/2 − sin 2h / 4) + n_z cos² h / 2 ],
@@ -19,17 +20,29 @@ from numpy.typing import NDArray
 from photostereo.core.conventions import Float64
 from photostereo.runtime.loops import njit, prange
 
-#: Number of directions of the horizon search, and its reach as a share of the smaller side.
-DIRECTIONS, REACH = 16, 0.125
+#: Number of directions of the horizon search.
+DIRECTIONS = 16
+#: Reach of the search, as a share of the smaller side.
+REACH = 0.125
 
 
 def ambient_occlusion(height: Float64, normals: Float64, *, wrap: bool = False) -> Float64:
-    """Ambient occlusion (H, W) of a relief, periodic with ``wrap``: 1 is open, 0 occluded. Heights are in pixels."""
+    """Return the ambient occlusion (H, W) of a relief: 1 is open, 0 occluded.
+
+    Parameters
+    ----------
+    height : (H, W) array
+        Heights in pixels.
+    normals : (H, W, 3) array
+        Unit vectors.
+    wrap : bool
+        The relief is periodic.
+    """
     reach = max(4, int(REACH * min(height.shape)))
-    distances = np.unique(
-        np.rint(np.geomspace(1.0, reach, 4 + 4 * int(math.log2(reach)))).astype(np.int64)
-    )
-    relief, n = (np.ascontiguousarray(values, dtype=np.float64) for values in (height, normals))
+    steps = np.geomspace(1.0, reach, 4 + 4 * int(math.log2(reach)))
+    distances = np.unique(np.rint(steps).astype(np.int64))
+    relief = np.ascontiguousarray(height, dtype=np.float64)
+    n = np.ascontiguousarray(normals, dtype=np.float64)
     return np.asarray(_occlusion(relief, n, distances, DIRECTIONS, wrap))
 
 
@@ -45,13 +58,16 @@ def _occlusion(
             n_z = max(normals[i, j, 2], 0.05)
             for k in range(directions):
                 turn = 2.0 * math.pi * (k + 0.5) / directions
-                x, y = math.cos(turn), math.sin(turn)
+                x = math.cos(turn)
+                y = math.sin(turn)
                 along = normals[i, j, 0] * x + normals[i, j, 1] * y
                 steepest = -along / n_z  # the tangent plane
                 for d in distances:
-                    col, row = round(j + x * d), round(i - y * d)
+                    col = round(j + x * d)
+                    row = round(i - y * d)
                     if wrap:
-                        row, col = row % rows, col % cols
+                        row = row % rows
+                        col = col % cols
                     elif row < 0 or row >= rows or col < 0 or col >= cols:
                         break
                     steepest = max(steepest, (height[row, col] - height[i, j]) / d)

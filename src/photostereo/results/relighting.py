@@ -1,15 +1,15 @@
 """A result as a relightable picture: per pixel, a color and a function of the light direction.
 
-RTI viewers approximate the luminance of a pixel under a light of direction (u, v, w), ‖·‖ = 1, by a sum
+RTI viewers approximate the luminance of a pixel under a light of direction (u, v, w), ‖·‖ = 1, by
 
     L(u, v) = Σ_k c_k b_k(u, v)
 
-over a few functions and show L times the color of the pixel. ``ptm`` has the six monomials 1, u, v, u², uv, v²,
-``hsh`` the first nine hemispherical harmonics. The coefficients are the least-squares fit to the pictures of
-the result, albedo · max(0, n · l), under lights spread evenly over the disk of (u, v). Viewers show the
-numbers unchanged, so the fit is to sRGB-encoded pictures; ``linear=True`` fits intensities. Viewers clip below
-zero, so a pixel that faces away gets a negative luminance: this distorts the function less than a floor at zero,
-and costs nothing.
+over a few functions and show L times the color of the pixel. ``ptm`` has the six monomials 1, u, v,
+u², uv, v², ``hsh`` the first nine hemispherical harmonics. The coefficients are the least-squares fit
+to the pictures of the result, albedo · max(0, n · l), under lights spread evenly over the disk of
+(u, v). Viewers show the numbers unchanged, so the fit is to sRGB-encoded pictures; ``linear=True``
+fits intensities. Viewers clip below zero, so a pixel that faces away gets a negative luminance: this
+distorts the function less than a floor at zero, and costs nothing.
 
 Symbols: n normal, a albedo over its 99th percentile, s = n · l, g the sRGB curve.
 
@@ -40,8 +40,10 @@ from photostereo.core.shading import relative_albedo
 from photostereo.core.shading import relight as relight
 from photostereo.runtime.illumination import shading
 
-#: Number of lights in the fit, and the lowest elevation above the image plane, in degrees.
-LIGHTS, LOWEST = 144, 20.0
+#: Number of lights in the fit.
+LIGHTS = 144
+#: The lowest elevation of these lights above the image plane, in degrees.
+LOWEST = 20.0
 #: Albedos are clipped to this multiple of white.
 BRIGHTEST = 2.0
 #: Pixels fitted at once.
@@ -59,26 +61,35 @@ class LightModel:
 
 
 def spread_lights(count: int = LIGHTS, lowest: float = LOWEST) -> Float64:
-    """Return unit directions (count, 3) whose (u, v) cover the disk evenly, none lower than ``lowest`` degrees."""
+    """Return unit directions (count, 3) whose (u, v) cover the disk evenly.
+
+    None is lower than ``lowest`` degrees above the image plane.
+    """
     number = np.arange(count) + 0.5
     radius = np.cos(np.radians(lowest)) * np.sqrt(number / count)
     turn = np.pi * (3.0 - np.sqrt(5.0)) * number  # the golden angle: no two lights align
-    u, v = radius * np.cos(turn), radius * np.sin(turn)
+    u = radius * np.cos(turn)
+    v = radius * np.sin(turn)
     return np.stack([u, v, np.sqrt(1.0 - u**2 - v**2)], axis=1)
 
 
 def ptm_basis(lights: Float64) -> Float64:
     """Evaluate 1, u, v, u², uv, v² for directions (m, 3): (m, 6)."""
-    u, v = lights[:, 0], lights[:, 1]
+    u = lights[:, 0]
+    v = lights[:, 1]
     return np.stack([np.ones_like(u), u, v, u * u, u * v, v * v], axis=1)
 
 
 def hsh_basis(lights: Float64) -> Float64:
-    """Evaluate the hemispherical harmonics up to degree 2 for directions (m, 3): (m, 9), in relight's order."""
+    """Evaluate the hemispherical harmonics up to degree 2 for directions (m, 3).
+
+    Returns (m, 9), in relight's order.
+    """
     turn = np.arctan2(lights[:, 1], lights[:, 0])
     c = np.clip(lights[:, 2], 0.0, 1.0)
     root = np.sqrt(c - c * c)
-    degree_1, degree_2 = np.sqrt(6 / np.pi), np.sqrt(30 / np.pi)
+    degree_1 = np.sqrt(6 / np.pi)
+    degree_2 = np.sqrt(30 / np.pi)
     return np.stack(
         [
             np.full_like(c, 1 / np.sqrt(2 * np.pi)),
@@ -95,6 +106,7 @@ def hsh_basis(lights: Float64) -> Float64:
     )
 
 
+#: The functions b_k by the name of their basis.
 BASES: dict[str, Callable[[Float64], Float64]] = {"ptm": ptm_basis, "hsh": hsh_basis}
 
 
@@ -110,8 +122,12 @@ def fit_lights(
 
     Parameters
     ----------
-    normals, albedo, mask : arrays
-        Maps of the result; the albedo is linear.
+    normals : (H, W, 3) array
+        Normals of the result.
+    albedo : (H, W) or (H, W, 3) array
+        Linear.
+    mask : (H, W) array
+        The object.
     basis : {"ptm", "hsh"}
         Polynomials or hemispherical harmonics.
     linear : bool
@@ -126,13 +142,13 @@ def fit_lights(
     gray = np.maximum(np.asarray(gray_from_rgb(a)), 1e-4)
     curve = np.asarray if linear else srgb_curve
     coefficients = np.zeros((*mask.shape, len(solve)), dtype=np.float32)
-    found = np.empty((len(n), len(solve)), dtype=np.float32)
+    inside = np.empty((len(n), len(solve)), dtype=np.float32)
     for start in range(0, len(n), CHUNK):
         part = slice(start, start + CHUNK)
         s = shading(n[part], lights.T)
         lit = curve(gray[part, None] * np.maximum(s, 0.0)) / curve(gray[part])[:, None]
-        found[part] = np.where(s > 0, lit, s) * curve(boost[part])[:, None] @ solve.T
-    coefficients[mask] = found
+        inside[part] = np.where(s > 0, lit, s) * curve(boost[part])[:, None] @ solve.T
+    coefficients[mask] = inside
     color = np.zeros((*mask.shape, 3), dtype=np.uint8)
     color[mask] = np.rint(255.0 * np.clip(curve(a) / curve(boost)[:, None], 0.0, 1.0))
     return LightModel(basis, coefficients, color, mask)
@@ -141,7 +157,22 @@ def fit_lights(
 def quantize(
     coefficients: FloatArray, mask: BoolArray
 ) -> tuple[NDArray[np.uint8], Float64, NDArray[np.int64]]:
-    """Quantize coefficients to bytes (H, W, k) with scales and integer biases: ``c = (byte − bias) · scale``."""
+    """Quantize coefficients to bytes, ``c = (byte − bias) · scale``.
+
+    Parameters
+    ----------
+    coefficients : (H, W, k) array
+        The coefficients.
+    mask : (H, W) array
+        The object; elsewhere the coefficients become zero.
+
+    Returns
+    -------
+    picture : (H, W, k) array
+        The bytes.
+    scale, bias : (k,) arrays
+        One per coefficient; the biases are whole numbers.
+    """
     inside = coefficients[mask].astype(np.float64)
     low = np.minimum(inside.min(axis=0), 0.0)
     high = np.maximum(inside.max(axis=0), 0.0)
@@ -153,4 +184,5 @@ def quantize(
 
 
 def encoding_in_words(linear: bool) -> str:
+    """Return what a relightable picture stores, for its description."""
     return "linear intensities" if linear else "sRGB, as viewers show it"

@@ -1,12 +1,12 @@
 """A light mesh that looks like the full surface: few triangles, with albedo and normals as textures.
 
-The textures are aligned with the photograph: the texture coordinates of a vertex are its pixel. The normal map
-is in tangent space, the frame that viewers build at every point from the interpolated normal N of the mesh and
-its tangent T (the direction of increasing u): n = x T + y B + z N with B = N × T, green up (OpenGL, as glTF
-requires).
+The textures are aligned with the photograph: the texture coordinates of a vertex are its pixel. The
+normal map is in tangent space, the frame that viewers build at every point from the interpolated
+normal N of the mesh and its tangent T (the direction of increasing u): n = x T + y B + z N with
+B = N × T, green up (OpenGL, as glTF requires).
 
-A renderer that interpolates the frame over the triangles thus shades every texel with the normal of the
-photometric map, even if the geometry is simplified.
+A renderer that interpolates the frame over the triangles thus shades every texel with the normal of
+the photometric map, even if the geometry is simplified.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import cv2
 import numpy as np
@@ -68,6 +69,7 @@ def texture_mesh(
     Parameters
     ----------
     surface : Surface
+        Heights, which become triangles.
     normals : (H, W, 3) array
         Normals of the map; an unknown normal takes the value of its nearest neighbor.
     albedo : (H, W) or (H, W, 3) array, optional
@@ -87,10 +89,10 @@ def texture_mesh(
     >>> mesh.normal_map.shape, mesh.normal_map[0, 0].tolist()
     ((4, 6, 3), [128, 128, 255])
     """
-    given = np.asarray(normals)
     light = build_small_mesh(surface, None, triangles=triangles, control=control)
     control.check()
-    vertices, faces = light.vertices, light.faces.astype(np.int64)
+    vertices = light.vertices
+    faces = light.faces.astype(np.int64)
     normal = geometric_normals(vertices, faces)
     tangent = tangents_of(normal)
     cols, rows = pixels_of(surface, vertices)
@@ -103,14 +105,7 @@ def texture_mesh(
     texels = uv * np.array([size[1], size[0]]) - 0.5
     give_back_memory()
     albedo_map = _resized_albedo(albedo, surface.mask, crop, size, control)
-    shown = given[crop].astype(np.float32, copy=False)
-    length = np.einsum("ijk,ijk->ij", shown, shown)
-    known = inside & (length > 1e-12) & np.isfinite(length)
-    if not known.all():
-        shown = _padded(np.where(known[..., None], shown, np.float32(0.0)), known)
-    control.check()
-    map_normals = _resized(shown, size)
-    del shown, known, length
+    map_normals = _resized(_complete_normals(np.asarray(normals)[crop], inside), size)
     control.check()
     # The y component of the vertex tangents is zero.
     frame = np.full((*size, 5), np.nan, dtype=np.float32)
@@ -137,15 +132,24 @@ def tangents_of(normals: Float64) -> Float64:
 def bake_normals(
     normals: FloatArray, frame: FloatArray, control: Control = SILENT
 ) -> NDArray[np.uint8]:
-    """Encode normals (h, w, 3) in the frames of a mesh (h, w, 5: normal, x and z of the tangent) as an 8-bit map."""
+    """Encode normals in the frames of a mesh, as an 8-bit map (h, w, 3).
+
+    Parameters
+    ----------
+    normals : (h, w, 3) array
+        Normals of the map.
+    frame : (h, w, 5) array
+        Normal, and x and z of the tangent, of the mesh; NaN where it has no triangle.
+    control : Control
+        Can cancel.
+    """
     frame = _padded(frame, np.isfinite(frame[..., 0]))
     picture = np.empty(normals.shape, dtype=np.uint8)
     for rows in row_bands(*normals.shape[:2]):
         control.check()
         # Arithmetic on three planes is several times faster than on vectors.
-        n, unit = (
-            np.array(np.moveaxis(v[rows], -1, 0), np.float32) for v in (frame[..., :3], normals)
-        )
+        n = np.array(np.moveaxis(frame[rows, :, :3], -1, 0), np.float32)
+        unit = np.array(np.moveaxis(normals[rows], -1, 0), np.float32)
         t = np.stack([frame[rows, :, 3], np.zeros_like(n[0]), frame[rows, :, 4]])
         _normalize(n)
         t -= _dot(t, n) * n
@@ -186,9 +190,9 @@ def _resized_albedo(
         values = np.asarray(albedo)
         if values.shape not in (mask.shape, (*mask.shape, 3)):
             raise ParameterError(code="albedo-shape", albedo=values.shape, mask=mask.shape)
-        shown = np.maximum(values[crop], 0.0).astype(np.float32, copy=False)
-        np.nan_to_num(shown, copy=False, posinf=0.0)
-        padded = control.aside(partial(_padded, shown, mask[crop]))
+        linear = np.maximum(values[crop], 0.0).astype(np.float32, copy=False)
+        np.nan_to_num(linear, copy=False, posinf=0.0)
+        padded = control.aside(partial(_padded, linear, mask[crop]))
         linear = control.aside(lambda: _resized(padded, size) / np.float32(white_of(values, mask)))
     picture = np.empty(linear.shape, dtype=np.uint8)
     for rows in row_bands(*size):
@@ -197,17 +201,30 @@ def _resized_albedo(
     return picture if picture.ndim == 3 else np.repeat(picture[..., None], 3, axis=2)
 
 
-def _padded(values: FloatArray, known: BoolArray) -> FloatArray:
-    """Fill unknown pixels with the nearest known value, in place, so that filtering mixes in no background."""
-    if known.all() or not known.any():
+def _complete_normals(normals: NDArray[Any], inside: BoolArray) -> FloatArray:
+    """Return normals (h, w, 3) in single precision; an unknown one is that of its nearest neighbor."""
+    normals = normals.astype(np.float32, copy=False)
+    length = np.einsum("ijk,ijk->ij", normals, normals)
+    usable = inside & (length > 1e-12) & np.isfinite(length)
+    if usable.all():
+        return normals
+    return _padded(np.where(usable[..., None], normals, np.float32(0.0)), usable)
+
+
+def _padded(values: FloatArray, usable: BoolArray) -> FloatArray:
+    """Fill the other pixels with the nearest usable value, in place.
+
+    Filtering then mixes in no background.
+    """
+    if usable.all() or not usable.any():
         return values
-    missing = ~known
-    # Known pixels are numbered row by row from 1; the others have the label of the nearest.
+    missing = ~usable
+    # Usable pixels are numbered row by row from 1; the others have the label of the nearest.
     label = cv2.distanceTransformWithLabels(
         missing.view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5, labelType=cv2.DIST_LABEL_PIXEL
     )[1][missing]
-    nearest = np.flatnonzero(known)[label - 1]
-    values[missing] = values.reshape(known.size, -1)[nearest].reshape(-1, *values.shape[2:])
+    nearest = np.flatnonzero(usable)[label - 1]
+    values[missing] = values.reshape(usable.size, -1)[nearest].reshape(-1, *values.shape[2:])
     return values
 
 
@@ -229,22 +246,37 @@ def _normalize(planes: Float32) -> None:
 def interpolate(
     points: Float64, faces: NDArray[np.int64], values: Float64, result: FloatArray
 ) -> None:
-    """Write into (h, w, k) the vertex values (V, k), interpolated over triangles with corners (V, 2) in texels."""
+    """Interpolate vertex values over triangles.
+
+    Parameters
+    ----------
+    points : (V, 2) array
+        Columns and rows of the vertices, in texels.
+    faces : (F, 3) array
+        Triangles.
+    values : (V, k) array
+        Values of the vertices.
+    result : (h, w, k) array
+        Output; texels outside all triangles are not written.
+    """
     height, width, depth = result.shape
     for number in range(faces.shape[0]):
-        one, two, three = faces[number, 0], faces[number, 1], faces[number, 2]
-        ax, ay = points[one, 0], points[one, 1]
-        bx, by = points[two, 0] - ax, points[two, 1] - ay
-        cx, cy = points[three, 0] - ax, points[three, 1] - ay
+        one, two, three = faces[number]
+        ax, ay = points[one]
+        # The other two corners, relative to the first.
+        bx = points[two, 0] - ax
+        by = points[two, 1] - ay
+        cx = points[three, 0] - ax
+        cy = points[three, 1] - ay
         area = bx * cy - by * cx
         if area == 0.0:
             continue
-        left = max(0, math.ceil(ax + min(0.0, bx, cx) - 1e-6))
-        right = min(width - 1, math.floor(ax + max(0.0, bx, cx) + 1e-6))
+        west = max(0, math.ceil(ax + min(0.0, bx, cx) - 1e-6))
+        east = min(width - 1, math.floor(ax + max(0.0, bx, cx) + 1e-6))
         top = max(0, math.ceil(ay + min(0.0, by, cy) - 1e-6))
         bottom = min(height - 1, math.floor(ay + max(0.0, by, cy) + 1e-6))
         for row in range(top, bottom + 1):
-            for col in range(left, right + 1):
+            for col in range(west, east + 1):
                 b = ((col - ax) * cy - (row - ay) * cx) / area
                 c = (bx * (row - ay) - by * (col - ax)) / area
                 a = 1.0 - b - c

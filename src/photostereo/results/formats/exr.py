@@ -9,21 +9,27 @@ from photostereo.results.maps import describe_heights, describe_normals, write_e
 
 
 def _write(job: Job) -> dict[str, str]:
-    assert job.surface is not None
-    x, y, z = np.moveaxis(np.where(job.mask[..., None], job.normals, np.float32(0)), -1, 0)
-    heights = np.where(job.mask, job.surface.depth * job.size.millimeters, np.nan)
+    mask = job.surface.mask
+    x, y, z = np.moveaxis(np.where(mask[..., None], job.unit_normals, np.float32(0)), -1, 0)
+    heights = np.where(mask, job.surface.depth * job.size.millimeters, np.nan)
     planes = {
         "normals.exr": {"R": x, "G": -y if job.flip_y else y, "B": z},
         "depth.exr": {"Z": heights},
     }
-    said = {
+    meanings = {
         "normals.exr": describe_normals(job.flip_y, signed=True),
         "depth.exr": describe_heights(job.size, "NaN"),
     }
     for name, channels in planes.items():
-        write_exr(job.folder / name, channels, size=job.size, comment=said[name])
-    job.files += list(said)
-    return said
+        write_exr(job.folder / name, channels, size=job.size, comment=meanings[name])
+        job.files.append(name)
+    return meanings
 
 
-FORMAT = Format(_write, of_surface=True, files=("normals.exr", "depth.exr"))
+FORMAT = Format(
+    title="EXR",
+    purpose="heights and normals in 32 bits, for compositing",
+    write=_write,
+    of_surface=True,
+    files=("normals.exr", "depth.exr"),
+)

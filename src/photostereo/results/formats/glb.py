@@ -24,52 +24,75 @@ from photostereo.results.formats.format import AXES, MeshFormat
 from photostereo.results.textured import TexturedMesh
 from photostereo.surface.mesh import Mesh
 
-ARRAY_BUFFER, ELEMENT_ARRAY_BUFFER = 34962, 34963
+#: glTF codes of the targets of a buffer view: vertex attributes, indices.
+ARRAY_BUFFER = 34962
+ELEMENT_ARRAY_BUFFER = 34963
 #: glTF codes of the component types.
 COMPONENTS = {"|u1": 5121, "<u2": 5123, "<u4": 5125, "<f4": 5126}
-LINEAR, LINEAR_MIPMAP_LINEAR, CLAMP_TO_EDGE = 9729, 9987, 33071
+#: glTF codes of the filters and the wrapping of a texture.
+LINEAR = 9729
+LINEAR_MIPMAP_LINEAR = 9987
+CLAMP_TO_EDGE = 33071
 #: Roughness of a mesh material: matte.
 ROUGHNESS = 0.9
 
 
 def encode_glb(mesh: TexturedMesh, size: PixelSize, name: str = "surface") -> bytes:
-    """Encode a mesh with albedo and normals as textures, in meters; a pixel of unknown size is 1 mm."""
-    book = _Binary()
+    """Encode a mesh with albedo and normals as textures, in meters.
+
+    Parameters
+    ----------
+    mesh : TexturedMesh
+        The mesh.
+    size : PixelSize
+        Width of a pixel; a pixel of unknown size is 1 mm.
+    name : str
+        Name of the object, its material and its pictures.
+    """
+    binary = _Binary()
     # The fourth number is the sign of the bitangent N × T: +1, towards decreasing v, up.
     tangents = np.pad(mesh.tangents, ((0, 0), (0, 1)), constant_values=1.0)
-    more = {"TANGENT": tangents.astype("<f4"), "TEXCOORD_0": mesh.uv.astype("<f4")}
-    primitive = book.primitive(mesh.vertices * size.meters, mesh.normals, mesh.faces, more)
+    attributes = {"TANGENT": tangents.astype("<f4"), "TEXCOORD_0": mesh.uv.astype("<f4")}
+    primitive = binary.primitive(mesh.vertices * size.meters, mesh.normals, mesh.faces, attributes)
     images = [
-        {"name": label, "mimeType": "image/png", "bufferView": book.view(encode_png(picture))}
+        {"name": label, "mimeType": "image/png", "bufferView": binary.view(encode_png(picture))}
         for label, picture in ((f"{name}_albedo", mesh.albedo), (f"{name}_normal", mesh.normal_map))
     ]
-    facts = {
-        "pixel_size_in_metres": size.meters,
+    extras = {
+        "pixel_size_in_meters": size.meters,
         "pixel_size_known": size.known,
         "normal_map": "tangent space, OpenGL (green up)",
     }
-    sampler = {"magFilter": LINEAR, "minFilter": LINEAR_MIPMAP_LINEAR}
+    sampler = {
+        "magFilter": LINEAR,
+        "minFilter": LINEAR_MIPMAP_LINEAR,
+        "wrapS": CLAMP_TO_EDGE,
+        "wrapT": CLAMP_TO_EDGE,
+    }
     textures = {
         "images": images,
         "textures": [{"source": 0, "sampler": 0}, {"source": 1, "sampler": 0}],
-        "samplers": [{**sampler, "wrapS": CLAMP_TO_EDGE, "wrapT": CLAMP_TO_EDGE}],
+        "samplers": [sampler],
     }
     material = {
         "pbrMetallicRoughness": {"baseColorTexture": {"index": 0}},
         "normalTexture": {"index": 1},
     }
-    return book.encoded(primitive, name, facts, material, textures)
+    return binary.encoded(primitive, name, extras, material, textures)
 
 
 def encode_colored_glb(mesh: Mesh, unit: str, name: str = "surface") -> bytes:
     """Encode a mesh in millimeters with a color per vertex, linear as glTF requires."""
-    book, more = _Binary(), {}
+    binary = _Binary()
+    attributes = {}
     if mesh.vertex_colors is not None:
-        more["COLOR_0"] = mesh.vertex_colors.copy()
-        linear = linear_from_srgb(more["COLOR_0"][:, :3].astype(np.float64) / 255.0)
-        more["COLOR_0"][:, :3] = np.rint(255.0 * linear)
-    primitive = book.primitive(mesh.vertices / 1000.0, mesh.vertex_normals, mesh.faces, more)
-    return book.encoded(primitive, name, {}, {"pbrMetallicRoughness": {}}, {})
+        colors = mesh.vertex_colors.copy()
+        linear = linear_from_srgb(colors[:, :3].astype(np.float64) / 255.0)
+        colors[:, :3] = np.rint(255.0 * linear)
+        attributes["COLOR_0"] = colors
+    vertices = mesh.vertices / 1000.0
+    primitive = binary.primitive(vertices, mesh.vertex_normals, mesh.faces, attributes)
+    return binary.encoded(primitive, name, {}, {"pbrMetallicRoughness": {}}, {})
 
 
 class _Binary:
@@ -81,20 +104,24 @@ class _Binary:
         self.accessors: list[dict[str, Any]] = []
 
     def view(self, content: bytes, target: int | None = None) -> int:
+        """Append bytes, aligned to four; return the number of their view."""
         self.data += b"\0" * (-len(self.data) % 4)
         entry = {"buffer": 0, "byteOffset": len(self.data), "byteLength": len(content)}
-        self.views.append(entry if target is None else {**entry, "target": target})
+        if target is not None:
+            entry["target"] = target
+        self.views.append(entry)
         self.data += content
         return len(self.views) - 1
 
-    def accessor(self, values: NDArray[Any], target: int = ARRAY_BUFFER, **facts: Any) -> int:
+    def accessor(self, values: NDArray[Any], target: int = ARRAY_BUFFER, **entries: Any) -> int:
+        """Append an array, with further entries of its accessor; return its number."""
         entry = {
             "bufferView": self.view(values.tobytes(), target),
             "componentType": COMPONENTS[values.dtype.str],
             "count": len(values),
             "type": "SCALAR" if values.ndim == 1 else f"VEC{values.shape[1]}",
         }
-        self.accessors.append({**entry, **facts})
+        self.accessors.append(entry | entries)
         return len(self.accessors) - 1
 
     def primitive(
@@ -104,12 +131,25 @@ class _Binary:
         faces: NDArray[np.integer],
         more: Mapping[str, NDArray[Any]],
     ) -> dict[str, Any]:
-        """Add triangles with vertex attributes; byte attributes are colors."""
-        stored = vertices.astype("<f4")
-        # Bounds of the stored float32 values, as the standard requires.
-        bounds = {"min": stored.min(axis=0).tolist(), "max": stored.max(axis=0).tolist()}
+        """Add triangles, and return their entry.
+
+        Parameters
+        ----------
+        vertices, normals : (V, 3) arrays
+            Positions in meters, and unit normals.
+        faces : (F, 3) array
+            Triangles.
+        more : mapping of arrays
+            Further vertex attributes by name; those of bytes are colors.
+        """
+        positions = vertices.astype("<f4")
         attributes = {
-            "POSITION": self.accessor(stored, **bounds),
+            # Bounds of the stored float32 values, as the standard requires.
+            "POSITION": self.accessor(
+                positions,
+                min=positions.min(axis=0).tolist(),
+                max=positions.max(axis=0).tolist(),
+            ),
             "NORMAL": self.accessor(normals.astype("<f4")),
         }
         for name, values in more.items():
@@ -123,22 +163,35 @@ class _Binary:
         self,
         primitive: Mapping[str, Any],
         name: str,
-        facts: Mapping[str, Any],
+        extras: Mapping[str, Any],
         material: Mapping[str, Any],
         textures: Mapping[str, Any],
     ) -> bytes:
-        """Return a file with one object. Its material is matte: the default of glTF is metal, which looks black."""
+        """Return a file with one object.
+
+        Its material is matte: the default of glTF is metal, which looks black.
+
+        Parameters
+        ----------
+        primitive : mapping
+            From :meth:`primitive`.
+        name : str
+            Name of the object and its material.
+        extras : mapping
+            Entries about the file that glTF does not define.
+        material, textures : mappings
+            Entries of the material, and of the file.
+        """
         matte = {
             **material["pbrMetallicRoughness"],
             "metallicFactor": 0.0,
             "roughnessFactor": ROUGHNESS,
         }
-        extras = {"axes": AXES, "unit": "metre", **facts}
         tree = {
             "asset": {
                 "version": "2.0",
                 "generator": f"photostereo {__version__}",
-                "extras": extras,
+                "extras": {"axes": AXES, "unit": "meter", **extras},
             },
             "scene": 0,
             "scenes": [{"nodes": [0]}],
@@ -156,14 +209,22 @@ class _Binary:
         text = json_text(tree, indent=None).encode("utf-8", "backslashreplace")
         text += b" " * (-len(text) % 4)
         binary = bytes(self.data) + b"\0" * (-len(self.data) % 4)
-        head = struct.pack("<4sII", b"glTF", 2, 12 + 8 + len(text) + 8 + len(binary))
-        chunks = struct.pack("<I4s", len(text), b"JSON"), struct.pack("<I4s", len(binary), b"BIN\0")
-        return b"".join([head, chunks[0], text, chunks[1], binary])
+        total = 12 + 8 + len(text) + 8 + len(binary)
+        return b"".join(
+            [
+                struct.pack("<4sII", b"glTF", 2, total),
+                struct.pack("<I4s", len(text), b"JSON"),
+                text,
+                struct.pack("<I4s", len(binary), b"BIN\0"),
+                binary,
+            ]
+        )
 
 
 FORMAT = MeshFormat(
-    "glb",
-    encode_colored_glb,
-    lambda mesh, size, name: {"mesh.glb": encode_glb(mesh, size, name)},
+    name="glb",
+    purpose="mesh with textures, for Blender, web viewers and game engines",
+    encode=encode_colored_glb,
+    encode_textured=lambda mesh, size, name: {"mesh.glb": encode_glb(mesh, size, name)},
     unit="meters",
 )

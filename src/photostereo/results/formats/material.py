@@ -1,13 +1,14 @@
-"""Make a material for renderers and game engines from a flat sample: base color, normals, height, roughness, ambient
-occlusion, with the usual file names.
+"""Make a material for renderers and game engines from a flat sample.
 
-The sample is the largest rectangle inside the mask. Tilt and bow of the whole sample, caused by the camera or the paper
-and not by the material, are removed: the mean and the linear trend are subtracted from the slopes.
+Its maps are base color, normals, height, roughness and ambient occlusion, with the usual file names.
+
+The sample is the largest rectangle inside the mask. Tilt and bow of the whole sample, caused by the
+camera or the paper and not by the material, are removed: the mean and the linear trend are subtracted
+from the slopes.
 """
 
 from __future__ import annotations
 
-import json
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,9 +32,11 @@ from photostereo.surface.integration import integrate
 ASSUMED_ROUGHNESS = 0.8
 #: Minimum n_z: a normal in the image plane would have an infinite slope.
 LEAST_N_Z = 0.05
-#: In a flat sample, one rectangle fills at least this share of the mask, and slopes change by less than this over it. A
-#: disk fills 0.64, the demo's owl 0.6, a sample that fills the frame 1. Both only decide whether a warning is given.
-FLAT_SHARE, MOST_BOW = 0.7, 0.5
+#: In a flat sample, one rectangle fills at least this share of the mask: a disk fills 0.64, the
+#: demo's owl 0.6, a sample that fills the frame 1. It only decides whether a warning is given.
+FLAT_SHARE = 0.7
+#: In a flat sample, slopes change by less than this over it. It only decides about the same warning.
+MOST_BOW = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +46,8 @@ class Material:
     albedo: Float64  #: (h, w, 3), linear, as measured
     normals: Float64  #: (h, w, 3), unit
     height: Float64  #: in pixels
-    #: roughness, occlusion: in [0, 1]
-    roughness: Float64
-    occlusion: Float64
+    roughness: Float64  #: perceptual, in [0, 1]
+    occlusion: Float64  #: in [0, 1]; 1 is open
     tileable: bool  #: whether the maps wrap
     roughness_measured: bool  #: whether the roughness was measured from photographs
     texel: float = 1.0  #: the width of a texel in pixels of the sample; heights are in texels
@@ -65,16 +67,23 @@ def make_material(
 
     Parameters
     ----------
-    normals, albedo, mask : arrays
-        Maps of the result; the albedo is linear.
+    normals : (H, W, 3) array
+        Normals of the result.
+    albedo : (H, W) or (H, W, 3) array
+        Linear.
+    mask : (H, W) array
+        The object.
     roughness : (H, W) array, optional
         From :func:`~photostereo.results.roughness.estimate_roughness`; otherwise 0.8 everywhere.
     tileable : bool
-        Blend the edges so that copies of the material join seamlessly; it becomes about a fifth smaller on each side.
+        Cut and join the sample so that copies of the material continue seamlessly; it becomes
+        smaller.
     stretch : bool
-        Scale the albedo so that its 99th percentile is white. By default it keeps its measured values.
+        Scale the albedo so that its 99th percentile is white. By default it keeps its measured
+        values.
     size : int, optional
-        Side in texels of a square from the middle of the sample. By default a texel is a pixel of the sample.
+        Side in texels of a square from the middle of the sample. By default a texel is a pixel of
+        the sample.
 
     Raises
     ------
@@ -89,141 +98,208 @@ def make_material(
     True
     """
     box = tiling.largest_rectangle(mask)
-    n = np.nan_to_num(np.asarray(normals, dtype=np.float64)[box])
-    n = np.where(np.linalg.norm(n, axis=-1, keepdims=True) > 1e-6, n, [0.0, 0.0, 1.0])
-    n_z = np.maximum(n[..., 2], LEAST_N_Z)
-    measured_slopes = (-n[..., 0] / n_z, n[..., 1] / n_z)
-    slopes = np.stack([flatten(slope) for slope in measured_slopes], axis=-1)
-    bow = max(float(np.ptp(slope - flatten(slope))) for slope in measured_slopes)
-    if n[..., 0].size < FLAT_SHARE * mask.sum() or bow > MOST_BOW:
+    slopes, bow = _flat_slopes(np.asarray(normals)[box])
+    rows, cols = slopes.shape[:2]
+    if rows * cols < FLAT_SHARE * mask.sum() or bow > MOST_BOW:
         warnings.warn(
-            PhotostereoWarning(Finding("material-not-flat", width=n.shape[1], height=n.shape[0])),
+            PhotostereoWarning(Finding("material-not-flat", width=cols, height=rows)),
             stacklevel=2,
         )
-    color = np.maximum(np.nan_to_num(np.asarray(albedo, dtype=np.float64)[box]), 0.0)
-    color = color if color.ndim == 3 else np.repeat(color[..., None], 3, axis=2)
-    white = float(np.percentile(color, 99.0))
-    # An albedo above 1 cannot be stored, so its 99th percentile becomes white then, too.
-    color = color / (white if (stretch and white > 0) or white > 1.0 else 1.0)
-    measured = roughness is not None
-    rough = np.asarray(roughness)[box] if measured else np.full(n.shape[:2], ASSUMED_ROUGHNESS)
+    color = _base_color(np.asarray(albedo)[box], stretch)
+    rough = np.full((rows, cols), ASSUMED_ROUGHNESS)
+    if roughness is not None:
+        rough = np.asarray(roughness)[box]
     maps = np.concatenate([slopes, color, rough[..., None]], axis=-1)
     if size is not None:
         maps = tiling.middle_square(maps)
     if tileable:
         maps = tiling.make_tileable(maps)
-    side, texel = len(maps), 1.0
+    texel = 1.0
     if size is not None:
+        side = len(maps)
         maps = tiling.resample_square(maps, size, wrap=tileable)
         texel = side / size
     if tileable:
         maps[..., :2] -= maps[..., :2].mean(axis=(0, 1))
-    slope_col, slope_row = maps[..., 0], maps[..., 1]
-    made = np.stack([-slope_col, slope_row, np.ones_like(slope_col)], axis=-1)
-    made /= np.linalg.norm(made, axis=-1, keepdims=True)
-    wrapped = tiling.integrate_periodic(slope_col, slope_row) if tileable else None
-    height = integrate(made, method="simchony").depth if wrapped is None else wrapped
+    slope_col = maps[..., 0]
+    slope_row = maps[..., 1]
+    n = np.stack([-slope_col, slope_row, np.ones_like(slope_col)], axis=-1)
+    n /= np.linalg.norm(n, axis=-1, keepdims=True)
+    height = _integrated(slope_col, slope_row, n, tileable)
     return Material(
         albedo=np.clip(maps[..., 2:5], 0.0, None),
-        normals=made,
+        normals=n,
         height=height,
         roughness=np.clip(maps[..., 5], 0.0, 1.0),
-        occlusion=ambient_occlusion(height, made, wrap=tileable),
+        occlusion=ambient_occlusion(height, n, wrap=tileable),
         tileable=tileable,
-        roughness_measured=measured,
+        roughness_measured=roughness is not None,
         texel=texel,
     )
 
 
+def _integrated(slope_col: Float64, slope_row: Float64, normals: Float64, wrap: bool) -> Float64:
+    """Return heights in pixels, periodic with ``wrap``."""
+    if wrap:
+        return tiling.integrate_periodic(slope_col, slope_row)
+    return integrate(normals, method="simchony").depth
+
+
+def _flat_slopes(normals: NDArray[Any]) -> tuple[Float64, float]:
+    """Return ∂z/∂col and ∂z/∂row (h, w, 2) without tilt and bow, and the bow."""
+    n = np.nan_to_num(normals.astype(np.float64))
+    n = np.where(np.linalg.norm(n, axis=-1, keepdims=True) > 1e-6, n, [0.0, 0.0, 1.0])
+    n_z = np.maximum(n[..., 2], LEAST_N_Z)
+    slopes = (-n[..., 0] / n_z, n[..., 1] / n_z)
+    flat = [flatten(slope) for slope in slopes]
+    bows = [np.ptp(slope - level) for slope, level in zip(slopes, flat, strict=True)]
+    return np.stack(flat, axis=-1), float(max(bows))
+
+
+def _base_color(albedo: NDArray[Any], stretch: bool) -> Float64:
+    """Return the linear base color (h, w, 3), scaled to the full range with ``stretch``."""
+    color = np.maximum(np.nan_to_num(albedo.astype(np.float64)), 0.0)
+    if color.ndim == 2:
+        color = np.repeat(color[..., None], 3, axis=2)
+    white = float(np.percentile(color, 99.0))
+    # An albedo above 1 cannot be stored, so its 99th percentile becomes white then, too.
+    if white > 1.0 or (stretch and white > 0.0):
+        color = color / white
+    return color
+
+
 def flatten(slope: Float64) -> Float64:
     """Subtract the mean and the linear trend (least squares) from a slope map."""
-    row, col = (np.linspace(-1.0, 1.0, size) for size in slope.shape)
+    row = np.linspace(-1.0, 1.0, slope.shape[0])
+    col = np.linspace(-1.0, 1.0, slope.shape[1])
     # On a full grid 1, row and col are orthogonal, so three projections suffice.
-    left = slope - slope.mean()
-    left = left - np.outer(row, np.ones_like(col)) * (row @ left.mean(axis=1)) / (row @ row)
-    return np.asarray(left - col[None, :] * (left.mean(axis=0) @ col) / (col @ col))
+    rest = slope - slope.mean()
+    rest = rest - np.outer(row, np.ones_like(col)) * (row @ rest.mean(axis=1)) / (row @ row)
+    return np.asarray(rest - col[None, :] * (rest.mean(axis=0) @ col) / (col @ col))
 
 
 def encode_material(
     material: Material, size: PixelSize, name: str = "material"
-) -> dict[str, bytes]:
-    """Return the files of a material, name → content: a picture per map, named as engines expect, and ``NAME.json``."""
+) -> tuple[dict[str, bytes], dict[str, str]]:
+    """Encode a material: a picture per map, named as engines expect, and ``NAME.json``.
+
+    Parameters
+    ----------
+    material : Material
+        The maps.
+    size : PixelSize
+        Width of a pixel of the sample.
+    name : str
+        Beginning of the file names.
+
+    Returns
+    -------
+    files : dict
+        File name → content.
+    meanings : dict
+        File name → meaning of its numbers.
+    """
     size = replace(size, millimeters=size.millimeters * material.texel)
     rows, cols = material.height.shape
-    everywhere = np.ones((rows, cols), dtype=bool)
-    low, high = float(material.height.min()), float(material.height.max())
-    shown = (material.height - low) / (high - low if high > low else 1.0)
-    low, high = low * size.millimeters, high * size.millimeters
+    low = float(material.height.min())
+    high = float(material.height.max())
+    height = (material.height - low) / (high - low if high > low else 1.0)
+    low *= size.millimeters
+    high *= size.millimeters
     unit = "mm" if size.known else "pixels"
-    rule = f"height = low + value / 65535 * (high - low), in {unit}; low = {low:.9g}, high = {high:.9g}"
-    occlusion, rough = (
-        np.rint(255 * m).astype(np.uint8) for m in (material.occlusion, material.roughness)
-    )
-    packed = np.stack([occlusion, rough, np.zeros_like(rough)], axis=-1)
-    color = np.rint(255 * srgb_from_linear(material.albedo)).astype(np.uint8)
-    n = material.normals.astype(np.float32)
-    maps: dict[str, tuple[NDArray[Any], str]] = {
-        "BaseColor": (color, "Base color, sRGB."),
-        "Normal_OpenGL": (encode_normals(n, everywhere), "Normals, OpenGL: green up."),
-        "Normal_DirectX": (
-            encode_normals(n, everywhere, flip_y=True),
-            "Normals, DirectX: green down.",
-        ),
-        "Height": (np.rint(65535 * shown).astype(np.uint16), rule),
-        "Roughness": (rough, "Perceptual roughness, linear; alpha is its square."),
-        "AmbientOcclusion": (occlusion, "Ambient occlusion, linear; white is open."),
-        "OcclusionRoughnessMetallic": (
-            packed,
-            "R ambient occlusion, G roughness, B metallic (0), linear.",
-        ),
+    maps = _pictures(material, height)
+    meanings = {
+        "BaseColor": "Base color, sRGB.",
+        "Normal_OpenGL": "Normals, OpenGL: green up.",
+        "Normal_DirectX": "Normals, DirectX: green down.",
+        "Height": f"height = low + value / 65535 * (high - low), in {unit}; "
+        f"low = {low:.9g}, high = {high:.9g}",
+        "Roughness": "Perceptual roughness, linear; alpha is its square.",
+        "AmbientOcclusion": "Ambient occlusion, linear; white is open.",
+        "OcclusionRoughnessMetallic": "R ambient occlusion, G roughness, B metallic (0), linear.",
     }
-    facts = {
+    files = {
+        f"{name}_{kind}.png": encode_png(picture, size=size, comment=meanings[kind])
+        for kind, picture in maps.items()
+    }
+    meanings = {f"{name}_{kind}.png": meaning for kind, meaning in meanings.items()}
+    entry = {
         "pixels": [cols, rows],
         "size": [cols * size.millimeters, rows * size.millimeters],
         "unit": size.unit,
         "height_range": [low, high],
         "tileable": material.tileable,
-        # Ratio of the mean step across the seam to that between neighbors: right to left, bottom to top.
+        # Ratio of the mean step across the seam to that between neighbors: right to left, bottom to
+        # top.
         "seam": {
-            kind: [round(tiling.seam_ratio(m, axis), 3) for axis in (1, 0)]
-            for kind, (m, _) in maps.items()
+            kind: [round(tiling.seam_ratio(picture, axis), 3) for axis in (1, 0)]
+            for kind, picture in maps.items()
         },
         "roughness": "measured from the photographs" if material.roughness_measured else "assumed",
-        "maps": {f"{name}_{kind}.png": words for kind, (_, words) in maps.items()},
+        "maps": meanings,
     }
-    files = {
-        f"{name}_{kind}.png": encode_png(m, size=size, comment=said)
-        for kind, (m, said) in maps.items()
+    files[f"{name}.json"] = json_bytes(entry, indent=1)
+    about = {f"{name}.json": "Size, heights, quality of the seams, meaning of each map."}
+    return files, meanings | about
+
+
+def _pictures(material: Material, height: Float64) -> dict[str, NDArray[Any]]:
+    """Return the maps as pictures, by the name that engines expect; ``height`` is in [0, 1]."""
+    everywhere = np.ones(height.shape, dtype=bool)
+    n = material.normals.astype(np.float32)
+    occlusion = np.rint(255 * material.occlusion).astype(np.uint8)
+    roughness = np.rint(255 * material.roughness).astype(np.uint8)
+    metallic = np.zeros_like(roughness)
+    return {
+        "BaseColor": np.rint(255 * srgb_from_linear(material.albedo)).astype(np.uint8),
+        "Normal_OpenGL": encode_normals(n, everywhere),
+        "Normal_DirectX": encode_normals(n, everywhere, flip_y=True),
+        "Height": np.rint(65535 * height).astype(np.uint16),
+        "Roughness": roughness,
+        "AmbientOcclusion": occlusion,
+        "OcclusionRoughnessMetallic": np.stack([occlusion, roughness, metallic], axis=-1),
     }
-    return files | {f"{name}.json": json_bytes(facts, indent=1)}
 
 
 def write_material(job: Job) -> dict[str, str]:
     """Write the subfolder ``material/``; return the meanings of its files."""
-    rough = None
-    if job.capture is not None:
-        if job.capture.frame != job.mask.shape:
-            sizes = [f"{width} × {height}" for height, width in (job.capture.frame, job.mask.shape)]
-            words = "The photographs are {} pixels, the result is {}: they are not from the same capture."
-            raise ParameterError(words.format(*sizes), code="sizes-differ")
-        rough = estimate_roughness(job.capture, job.normals)
-    assert job.albedo is not None
+    result = job.result
+    roughness = None
+    if job.capture is None:
+        job.notes.append(
+            f"Roughness is assumed to be {ASSUMED_ROUGHNESS}; "
+            "use --photographs CAPTURE to estimate it from highlights."
+        )
+    else:
+        _check_frames(job.capture.frame, result.mask.shape)
+        roughness = estimate_roughness(job.capture, result.normals)
     material = make_material(
-        job.normals,
-        job.albedo,
-        job.mask,
-        roughness=rough,
+        result.normals,
+        result.albedo,
+        result.mask,
+        roughness=roughness,
         tileable=job.tileable,
         stretch=job.stretch,
         size=job.texels,
     )
-    files = encode_material(material, job.size, job.stem)
+    files, meanings = encode_material(material, job.size, job.stem)
     for name, content in files.items():
         job.write(f"material/{name}", content)
-    facts = f"{job.stem}.json"
-    said = json.loads(files[facts])["maps"]
-    said[facts] = "Size, heights, quality of the seams, meaning of each map."
-    return {f"material/{name}": words for name, words in said.items()}
+    return {f"material/{name}": meaning for name, meaning in meanings.items()}
 
 
-FORMAT = Format(write_material)
+def _check_frames(photographs: tuple[int, int], result: tuple[int, ...]) -> None:
+    """Raise an error if photographs and result differ in size."""
+    if photographs != result:
+        raise ParameterError(
+            f"The photographs are {photographs[1]} × {photographs[0]} pixels, "
+            f"the result is {result[1]} × {result[0]}: they are not from the same capture.",
+            code="sizes-differ",
+        )
+
+
+FORMAT = Format(
+    title="Material",
+    purpose="maps of a flat sample, for renderers and game engines",
+    write=write_material,
+)

@@ -27,9 +27,19 @@ TEXTURES = {
 
 
 def encode_obj(mesh: TexturedMesh, size: PixelSize, name: str = "surface") -> dict[str, bytes]:
-    """Return ``mesh.obj``, its material and its pictures; texture coordinates start at the bottom left, as usual."""
+    """Return ``mesh.obj``, its material and its pictures, name → content.
+
+    Parameters
+    ----------
+    mesh : TexturedMesh
+        The mesh; its texture coordinates, from the top left, are written from the bottom left.
+    size : PixelSize
+        Width of a pixel.
+    name : str
+        Name of the object and its material.
+    """
     label = folder_name(name)
-    text = _begun(size.unit, label, "mtllib mesh.mtl\n")
+    text = _head(size.unit, label, "mtllib mesh.mtl\n")
     np.savetxt(text, mesh.vertices * size.millimeters, fmt="v %.9g %.9g %.9g")
     np.savetxt(text, np.stack([mesh.uv[:, 0], 1.0 - mesh.uv[:, 1]], axis=1), fmt="vt %.7f %.7f")
     np.savetxt(text, mesh.normals, fmt="vn %.6f %.6f %.6f")
@@ -50,7 +60,7 @@ def encode_obj(mesh: TexturedMesh, size: PixelSize, name: str = "surface") -> di
 
 def encode_colored_obj(mesh: Mesh, unit: str, name: str = "surface") -> bytes:
     """Encode a mesh with a color per vertex, in sRGB as most readers expect."""
-    text = _begun(unit, folder_name(name))
+    text = _head(unit, folder_name(name))
     columns: list[NDArray[Any]] = [mesh.vertices]
     if mesh.vertex_colors is not None:
         columns.append(mesh.vertex_colors[:, :3] / 255.0)
@@ -61,14 +71,22 @@ def encode_colored_obj(mesh: Mesh, unit: str, name: str = "surface") -> bytes:
     return text.getvalue().encode()
 
 
-def _begun(unit: str, label: str, library: str = "") -> io.StringIO:
+def _head(unit: str, label: str, library: str = "") -> io.StringIO:
+    """Return the first lines of a file."""
     text = io.StringIO()
     text.write(f"# {note_of(unit)}\n{library}o {label}\n")
     return text
 
 
 def _faces(text: io.StringIO, faces: NDArray[Any], corner: str, times: int) -> None:
+    """Write triangles; ``corner`` has the number of a vertex ``times`` times."""
     np.savetxt(text, np.repeat(faces + 1, times, axis=1), fmt=f"f {corner} {corner} {corner}")
 
 
-FORMAT = MeshFormat("obj", encode_colored_obj, encode_obj, beside=TEXTURES)
+FORMAT = MeshFormat(
+    name="obj",
+    purpose="mesh with textures, for Blender and older programs",
+    encode=encode_colored_obj,
+    encode_textured=encode_obj,
+    beside=TEXTURES,
+)

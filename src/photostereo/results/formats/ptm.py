@@ -15,10 +15,10 @@ PTM_ORDER = (3, 5, 4, 1, 2, 0)
 
 
 def encode_ptm(model: LightModel) -> bytes:
-    """Encode a PTM_1.2 file, PTM_FORMAT_LRGB: six bytes of luminance per pixel, then three of color, rows bottom up.
+    """Encode a PTM_1.2 file, PTM_FORMAT_LRGB: six bytes of luminance per pixel, then three of color.
 
-    A reader decodes a coefficient as ``(byte − bias) · scale``; the resulting luminance is in 0 … 255.
-    ``model`` must use the basis ``ptm``.
+    Rows run bottom up. A reader decodes a coefficient as ``(byte − bias) · scale``; the resulting
+    luminance is in 0 … 255. ``model`` must use the basis ``ptm``.
     """
     planes, scale, bias = quantize(model.coefficients, model.mask)
     height, width = model.mask.shape
@@ -30,12 +30,16 @@ def encode_ptm(model: LightModel) -> bytes:
 
 
 def _write(job: Job) -> dict[str, str]:
-    assert job.albedo is not None
-    model = fit_lights(job.normals, job.albedo, job.mask, linear=job.linear)
-    job.write(f"{job.stem}.ptm", encode_ptm(model))
-    return {
-        f"{job.stem}.ptm": f"PTM 1.2, LRGB, fitted to the relit result; {encoding_in_words(job.linear)}."
-    }
+    result = job.result
+    model = fit_lights(result.normals, result.albedo, result.mask, linear=job.linear)
+    name = f"{job.stem}.ptm"
+    job.write(name, encode_ptm(model))
+    encoding = encoding_in_words(job.linear)
+    return {name: f"PTM 1.2, LRGB, fitted to the relit result; {encoding}."}
 
 
-FORMAT = Format(_write)
+FORMAT = Format(
+    title="PTM",
+    purpose="relightable picture, for RTIViewer and archives",
+    write=_write,
+)

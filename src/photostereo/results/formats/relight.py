@@ -21,17 +21,18 @@ from photostereo.results.relighting import LightModel, encoding_in_words, fit_li
 def encode_relight(model: LightModel, size: PixelSize) -> dict[str, bytes]:
     """Return a relight folder, name → content: ``info.json`` and a picture ``plane_K`` for every function K.
 
-    The pictures hold the coefficients of red, green and blue. They are PNG, as declared in ``info.json``, with JPEG
-    copies for readers that support nothing else.
+    The pictures hold the coefficients of red, green and blue. They are PNG, as declared in
+    ``info.json``, with JPEG copies for readers that support nothing else.
     """
     height, width = model.mask.shape
     count = model.coefficients.shape[-1]
     planes = np.empty((count, height, width, 3), dtype=np.uint8)
-    scale, bias = np.empty((count, 3)), np.empty((count, 3))
+    scale = np.empty((count, 3))
+    bias = np.empty((count, 3))
     for channel in range(3):
         tinted = model.coefficients * (model.color[..., channel, None] / np.float32(255))
-        found, scale[:, channel], bias[:, channel] = quantize(tinted, model.mask)
-        planes[..., channel] = np.moveaxis(found, -1, 0)
+        picture, scale[:, channel], bias[:, channel] = quantize(tinted, model.mask)
+        planes[..., channel] = np.moveaxis(picture, -1, 0)
     info: dict[str, Any] = {
         "width": width,
         "height": height,
@@ -53,20 +54,26 @@ def encode_relight(model: LightModel, size: PixelSize) -> dict[str, bytes]:
         info["pixelSizeInMM"] = size.millimeters
     files = {"info.json": json_bytes(info, indent=1)}
     for number, picture in enumerate(planes):
-        words = f"Coefficient {number} of the light in R, G, B: (value / 255 - bias) * scale, both in info.json."
-        files[f"plane_{number}.png"] = encode_png(picture, size=size, comment=words)
+        comment = (
+            f"Coefficient {number} of the light in R, G, B: "
+            "(value / 255 - bias) * scale, both in info.json."
+        )
+        files[f"plane_{number}.png"] = encode_png(picture, size=size, comment=comment)
         files[f"plane_{number}.jpg"] = encode_picture(picture, "jpeg", quality=100, full_color=True)
     return files
 
 
 def _write(job: Job) -> dict[str, str]:
-    assert job.albedo is not None
-    model = fit_lights(job.normals, job.albedo, job.mask, basis="hsh", linear=job.linear)
+    result = job.result
+    model = fit_lights(result.normals, result.albedo, result.mask, basis="hsh", linear=job.linear)
     for name, content in encode_relight(model, job.size).items():
         job.write(f"relight/{name}", content)
-    return {
-        "relight": f"relight, HSH, RGB, fitted to the relit result; {encoding_in_words(job.linear)}."
-    }
+    encoding = encoding_in_words(job.linear)
+    return {"relight": f"relight, HSH, RGB, fitted to the relit result; {encoding}."}
 
 
-FORMAT = Format(_write)
+FORMAT = Format(
+    title="Relight",
+    purpose="relightable picture, for OpenLIME on a web page",
+    write=_write,
+)

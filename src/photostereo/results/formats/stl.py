@@ -10,15 +10,17 @@ HEAD = 80
 
 
 def encode_stl(mesh: Mesh, unit: str, name: str = "") -> bytes:
+    """Encode a mesh as a list of triangles with their normals; STL has no place for a name."""
     corners = mesh.vertices[mesh.faces].astype(np.float32)  # (F, 3, 3)
-    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    length = np.linalg.norm(across, axis=1, keepdims=True)
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    length = np.linalg.norm(normals, axis=1, keepdims=True)
     triangles = np.zeros(
         len(corners), [("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("free", "<u2")]
     )
-    triangles["normal"], triangles["corners"] = across / np.where(length > 0, length, 1.0), corners
+    triangles["normal"] = normals / np.where(length > 0, length, 1.0)
+    triangles["corners"] = corners
     head = note_of(unit).encode().ljust(HEAD)[:HEAD]
     return head + np.uint32(len(corners)).tobytes() + triangles.tobytes()
 
 
-FORMAT = MeshFormat("stl", encode_stl)
+FORMAT = MeshFormat("stl", "full mesh, for slicers", encode_stl)

@@ -2,4 +2,10 @@
 
 from photostereo.results.formats.format import Format
 
-FORMAT = Format(lambda job: {}, of_surface=True, files=("depth.tiff",))
+FORMAT = Format(
+    title="TIFF",
+    purpose="heights in 32 bits, for GIS and measuring",
+    write=lambda job: {},
+    of_surface=True,
+    files=("depth.tiff",),
+)
