@@ -11,7 +11,7 @@ import typer.main
 
 import photostereo as ps
 from photostereo.cli.root import app
-from photostereo.core.texts import catalog
+from photostereo.core.findings import table
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Written by `make docs`.
@@ -91,7 +91,7 @@ FACTS = """
 """
 
 
-@pytest.mark.parametrize("code", sorted(catalog()["findings"].keys() - {*FACTS.split()}))
+@pytest.mark.parametrize("code", sorted(table().keys() - {*FACTS.split()}))
 def test_every_warning_is_in_the_troubleshooting_table(code: str) -> None:
     """A row begins with words of the message; a number in it stands for any."""
     text = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
@@ -101,5 +101,5 @@ def test_every_warning_is_in_the_troubleshooting_table(code: str) -> None:
         for cell in cells
         for part in re.split(r"[;:]", cell)
     }
-    message = re.sub(r"\{[^}]*\}", "5", catalog()["findings"][code]).lower()
+    message = re.sub(r"\{[^}]*\}", "5", table()[code].sentence).lower()
     assert any(words in message for words in said if len(words) > 5)

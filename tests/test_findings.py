@@ -12,14 +12,23 @@ from string import Formatter
 import pytest
 
 from photostereo.core.errors import CaptureError
-from photostereo.core.findings import Finding, as_finding, by_code, listed
+from photostereo.core.findings import (
+    Finding,
+    Kind,
+    Subject,
+    as_finding,
+    by_code,
+    distinct,
+    listed,
+    table,
+)
 from photostereo.core.texts import catalog, percent
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "photostereo", ROOT / "lab" / "src" / "photostereo_lab"
 MODULES = [(path.relative_to(source), path) for source in SOURCES for path in source.rglob("*.py")]
 #: Makers of findings, and the values that they add.
-MAKERS = {"Finding": set(), "mistake": set(), "doubt": {"names", "numbers"}}
+MAKERS: dict[str, set[str]] = {"Finding": set(), "mistake": set(), "doubt": {"names", "numbers"}}
 
 
 def calls() -> list[tuple[str, list[str], set[str | None], str]]:
@@ -44,9 +53,7 @@ def test_every_finding_has_its_sentence_and_the_values_that_it_names() -> None:
             if code == "-changes":  # of the aperture or the focal length
                 continue
             assert re.fullmatch("[a-z]+(-[a-z]+)*", code), place
-            named = {
-                field for _, field, _, _ in Formatter().parse(catalog()["findings"][code]) if field
-            }
+            named = {field for _, field, _, _ in Formatter().parse(table()[code].sentence) if field}
             assert None in values or named <= values, (place, named - values)
 
 
@@ -112,30 +119,50 @@ def test_library_messages_name_no_option_of_the_command_line() -> None:
             text = node.value if isinstance(node, ast.Constant) and id(node) not in said else ""
             if isinstance(text, str) and option.search(text):
                 named.append(f"{place}:{node.lineno} {text}")
-    named += [
-        text
-        for kind in ("errors", "findings")
-        for text in catalog()[kind].values()
-        if option.search(text)
-    ]
+    texts = [*catalog()["errors"].values(), *(entry.sentence for entry in table().values())]
+    named += [text for text in texts if option.search(text)]
     assert named == []
 
 
-def test_a_finding_is_its_sentence_and_keeps_what_it_carries() -> None:
+def test_a_finding_is_data_and_its_words_belong_to_shells() -> None:
     found = Finding(
-        "light-axes", "problem", remedy="lights-axes", effect=30.0, is_mistake=True,
+        "light-axes", "problem", remedy="lights-axes", effect=30.0,
         kind="other axes", why="curl", agree="", axes="x,-y,z", instead="", note="",
     )  # fmt: skip
-    assert found == found.rendered() != found.rendered("terminal")
-    again = pickle.loads(pickle.dumps(found))
-    assert again == found and vars(again) == vars(found)
-    assert found.changed(axes="-x,y,z").values["axes"] == "-x,y,z"
-    assert json.loads(json.dumps([found, found.as_dict("terminal")]))[1]["code"] == "light-axes"
+    assert (found.subject, found.kind) == (Subject.LIGHTS, Kind.MISTAKE)
+    assert str(found) == found.rendered() != found.rendered("terminal")
+    assert pickle.loads(pickle.dumps(found)) == found
+    with pytest.raises(AttributeError):
+        found.severity = "good"  # type: ignore[misc]
+    other = found.changed(severity="notice", axes="-x,y,z")
+    assert (other.values["axes"], other.severity, other.remedy, other.effect) == (
+        "-x,y,z", "notice", "lights-axes", 30.0,
+    )  # fmt: skip
+    facts = json.loads(json.dumps(found.as_dict("terminal")))
+    assert facts["text"] == found.rendered("terminal")
+    assert (facts["code"], facts["kind"], facts["subject"]) == ("light-axes", "mistake", "lights")
+    assert facts["values"]["axes"] == "x,-y,z"
 
 
-@pytest.mark.parametrize("note", ["plain words", Finding("full-mask")])
-def test_plain_words_of_other_packages_are_findings_too(note: str) -> None:
-    assert as_finding(note) == note and by_code([note]).keys() <= {"note", "full-mask"}
+def test_findings_that_say_the_same_are_reported_once() -> None:
+    found = Finding("full-mask")
+    stored = str(found)  # as in the description of a capture that photostereo wrote
+    assert distinct([found, stored, Finding("no-lights"), Finding("full-mask")]) == (
+        found,
+        Finding("no-lights"),
+    )
+
+
+def test_a_finding_of_another_package_may_have_its_own_code() -> None:
+    assert str(Finding("lens-hood", note="take the hood off")) == "take the hood off"
+    assert str(Finding("lens-hood")) == "lens-hood" and not Finding("lens-hood").is_routine
+
+
+def test_plain_words_of_other_packages_are_findings_too() -> None:
+    mask = Finding("full-mask")
+    assert as_finding(mask) is mask
+    assert str(as_finding("plain words")) == "plain words"
+    assert list(by_code([mask, "plain words"])) == ["full-mask", "note"]
 
 
 def test_words_for_names_and_shares() -> None:

@@ -28,9 +28,9 @@ def test_bands_of_rows_cover_the_picture() -> None:
     ]
 
 
-def test_a_finding_is_its_sentence_with_its_facts() -> None:
+def test_a_finding_is_facts_with_a_sentence() -> None:
     found = Finding("normals-away", share=0.02)
-    assert found.startswith("2.0 % of the normals point away f")
+    assert str(found).startswith("2.0 % of the normals point away f")
     assert (found.code, found.severity, found.values) == ("normals-away", "notice", {"share": 0.02})
 
 

@@ -163,13 +163,12 @@ def test_reasons_are_those_that_matter(solved):
     found = assess(solve(scene, "ls"), scene)
     assert found.grade != "good" and found.reasons[0].code == "method-differs"
     _, result = solved
-    found = expected_error(result, findings=[Finding("eight-bits")], own=12.0)
+    found = expected_error(result, findings=[Finding("eight-bits", effect=0.06)], own=12.0)
     assert [reason.code for reason in found.reasons] == ["uncertain-normals"]
     doubt = Finding(
         "ball-doubts-some-lights",
         "problem",
         effect=1.5,
-        is_mistake=True,
         names="3.png by 17°",
         degrees=0.8,
     )

@@ -26,7 +26,7 @@ from photostereo.capture.opening import Found, require_matching
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.conventions import BoolArray, encode_normals
 from photostereo.core.errors import CaptureError, PhotostereoError
-from photostereo.core.findings import by_code
+from photostereo.core.findings import Subject, as_finding, sentences
 from photostereo.example import owl
 from photostereo.io.atomic import replacing_directory, write_bytes
 from photostereo.io.images import decode_image
@@ -121,8 +121,8 @@ class OpenCapture:
         write_bytes(
             self.copies.work / "mask.png", encode_png(np.where(small, 255, 0).astype(np.uint8))
         )
-        notes = by_code(capture.origin.notes if capture.origin else ())
-        about = [said for code, said in notes.items() if "mask" in code or code == "ball-is-object"]
+        notes = [] if capture.origin is None else map(as_finding, capture.origin.notes)
+        about = sentences(note for note in notes if note.subject is Subject.MASK)
         mask = {"version": self.version, "share": float(capture.mask.mean()), "notes": about}
         control.emit("mask", mask=mask)
 
@@ -279,7 +279,11 @@ class Tasks:
     ) -> dict[str, Any]:
         """Solve a capture as the command line does."""
         written = Pipeline(folder, control=control, **settings).write(out, command=command)
-        return {"out": out, "summary": brief(written.summary), "warnings": list(written.warnings)}
+        return {
+            "out": out,
+            "summary": brief(written.summary),
+            "warnings": sentences(written.warnings),
+        }
 
     def do_export(
         self, folder: str, work: str, result: str, out: str, formats: list[str], control: Reporter

@@ -18,6 +18,7 @@ import numpy as np
 from photostereo.batch.ledger import Outcome, failure
 from photostereo.capture import Capture
 from photostereo.core.errors import PhotostereoError
+from photostereo.core.findings import sentences
 from photostereo.diagnosis.exposure import typical_residual
 from photostereo.io.atomic import clear_leftovers
 from photostereo.io.memory import available_memory
@@ -122,8 +123,9 @@ def _solve(
     def facts() -> dict[str, Any]:
         origin, figures = pipeline.at_hand.origin, figures_of(pipeline)
         notes = (*pipeline.warnings, *(() if origin is None else origin.notes))
+        said = sentences(notes)
         seconds = round(time.perf_counter() - began, 3)
-        return {"batch": {"key": key, "seconds": seconds, "figures": figures, "warnings": notes}}
+        return {"batch": {"key": key, "seconds": seconds, "figures": figures, "warnings": said}}
 
     # Forced: results of other settings or older photographs are replaced, at the very end.
     with warnings.catch_warnings(), pipeline.writing(out, force=True) as (folder, _):

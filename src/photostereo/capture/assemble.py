@@ -20,7 +20,7 @@ from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, Float32
 from photostereo.core.errors import CaptureError
-from photostereo.core.findings import Finding
+from photostereo.core.findings import Finding, distinct
 from photostereo.lights.ambient import RoomLight, estimate_room_light, share_by_channel
 from photostereo.lights.lights import Lights
 from photostereo.masks.reading import mask_from_brightness, mask_from_values, read_mask
@@ -99,7 +99,7 @@ def put_together(
         layout="photographs with a ball" if by_ball else found.layout,
         bit_depth=photographs.bit_depth,
         files=files,
-        notes=tuple(dict.fromkeys(notes)),  # captures written by photostereo include notes
+        notes=distinct(notes),
         calibration=lighting.calibration,
         ball_check=check,
         alignment=opened.alignment,

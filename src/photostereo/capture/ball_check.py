@@ -75,7 +75,6 @@ class BallCheck:
             "ball-doubts-some-lights" if self.agrees else "ball-doubts-lights",
             "problem",
             effect=float(np.nanmean(self.apart)),
-            is_mistake=True,
             degrees=self.usual,
             names=listed(
                 (f"{self.files[k]} by {self.apart[k]:.0f}°" for k in self.suspects), NAMED

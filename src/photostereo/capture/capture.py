@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, Float32, FloatArray, gray_from_rgb
 from photostereo.core.errors import CaptureError
-from photostereo.core.findings import Finding
+from photostereo.core.findings import Finding, distinct
 from photostereo.core.plugins import Displayed
 from photostereo.lights.lights import Lights
 from photostereo.photographs.source import (
@@ -208,7 +208,7 @@ class Capture(Displayed):
         source, origin = self.photographs, self.origin
         images = source.all(control) if images is None else images
         if origin is not None and source.bit_depth:
-            notes = tuple(dict.fromkeys((*origin.notes, *source.notes)))
+            notes = distinct((*origin.notes, *source.notes))
             origin = replace(origin, bit_depth=source.bit_depth, notes=notes)
         return replace(self, photographs=PhotographsInMemory(images), origin=origin)
 

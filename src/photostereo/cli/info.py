@@ -10,10 +10,7 @@ import photostereo as ps
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.cli.options import Reading
 from photostereo.cli.terminal import Terminal
-from photostereo.core.findings import as_finding
-
-#: Notes about the source of the lights, which is reported on a separate line.
-_SAID_HERE = ("no-lights", "lights-from-ball")
+from photostereo.core.findings import Finding, Kind, as_finding, sentences
 
 
 def info(
@@ -35,7 +32,9 @@ def info(
     if origin is not None and origin.alignment is not None and origin.alignment.farthest.any():
         facts["alignment"] = moves = origin.alignment.as_dict(origin.files)
         still = origin.alignment.is_still and not moves["uncertain"]
-    terminal.report("info", **facts, still=still, findings=diagnosis.findings)
+    terminal.report(
+        "info", **facts | {"notes": notes_of(found)}, still=still, findings=diagnosis.findings
+    )
     findings = [finding.as_dict("terminal") for finding in diagnosis.findings]
     return {**facts, "advice": list(diagnosis.advice), "findings": findings}
 
@@ -53,16 +52,21 @@ def _what_there_is(
         found = read_lazily(capture, plain, terminal, need_lights=False)
     except ps.PhotostereoError:
         raise problem from None
-    facts = photograph_facts(found, unsaid=("no-lights", "full-mask"))  # they were not looked for
-    terminal.report("info", **facts, findings=[problem])
+    unsaid = ("no-lights", "full-mask")  # they were not looked for
+    facts = photograph_facts(found, unsaid)
+    terminal.report("info", **facts | {"notes": notes_of(found, unsaid)}, findings=[problem])
     return {**facts, "problem": problem.as_dict("terminal")}
+
+
+def notes_of(capture: ps.Capture, unsaid: tuple[str, ...] = ()) -> list[Finding]:
+    """Return the notes on how a capture was read, without those of some codes."""
+    notes = () if capture.origin is None else map(as_finding, capture.origin.notes)
+    return [note for note in notes if note.code not in unsaid]
 
 
 def photograph_facts(capture: ps.Capture, unsaid: tuple[str, ...] = ()) -> dict[str, Any]:
     origin = capture.origin
-    notes = [
-        note for note in (origin.notes if origin else ()) if as_finding(note).code not in unsaid
-    ]
+    notes = notes_of(capture, unsaid)
     return {
         "name": capture.name,
         "layout": origin.layout if origin else "in memory",
@@ -70,8 +74,8 @@ def photograph_facts(capture: ps.Capture, unsaid: tuple[str, ...] = ()) -> dict[
         "size": "{1} × {0} pixels (width × height)".format(*capture.frame),
         "channels": "RGB" if capture.is_color else "gray",
         "bit_depth": origin.bit_depth if origin else 0,
-        "notes": notes,
-        "note_codes": [as_finding(note).code for note in notes],
+        "notes": sentences(notes),
+        "note_codes": [note.code for note in notes],
     }
 
 
@@ -111,7 +115,12 @@ def report_state(terminal: Terminal, pipeline: ps.Pipeline) -> None:
     calibration = None if origin is None else origin.calibration
     warnings = () if calibration is None else calibration.warnings
     notes = () if origin is None else origin.notes
-    notes = tuple(n for n in notes if n not in warnings and as_finding(n).code not in _SAID_HERE)
+    # The source of the lights is reported on a separate line.
+    notes = tuple(
+        note
+        for note in map(as_finding, notes)
+        if note not in warnings and note.kind is not Kind.SOURCE
+    )
     lights = None if calibration is None else calibration.lights
     findings = pipeline.diagnosis.findings
     terminal.report("state", lights=lights, warnings=warnings, notes=notes, findings=findings)

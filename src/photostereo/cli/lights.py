@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from photostereo.cli.options import BallReading
 from photostereo.cli.terminal import Terminal, text_table
+from photostereo.core.findings import sentences
 
 if TYPE_CHECKING:
     from photostereo.lights.ball.calibration import Calibration
@@ -57,7 +58,7 @@ def lights(
         "found_from": list(found.source),
         "strengths_from": found.strengths_source,
         "relief_factor": calibration.relief_factor,
-        "warnings": list(calibration.warnings),
+        "warnings": sentences(calibration.warnings),
     }
 
 

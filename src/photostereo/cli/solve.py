@@ -9,6 +9,7 @@ from typing import Any
 import photostereo as ps
 from photostereo.cli.options import Making, Reading
 from photostereo.cli.terminal import Terminal
+from photostereo.core.findings import sentences
 
 
 def solve(
@@ -50,4 +51,8 @@ def solve(
         target=target,
         page=target / "report.html" if pipeline.settings.report else None,
     )
-    return {**written.summary, "out": str(target.absolute()), "warnings": list(written.warnings)}
+    return {
+        **written.summary,
+        "out": str(target.absolute()),
+        "warnings": sentences(written.warnings),
+    }

@@ -1,4 +1,4 @@
-"""Texts of errors, findings and remedies, by code, from the catalog ``texts.toml``; remedies are worded for each shell."""
+"""Texts of errors and remedies, by code, from the catalog ``texts.toml``; remedies are worded for each shell."""
 
 from __future__ import annotations
 
@@ -19,7 +19,12 @@ def catalog() -> Mapping[str, Mapping[str, str]]:
 
 def text_of(kind: str, code: str, values: Mapping[str, Any]) -> str:
     """The text of a code with its values; empty if the catalog has none."""
-    return _Formatter().vformat(catalog()[kind].get(code, ""), (), values)
+    return filled_in(catalog()[kind].get(code, ""), values)
+
+
+def filled_in(text: str, values: Mapping[str, Any]) -> str:
+    """Put values into a text; ``{share:percent}`` is a percentage, ``{size:amount}`` an amount of memory."""
+    return _Formatter().vformat(text, (), values)
 
 
 def remedy_text(key: str, shell: str, values: Mapping[str, Any]) -> str:

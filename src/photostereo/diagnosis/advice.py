@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from photostereo.core.findings import Finding, Severity, as_finding, by_code, listed
+from photostereo.core.findings import Finding, Severity, as_finding, listed
 from photostereo.lights.geometry import compass_word, direction_words
 
 if TYPE_CHECKING:
@@ -37,15 +37,10 @@ SATURATED = (1e-4, 0.01)
 UNEXPLAINED = 0.2
 #: Up to this many photographs, a single shadow or highlight spoils a pixel; of six, usually four good ones are left.
 FEW = 5
+#: Degrees by which rounding to 8 bits turns normals: 0.06 to 0.24 (`ls` and `net`).
+ROUNDING = 0.06
 #: Share of normals that point away from the camera.
 AWAY = 0.005
-#: Notes on the reading of a capture that has no problem; any other note asks for attention.
-ROUTINE = {
-    "srgb-undone", "orientation-undone", "brackets-merged", "ambient-subtracted", "divided-by-flat", "edited-by-hand",
-    "mask-found", "full-mask", "no-lights", "lights-from-ball", "light-file", "light-axes-given",
-    "light-directions-reversed", "light-strengths-scaled", "no-light-strengths", "near-lights",
-    "ball-confirms-lights", "exposure-compensated", "exposure-in-strengths", "truth-unknown", "noise-added", "note",
-}  # fmt: skip
 
 
 def advise(
@@ -60,8 +55,9 @@ def advise(
         *_about_saturation(diagnosis),
         *_about_fit(diagnosis, result),
     ]
-    notes = () if capture.origin is None else capture.origin.notes
-    if all(finding.severity == "good" for finding in found) and by_code(notes).keys() <= ROUTINE:
+    notes = () if capture.origin is None else map(as_finding, capture.origin.notes)
+    is_good = all(finding.severity == "good" for finding in found)
+    if is_good and all(note.is_routine for note in notes):
         found.append(Finding("no-problems", "good"))
     return tuple(sorted(found, key=lambda finding: _ORDER[finding.severity]))
 
@@ -72,7 +68,7 @@ def remarks(capture: Capture, findings: Iterable[Finding]) -> list[Finding]:
     doubts = () if origin is None or origin.calibration is None else origin.calibration.warnings
     notes = () if origin is None else map(as_finding, origin.notes)
     said = [note.changed(severity="problem") if note in doubts else note for note in notes]
-    return sorted([*findings, *said], key=lambda f: (_ORDER[f.severity], f.code in ROUTINE))
+    return sorted([*findings, *said], key=lambda f: (_ORDER[f.severity], f.is_routine))
 
 
 def _about_reading(capture: Capture) -> Iterator[Finding]:
@@ -137,7 +133,7 @@ def _about_noise(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
     elif np.isfinite(noise.snr_db):
         yield Finding("low-noise", "good", **facts)
     if capture.origin is not None and capture.origin.bit_depth == 8:
-        yield Finding("eight-bits")
+        yield Finding("eight-bits", effect=ROUNDING)
 
 
 def _about_saturation(diagnosis: Diagnosis) -> Iterator[Finding]:

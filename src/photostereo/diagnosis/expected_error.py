@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
-from photostereo.core.findings import Finding
+from photostereo.core.findings import Finding, Kind, Subject, sentences
 from photostereo.lights.lights import Lights
 from photostereo.lights.turn import coarse_curl, turn_of_lights
 
@@ -41,12 +41,6 @@ USUAL_CURL, POWER, FACTORS = 0.12, 0.2, (0.67, 1.5)
 #: rendered captures is the same with 10, 20 and 96. Fewer than 20 never lower the estimate. Correlations of 0.01 and
 #: 0.025 explain the change with the number of photographs nearly as well (with 96, factors of 1.28 and 1.51, not 1.39).
 CORRELATION, USUAL_COUNT = 0.016, 20
-#: Notices that do not explain errors of degrees: rounding to 8 bits turns normals by 0.06° to 0.24° (`ls` and `net`).
-NO_REASONS = ("eight-bits",)
-#: Findings that the lights disagree with a ball.
-BALL_DOUBTS = ("ball-doubts-lights", "ball-doubts-some-lights")
-#: Findings about what may be wrong and was not corrected: their effects are added.
-DOUBTS = ("room-light-doubted",)
 #: Largest number of reasons to name, and the least share of the squared error that one of them must contribute: lights
 #: that are accurate to 3° do not explain an error of 10°. With 0.05, those of 2.3° would; with 0.2, those of 4.4° would not.
 MOST_REASONS, LEAST_SHARE = 3, 0.1
@@ -87,7 +81,7 @@ class ExpectedError:
             "degrees": round(self.degrees, 2),
             "grade": self.grade,
             "words": self.words,
-            "reasons": list(self.reasons),
+            "reasons": sentences(self.reasons),
             "reason_codes": [reason.code for reason in self.reasons],
         }
 
@@ -108,13 +102,12 @@ def expected_error(
     own = _own(result) if own is None else own
     if own is None:
         return None
-    found = [f for f in findings if f.severity != "good" and f.code not in NO_REASONS]
+    found = [f for f in findings if f.severity != "good"]
     of_lights = 0.0
     if lights is not None and lights.known and np.isfinite(lights.expected_error).any():
         of_lights = float(np.nanmean(lights.expected_error))
-        doubted = any(
-            finding.code in BALL_DOUBTS for finding in found
-        )  # they say what to do about it
+        # A ball that contradicts the lights says what to do about it.
+        doubted = any(f.is_mistake and f.subject is Subject.BALL for f in found)
         if of_lights >= 1.0 and not doubted:
             code = "vague-estimate" if "estimated" in lights.source else "vague-lights"
             found.append(Finding(code, effect=of_lights, degrees=of_lights))
@@ -126,7 +119,12 @@ def expected_error(
         found.append(Finding("turned-lights", "problem", effect=of_turn, degrees=turned, axis=axis))
     mistakes = max((finding.effect for finding in found if finding.is_mistake), default=0.0)
     # Other errors of the normals may look like a rotation, too, so only the larger one counts.
-    of_doubts = [finding.effect for finding in found if finding.code in DOUBTS]
+    # What may be wrong with the photographs, and was not corrected.
+    of_doubts = [
+        finding.effect
+        for finding in found
+        if finding.kind is Kind.DOUBT and finding.subject is Subject.PHOTOGRAPHS
+    ]
     degrees = max(math.hypot(max(own, of_turn), of_lights, *of_doubts), mistakes)
     flawed = any(finding.severity == "problem" for finding in found)
     least = LEAST_SHARE**0.5 * degrees

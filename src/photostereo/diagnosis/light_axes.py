@@ -144,9 +144,7 @@ class CoarseSurface:
 
 def mistake(code: str, remedy: str, **values: Any) -> Finding:
     """Return the finding about a mistake in a capture."""
-    return Finding(
-        code, "problem", remedy=remedy, effect=EFFECTS.get(code, 0.0), is_mistake=True, **values
-    )
+    return Finding(code, "problem", remedy=remedy, effect=EFFECTS.get(code, 0.0), **values)
 
 
 def wrong_axes(surface: CoarseSurface, lights: FloatArray, axes_given: str) -> Finding | None:

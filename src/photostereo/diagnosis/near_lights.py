@@ -77,9 +77,7 @@ def find_near_lights(
     straight, bent = (least_squares(one, matrix) for one in (cosine, np.where(cosine > 0, near, 0)))
     aside = np.linalg.norm(np.cross(straight, bent), axis=1) / (straight**2).sum(axis=1)
     bend = float(np.degrees(OF_THE_BEND * inverse * aside.mean()))
-    return Finding(
-        "close-lights", "problem", effect=bend, is_mistake=True, widths=1 / inverse, degrees=bend
-    )
+    return Finding("close-lights", "problem", effect=bend, widths=1 / inverse, degrees=bend)
 
 
 def _unexplained(

@@ -56,12 +56,11 @@ def unequal_photographs(
             count=int(blurred.sum()),
             photographs=len(images),
             effect=float(angle_between(normals, sharp).mean()),
-            is_mistake=True,
         )
     if not found.corrects and found.left < EXPLAINED:
         varies = float(np.log(found.relative).std())
         effect = _apart_but_for_a_turn(normals, least_squares(pixels / found.relative, lights.T))
-        yield Finding("varying-exposure", "problem", share=varies, effect=effect, is_mistake=True)
+        yield Finding("varying-exposure", "problem", share=varies, effect=effect)
 
 
 def _apart_but_for_a_turn(one: FloatArray, other: FloatArray) -> float:

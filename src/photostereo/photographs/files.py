@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.conventions import Float32, FloatArray, gray_from_rgb
 from photostereo.core.errors import CaptureError
-from photostereo.core.findings import Finding
+from photostereo.core.findings import Finding, distinct
 from photostereo.io.camera import Heads, changes, common_orientation, exposure_of, exposures
 from photostereo.io.images import decode_image
 from photostereo.io.spool import Kept, open_spool
@@ -282,7 +282,7 @@ def open_files(
         every = [heads[file] for group in brackets.values() for file in group]
         total = len(files) - len(brackets) + len(every)
         merged = Finding("brackets-merged", photographs=total, lights=len(files))
-        notes = tuple(dict.fromkeys((merged, *notes, *changes(every))))
+        notes = distinct((merged, *notes, *changes(every)))
     each = np.ones(len(files)) if exposed is None else np.asarray(exposed[: len(files)])
     # A strength that differs per channel weighs the ambient light as it does the light's.
     strengths = as_rgb(each) * (1.0 if intensities is None else as_rgb(intensities))

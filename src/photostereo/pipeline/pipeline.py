@@ -48,7 +48,7 @@ class Written:
 
     folder: Path  #: the folder of the results
     summary: dict[str, Any]  #: the content of ``summary.json``
-    warnings: tuple[str, ...] = ()  #: warnings about the solve
+    warnings: tuple[Finding, ...] = ()  #: warnings about the solve
 
 
 class Pipeline(ReadingStages):

@@ -18,6 +18,7 @@ from photostereo.capture.options import ReadOptions
 from photostereo.core.control import Control
 from photostereo.core.conventions import BoolArray, Float32
 from photostereo.core.errors import PhotostereoError
+from photostereo.core.findings import Finding
 from photostereo.io.memory import memory_limit
 from photostereo.lights.lights import Lights
 from photostereo.photographs.alignment.alignment import Alignment
@@ -148,7 +149,7 @@ class ReadingStages(Staged):
         return self._method_for(self.capture)[0]
 
     @property
-    def why(self) -> str:
+    def why(self) -> Finding | None:
         """Why that method was chosen, for a keyword such as ``auto``."""
         return self._method_for(self.capture)[1]
 
@@ -194,5 +195,5 @@ class ReadingStages(Staged):
         settings, reading = self.settings, replace(self._scaled, mask=None, edits=False)
         return reading, settings.images, settings.seed, self._color
 
-    def _method_for(self, capture: Capture) -> tuple[Method, str]:
+    def _method_for(self, capture: Capture) -> tuple[Method, Finding | None]:
         return method_for(capture, self.settings.method, self.settings.prior)

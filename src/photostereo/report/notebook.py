@@ -161,7 +161,7 @@ def _(diagnosis: Diagnosis) -> tuple[str, list[Panel], Facts]:
         ("not explained by a matte surface", paint(residual, 0, 0.5, "ember").rgba),
     ]
     words = {"problem": "Problem", "notice": "Note", "good": "Good"}
-    return "", panels, [(words[finding.severity], finding) for finding in diagnosis.findings]
+    return "", panels, [(words[finding.severity], str(finding)) for finding in diagnosis.findings]
 
 
 @contents.register

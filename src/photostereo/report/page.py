@@ -12,7 +12,7 @@ import numpy as np
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
-from photostereo.core.findings import as_finding
+from photostereo.core.findings import Kind, as_finding
 from photostereo.core.units import PixelSize
 from photostereo.diagnosis.diagnose import diagnose
 from photostereo.diagnosis.expected_error import ExpectedError, expected_error
@@ -32,10 +32,8 @@ from photostereo.solver.reconstruction import Reconstruction
 OF_THE_CAPTURE = (
     "calibration", "corrected", "diagnosis", "error_map", "first_problem", "photographs", "true_normals",
 )  # fmt: skip
-#: Notes about what was wrong with the photographs and was undone.
-CORRECTED = {
-    "left-out", "camera-moved", "ambient-subtracted", "room-light", "exposure-compensated", "strengths-vary",
-}  # fmt: skip
+#: Kinds of notes about what was wrong with the photographs and was undone.
+CORRECTED = (Kind.CORRECTION, Kind.ADJUSTMENT)
 #: Characters reserved for the list of files; a usual one has 3,000.
 OF_THE_LINKS = 20_000
 
@@ -213,7 +211,7 @@ def capture_evidence(
     calibration = None if capture.origin is None else capture.origin.calibration
     notes = [as_finding(note) for note in (() if capture.origin is None else capture.origin.notes)]
     problems = [str(said) for said in (*diagnosis.findings, *notes) if said.severity == "problem"]
-    corrected = [wording.sentence(note) for note in notes if note.code in CORRECTED]
+    corrected = [wording.sentence(note) for note in notes if note.kind in CORRECTED]
     evidence: dict[str, Any] = {}
     if calibration is not None:
         problems += map(wording.sentence, calibration.warnings)

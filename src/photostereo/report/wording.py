@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from photostereo.core.errors import ParameterError
+from photostereo.core.findings import Finding
 from photostereo.solver.methods import find_method
 from photostereo.solver.reconstruction import Reconstruction
 
@@ -51,9 +52,10 @@ def decibels(ratio: float) -> str:
     return f"{ratio:.0f} dB" if math.isfinite(ratio) else "none" if ratio > 0 else "no signal"
 
 
-def sentence(note: str) -> str:
+def sentence(note: Finding | str) -> str:
     """Return a note, which follows a bullet elsewhere, as a sentence."""
-    return f"{note[:1].upper()}{note[1:].removesuffix('.')}."
+    text = str(note)
+    return f"{text[:1].upper()}{text[1:].removesuffix('.')}."
 
 
 def plain(value: Any) -> str:

@@ -119,13 +119,14 @@ def _write_all_meshes(
         entry["watertight"] = job.choice.watertight and mesh.is_watertight
         if plain and job.choice.decimate is None and mesh.tolerance > 0:
             # Most programs cannot handle that many triangles.
-            entry["note"] = Finding(
+            note = Finding(
                 "mesh-simplified",
                 names=" and ".join(f"mesh.{kind}" for kind in plain),
                 before=mesh.full_triangles,
                 after=len(mesh.faces),
                 tolerance=mesh.tolerance,
             )
+            entry["note"] = str(note)
         laps.end("files")
     return meanings, entry
 

@@ -31,7 +31,7 @@ class Choice:
     """Name of a method and why it was chosen; no reason if it was requested by name."""
 
     name: str
-    why: str = ""
+    why: Finding | None = None
 
 
 def choose(word: str, pixels: int | None = None, photographs: int | None = None) -> Choice:

@@ -13,6 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from photostereo.core.errors import ParameterError, did_you_mean
+from photostereo.core.findings import Finding
 from photostereo.core.parameters import Parameter, resolve
 from photostereo.priors.dictionary.entry import DICTIONARY
 from photostereo.priors.entry import PriorEntry, find_prior, prior_names
@@ -192,10 +193,10 @@ def find_method(name: str | Method, prior: str | None = None) -> Method:
 
 def method_for(
     capture: Capture, name: str | Method, prior: str | None = None
-) -> tuple[Method, str]:
+) -> tuple[Method, Finding | None]:
     """Return the method for a capture by name or word, and the reason for the choice if a word was given."""
     if not isinstance(name, str):
-        return find_method(name, prior), ""
+        return find_method(name, prior), None
     choice = choose(name, capture.pixel_count, len(capture))
     return find_method(choice.name, prior), choice.why
 

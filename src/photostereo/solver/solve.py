@@ -126,7 +126,7 @@ def solve(
         result = prepared.solve(values, control, **state)
     else:
         result = _solve_tiles(prepared, values, bands, control, deal)
-    return replace(result, chosen=why, near=near) if why or near else result
+    return replace(result, chosen="" if why is None else str(why), near=near)
 
 
 def _settled(
@@ -150,7 +150,8 @@ def _settled(
         quiet = control.unreported()
         return solve(small, alone, device=device, strengths=strengths, control=quiet, **parameters)
 
-    return with_depth(capture, normals, control)
+    capture, note = with_depth(capture, normals, control)
+    return capture, str(note)
 
 
 def _tiles(

@@ -38,7 +38,7 @@ from photostereo.capture.opening import Found
 from photostereo.capture.options import ReadOptions
 from photostereo.core.conventions import Float32
 from photostereo.core.errors import CaptureError
-from photostereo.core.findings import Finding
+from photostereo.core.findings import Finding, sentences
 from photostereo.io.atomic import replacing_directory, replacing_file, write_json, write_text
 from photostereo.io.png import write_photographs, write_png
 from photostereo.io.safe import read_json, read_mat, read_text
@@ -128,7 +128,7 @@ def write_diligent(
             "format": "photostereo capture",
             "name": capture.name,
             "clip_gray": False,
-            "notes": notes,
+            "notes": sentences(notes),
         }
         write_json(folder / _SIDECAR, sidecar)
     return Path(directory)

@@ -23,7 +23,7 @@ import numpy as np
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
-from photostereo.core.findings import Finding, listed
+from photostereo.core.findings import Finding, distinct, listed, sentences
 from photostereo.lights.ball.geometry import VIEW, Camera, Circle, unknown_perspective
 from photostereo.lights.ball.picture import Picture, calibration_picture
 from photostereo.lights.ball.search import FoundBall, ball_at, find_balls
@@ -85,7 +85,7 @@ class Calibration:
             "found_from": sorted(set(self.lights.source)),
             "strengths_from": self.lights.strengths_source,
             "expected_error_degrees": round(float(np.nanmean(self.lights.expected_error)), 2),
-            "warnings": list(self.warnings),
+            "warnings": sentences(self.warnings),
             "warning_codes": [warning.code for warning in self.warnings],
         }
         if self.relief_factor is not None:
@@ -246,8 +246,8 @@ def merge_calibrations(parts: Sequence[Calibration]) -> Calibration:
         strengths_source=best.strengths_source,
         source=sources,
     )
-    doubts = dict.fromkeys([*found.doubts, *(doubt for part in parts for doubt in part.warnings)])
-    return replace(shiny[0], lights=merged, warnings=tuple(doubts))
+    doubts = distinct([*found.doubts, *(doubt for part in parts for doubt in part.warnings)])
+    return replace(shiny[0], lights=merged, warnings=doubts)
 
 
 @dataclass(eq=False)
