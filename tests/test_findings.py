@@ -90,17 +90,6 @@ def test_an_error_says_the_sentence_of_its_code_unless_it_is_given_another() -> 
     assert str(CaptureError("Two masks.", code="several-masks")) == "Two masks."
 
 
-def test_no_shell_and_no_stage_looks_into_the_words_of_a_finding() -> None:
-    prose = re.compile(
-        r"""["'][a-z][a-z ]+["'] (not )?in (note|finding|reason|warning|sentence)\b"""
-        r"""|(note|finding|reason|warning|sentence|n|signs\[0\])\.startswith"""
-    )
-    guilty = [
-        str(place) for place, file in MODULES if prose.search(file.read_text(encoding="utf-8"))
-    ]
-    assert guilty == []
-
-
 def test_library_messages_name_no_option_of_the_command_line() -> None:
     """Options belong to the command line, the app and the remedies, which have words for each shell."""
     option = re.compile(r"(?<![\w`-])--[a-z]{2,}")

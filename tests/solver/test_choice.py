@@ -61,7 +61,9 @@ def test_in_parts_it_is_the_same_choice(capture, monkeypatch) -> None:
     monkeypatch.setattr("photostereo.solver.choice.INTENSITIES", 100)
     assert ps.solve(capture, max_iter=1).method == "dlsr"
     large = ps.solve(capture, "auto", max_iter=1, crops=4)
-    assert large.method == "dlsr" and large.chosen.code == "chosen-by-size"
+    why = choose("auto", capture.pixel_count, len(capture)).why
+    assert why is not None and why.code == "chosen-by-size"
+    assert large.method == "dlsr" and large.chosen == str(why)
 
 
 def test_a_batch_takes_words() -> None:
