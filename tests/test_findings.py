@@ -12,17 +12,9 @@ from string import Formatter
 import pytest
 
 from photostereo.core.errors import CaptureError
-from photostereo.core.findings import (
-    Finding,
-    Kind,
-    Subject,
-    as_finding,
-    by_code,
-    distinct,
-    listed,
-    table,
-)
-from photostereo.core.texts import catalog, percent
+from photostereo.core.findings import Finding, Kind, Subject, as_finding, by_code, distinct, table
+from photostereo.core.texts import catalog
+from photostereo.core.wording import listed, percent
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "photostereo", ROOT / "lab" / "src" / "photostereo_lab"
@@ -96,7 +88,7 @@ def test_library_messages_name_no_option_of_the_command_line() -> None:
     named = []
     for place, file in MODULES:
         if place.parts[0] in ("cli", "commands", "app") or place.name in (
-            "texts.py",
+            "remedies.py",
             "cuda_kernels.py",
         ):
             continue

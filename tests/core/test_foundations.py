@@ -17,7 +17,7 @@ from photostereo.core.errors import (
 from photostereo.core.findings import Finding
 from photostereo.core.parameters import integer, parameters_of
 from photostereo.core.plugins import announced
-from photostereo.core.texts import remedy_text
+from photostereo.core.remedies import remedy_text
 
 
 def test_bands_of_rows_cover_the_picture() -> None:

@@ -15,8 +15,8 @@ import pytest
 from scipy.io import savemat
 
 from photostereo.core.errors import CaptureError, ParameterError
-from photostereo.core.texts import amount
 from photostereo.core.units import PixelSize
+from photostereo.core.wording import amount
 from photostereo.io import memory, safe
 from photostereo.io.names import printable
 from photostereo.io.png import encode_png

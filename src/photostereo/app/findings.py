@@ -10,11 +10,11 @@ import numpy as np
 from photostereo.app.small_copies import SmallCopies
 from photostereo.capture import Capture
 from photostereo.core.findings import by_code
-from photostereo.core.texts import catalog
 from photostereo.diagnosis.advice import remarks
 from photostereo.diagnosis.diagnose import Diagnosis
 from photostereo.lights.ball.calibration import Calibration
 from photostereo.lights.lights import Lights
+from photostereo.photographs.faults import LABELS
 
 #: Photographs with a larger share of clipped values inside the mask are marked; small, harmless highlights stay below.
 _CLIPPED = 0.01
@@ -99,7 +99,7 @@ def findings_of(
         if share > _CLIPPED:
             note(number, f"{100 * share:.0f} % clipped")
     for name, reason in faults.items():
-        about.setdefault(name, []).append(catalog()["faults"].get(reason, "cannot be used"))
+        about.setdefault(name, []).append(LABELS.get(reason, "cannot be used"))
     if origin is not None and origin.alignment is not None:
         for number in np.flatnonzero(origin.alignment.corrected.any(axis=1)).tolist():
             note(number, "moved back")

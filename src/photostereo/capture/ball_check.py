@@ -11,7 +11,8 @@ from photostereo.capture.opening import Opened
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, Float32, FloatArray
-from photostereo.core.findings import Finding, listed
+from photostereo.core.findings import Finding
+from photostereo.core.wording import listed
 from photostereo.lights.ball.geometry import Camera
 from photostereo.lights.ball.search import FoundBall, ball_at, scene_misfit
 from photostereo.lights.geometry import angles_between

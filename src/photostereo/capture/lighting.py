@@ -26,7 +26,6 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, Float32, FloatArray, gray_from_rgb
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
-from photostereo.core.texts import text_of
 from photostereo.core.units import PixelSize
 from photostereo.lights.ball.calibration import Calibration, calibrate_lights, merge_calibrations
 from photostereo.lights.ball.geometry import Circle, mask_circle
@@ -35,7 +34,7 @@ from photostereo.lights.files.reading import ESTIMATED
 from photostereo.lights.lights import Lights
 from photostereo.lights.strengths import sample_pixels, strengths_of_scene
 from photostereo.lights.unknown.crops import crop_photographs
-from photostereo.lights.unknown.estimate import DOUBTFUL_ERROR, estimate_lights
+from photostereo.lights.unknown.estimate import DOUBTFUL_ERROR, REASONS, estimate_lights
 from photostereo.masks.reading import read_mask
 from photostereo.photographs.files import open_files
 
@@ -253,7 +252,7 @@ def complete_lights(
         has = "has no light file, no ball was found in the photographs"
         if table is not None:
             has = f"has no light for {missing} of its photographs"
-        why = "; ".join(text_of("reasons", reason, {}) for reason in verdict.reasons)
+        why = "; ".join(REASONS[reason] for reason in verdict.reasons)
         reasons: dict[str, Any] = {"has": has, "why": why, "reasons": verdict.reasons}
         raise CaptureError(
             code="lights-not-estimated", file=found.path, remedy="give-lights", **reasons

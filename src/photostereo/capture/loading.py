@@ -22,8 +22,9 @@ from photostereo.capture.opening import Found, open_capture
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError, ParameterError
-from photostereo.core.findings import Finding, listed
+from photostereo.core.findings import Finding
 from photostereo.core.plugins import announced
+from photostereo.core.wording import listed
 from photostereo.io.images import list_images
 from photostereo.lights.ball.calibration import Calibration
 

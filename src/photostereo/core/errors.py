@@ -25,7 +25,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
-from photostereo.core.texts import remedy_text, text_of
+from photostereo.core.remedies import remedy_text
+from photostereo.core.texts import text_of
 
 
 class PhotostereoError(Exception):

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from photostereo.core.errors import plain
-from photostereo.core.texts import filled_in, remedy_text
+from photostereo.core.remedies import remedy_text
+from photostereo.core.wording import filled_in
 
 Severity = Literal["problem", "notice", "good"]
 
@@ -218,10 +219,3 @@ def distinct(findings: Iterable[Finding | str]) -> tuple[Finding, ...]:
 def sentences(findings: Iterable[Finding | str], shell: str = "python") -> list[str]:
     """Return the sentences of findings in the words of a shell, for JSON and for pages."""
     return [as_finding(finding).rendered(shell) for finding in findings]
-
-
-def listed(names: Iterable[Any], most: int = 4) -> str:
-    """List the first names, and count the others."""
-    every = [str(name) for name in names]
-    more = f" and {len(every) - most} more" if len(every) > most else ""
-    return ", ".join(every[:most]) + more

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from photostereo.core.findings import Finding, Severity, as_finding, listed
+from photostereo.core.findings import Finding, Severity, as_finding
+from photostereo.core.wording import listed
 from photostereo.lights.geometry import compass_word, direction_words
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.findings import Finding
-from photostereo.core.texts import percent
+from photostereo.core.wording import percent
 from photostereo.diagnosis.light_axes import (
     CLEARLY_BETTER,
     CoarseSurface,

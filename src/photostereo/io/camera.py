@@ -14,7 +14,6 @@ from typing import Any
 
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
-from photostereo.core.texts import catalog
 from photostereo.io import headers
 from photostereo.io.exr_and_raw import HEIC_SUFFIXES, RAW_SUFFIXES
 from photostereo.io.safe import opened
@@ -31,6 +30,16 @@ _TAGS = {
     0x8827: "iso", 0x8832: "iso", 0x8833: "iso", 0x920A: "focal", 0xA405: "focal_35mm", 0xA403: "white_balance",
     0xA20E: "plane_resolution", 0xA210: "plane_unit", 0xA002: "width", 0xA003: "height",
 }  # fmt: skip
+#: How viewers show a photograph of each EXIF orientation; 1 is as stored.
+TURNS = {
+    2: "mirrored",
+    3: "turned by 180°",
+    4: "mirrored and turned by 180°",
+    5: "mirrored and turned by 90° counterclockwise",
+    6: "turned by 90° clockwise",
+    7: "mirrored and turned by 90° clockwise",
+    8: "turned by 90° counterclockwise",
+}
 _PNG_TAGS = (b"eXIf", b"cICP", b"iCCP", b"sRGB")
 _ISO_FULL = 65535
 #: The diagonal of the film to which "35 mm equivalent" refers, in millimeters.
@@ -193,7 +202,7 @@ def common_orientation(shots: Sequence[Shot]) -> int:
     A phone that points straight down may record any orientation although nothing was turned.
     """
     first, *others = {int(shot.orientation or 1) for shot in shots} or {1}
-    return first if not others and str(first) in catalog()["turns"] else 1
+    return first if not others and first in TURNS else 1
 
 
 def orientation_notes(shots: Sequence[Shot]) -> tuple[Finding, ...]:
@@ -201,7 +210,7 @@ def orientation_notes(shots: Sequence[Shot]) -> tuple[Finding, ...]:
     if len({int(shot.orientation or 1) for shot in shots}) > 1:
         return (Finding("orientation-differs"),)
     turn = common_orientation(shots)
-    turned = catalog()["turns"].get(str(turn))
+    turned = TURNS.get(turn)
     return (Finding("orientation-undone", turned=turned, orientation=turn),) if turned else ()
 
 

@@ -17,7 +17,6 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import Float32, Float64, FloatArray, gray_from_rgb
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
-from photostereo.core.texts import text_of
 from photostereo.photographs.alignment.alignment import LONGEST
 from photostereo.photographs.alignment.tiles import cut_tiles, tile_means
 from photostereo.photographs.framing import coarse, resized
@@ -57,6 +56,30 @@ LITTLE, ENERGY, SHARE = 0.4, 0.3, 0.4
 #: If more than this share seem blurred, detail depends on the light, and none counts as blurred.
 MOST_BLURRED = 0.35
 
+#: Why a photograph is left out, by the code of its fault; a part of a sentence.
+WHY = {
+    "damaged-image": "it is damaged or truncated",
+    "unreadable-file": "it cannot be read",
+    "size-mismatch": "its size differs from that of the others",
+    "mode-mismatch": "it is gray and the others are in color, or vice versa",
+    "photograph-not-finite": "it has values that are NaN, infinite or beyond 1e15",
+    "duplicate": "it is a copy of {other}",
+    "dark": "it is almost black",
+    "light-off": "it was taken with the light off",
+    "blurred": "it is blurred",
+    "mismatched": "it does not match the others: another object, or one that moved",
+    "excluded": "it was excluded",
+}
+#: The same in a word or two, for a mark on a photograph.
+LABELS = {
+    "duplicate": "duplicate",
+    "dark": "almost black",
+    "light-off": "light off",
+    "blurred": "blurred",
+    "mismatched": "does not match",
+    "size-mismatch": "another size",
+}
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -71,7 +94,7 @@ class Fault:
     @property
     def why(self) -> str:
         """The reason in words."""
-        return text_of("reasons", self.reason, {"other": self.other}) or "it cannot be used"
+        return WHY.get(self.reason, "it cannot be used").format(other=self.other)
 
     @property
     def finding(self) -> Finding:

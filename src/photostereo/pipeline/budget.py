@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ParameterError
-from photostereo.core.texts import amount
+from photostereo.core.wording import amount
 from photostereo.io.memory import available_memory, parse_memory
 from photostereo.pipeline.settings import Settings
 from photostereo.results.choice import SurfaceChoice

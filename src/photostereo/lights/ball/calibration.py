@@ -23,7 +23,8 @@ import numpy as np
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
-from photostereo.core.findings import Finding, distinct, listed, sentences
+from photostereo.core.findings import Finding, distinct, sentences
+from photostereo.core.wording import listed
 from photostereo.lights.ball.geometry import VIEW, Camera, Circle, unknown_perspective
 from photostereo.lights.ball.picture import Picture, calibration_picture
 from photostereo.lights.ball.search import FoundBall, ball_at, find_balls

@@ -50,6 +50,14 @@ FLAT_TILT = 35.0
 CROSS = cv2.getStructuringElement(cv2.MORPH_CROSS, (3, 3))
 
 
+#: Why lights cannot be estimated, by code; a part of a sentence.
+REASONS = {
+    "all-alike": "all photographs look alike, as with a single light or a surface without relief",
+    "not-one-object": "the photographs do not seem to show one object from one viewpoint",
+    "large-error": "the estimate would be too inaccurate to be useful",
+}
+
+
 @dataclass(frozen=True)
 class Verdict:
     """Assessment of estimated lights."""

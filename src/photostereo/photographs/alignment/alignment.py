@@ -12,7 +12,8 @@ import numpy as np
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, Float32, FloatArray
-from photostereo.core.findings import Finding, listed
+from photostereo.core.findings import Finding
+from photostereo.core.wording import listed
 from photostereo.photographs.alignment.edges import TURNED, compare_edges
 from photostereo.photographs.alignment.tiles import SIDE, TileShifts, tile_shifts
 from photostereo.photographs.framing import coarse, moved_back, resized

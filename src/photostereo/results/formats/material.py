@@ -268,7 +268,7 @@ def write_material(job: Job) -> dict[str, str]:
     if job.capture is None:
         job.notes.append(
             f"Roughness is assumed to be {ASSUMED_ROUGHNESS}; "
-            "use --photographs CAPTURE to estimate it from highlights."
+            "give the photographs to estimate it from highlights."
         )
     else:
         _check_frames(job.capture.frame, result.mask.shape)
