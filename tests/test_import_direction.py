@@ -22,7 +22,7 @@ LAYERS = [
     {"capture"},
     {"diagnosis"},
     {"reflectance", "priors", "surface"},
-    {"solver"},
+    {"solver", "rig"},
     {"example", "results"},
     {"report"},
     {"pipeline"},

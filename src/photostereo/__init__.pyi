@@ -14,6 +14,7 @@ from .diagnosis.diagnose import diagnose as diagnose
 from .diagnosis.metrics import ErrorSummary as ErrorSummary
 from .diagnosis.metrics import angular_error as angular_error
 from .diagnosis.metrics import summarize_error as summarize_error
+from .lights.lights import Lights as Lights
 from .pipeline.folder import save as save
 from .pipeline.pipeline import Pipeline as Pipeline
 from .report import write_report as write_report
@@ -21,6 +22,10 @@ from .report.notebook import Comparison as Comparison
 from .report.notebook import Progress as Progress
 from .report.notebook import compare as compare
 from .report.notebook import view as view
+from .rig.rig import Part as Part
+from .rig.rig import Rig as Rig
+from .rig.rig_file import load_rig as load_rig
+from .rig.rig_file import save_rig as save_rig
 from .solver.methods import find_method as find_method
 from .solver.methods import method_names as method_names
 from .solver.reconstruction import Reconstruction as Reconstruction

@@ -25,7 +25,7 @@ from photostereo.runtime.threads import shorten_spinning
 #: Commands under their headings, in the order of ``--help``. Each is a function in the module of the same name, or comes
 #: from another package.
 COMMANDS = {
-    "From photographs to results": "app demo info lights mask solve compare methods batch",
+    "From photographs to results": "app demo info lights mask solve compare methods batch rig",
     "Working with results": "view mesh export figure",
     "Test data": "scene corrupt",
     "Research": "sweep reproduce train",
