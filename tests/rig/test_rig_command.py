@@ -25,7 +25,7 @@ def test_a_calibration_becomes_a_rig(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert len(ps.load_rig(file)) == 5
     again = CliRunner().invoke(app, arguments)
-    assert again.exit_code == 2
+    assert isinstance(again.exception, ps.OutputError)
     example = [sys.executable, str(EXAMPLES / "rig_camera.py"), str(file)]
     # The rig has the mask of its calibration; the example makes pictures of another size.
     assert subprocess.run(example, capture_output=True, check=False).returncode != 0
