@@ -162,7 +162,7 @@ class Desk:
     async def act_save_lights(self, question: Mapping[str, Any]) -> dict[str, Any]:
         target = self.folder / "lights.csv"
         if target.exists():
-            raise CaptureError(code="output-exists", file=target)
+            raise CaptureError(f"{target} already exists.", code="output-exists", file=target)
         answer = await self.ask("save_lights", target=str(target))
         await self.act_edits({})
         return answer

@@ -29,7 +29,7 @@ from photostereo.app.process import WorkerProcess
 from photostereo.app.security import Address, Guard, harmless_name
 from photostereo.core.errors import CaptureError, OutputError, PhotostereoError
 from photostereo.io.camera import read_shot
-from photostereo.io.images import PLAIN_SUFFIXES
+from photostereo.io.images import PLAIN_SUFFIXES, unreadable_folder
 from photostereo.io.names import folder_name
 from photostereo.report.serving import LOOPBACK, PAGE, ResultTiles, is_own, page_text
 from photostereo.results.choice import FORMAT_NAMES
@@ -153,9 +153,7 @@ def make_app(address: Address, first: Path | None = None, *, compiling: bool = F
         try:
             return JSONResponse(places.list_folder(wanted.resolve()))
         except OSError as problem:
-            raise CaptureError(
-                code="unreadable-folder", file=wanted, strerror=problem.strerror
-            ) from None
+            raise unreadable_folder(wanted, problem) from None
 
     async def opened(folder: Path) -> Response:
         return JSONResponse({"id": (await state.open(folder)).id})

@@ -150,4 +150,10 @@ def plain(value: Any) -> Any:
 def require_extra(library: str, extra: str, what: str) -> None:
     """Raise a :class:`MissingDependencyError` that names the extra if a library is not installed."""
     if find_spec(library) is None:
-        raise MissingDependencyError(code="missing-extra", library=library, extra=extra, what=what)
+        raise MissingDependencyError(
+            f'{what} need {library}. Install it with: pip install "photostereo[{extra}]"',
+            code="missing-extra",
+            library=library,
+            extra=extra,
+            what=what,
+        )

@@ -49,10 +49,17 @@ class Parameter:
         except ParameterError:
             raise
         except (TypeError, ValueError, OverflowError):
-            given, default = str(value)[:80], f"{self.show_default()}: {self.doc}"
-            facts = {"name": self.name, "method": method, "allowed": self.allowed}
+            given = str(value)[:80]
+            default = f"{self.show_default()}: {self.doc}"
             raise ParameterError(
-                code="bad-parameter", given=given, default=default, **facts
+                f"Parameter {self.name} of method {method} must be {self.allowed}, not {given}. "
+                f"Its default is {default}.",
+                code="bad-parameter",
+                name=self.name,
+                method=method,
+                allowed=self.allowed,
+                given=given,
+                default=default,
             ) from None
 
     def _is_in_range(self, value: float) -> bool:
@@ -160,7 +167,11 @@ def resolve(known: Iterable[Parameter], given: Mapping[str, Any], method: str) -
         if name not in by_name:
             hint, names = did_you_mean(name, by_name), ", ".join(by_name) or "none"
             raise ParameterError(
-                code="unknown-parameter", name=name, method=method, hint=hint, names=names
+                f'Method {method} has no parameter "{name}".{hint} Its parameters: {names}.',
+                code="unknown-parameter",
+                name=name,
+                method=method,
+                names=names,
             )
     return {
         name: parameter.convert(given[name], method) if name in given else parameter.default

@@ -44,7 +44,12 @@ class PixelSize:
         if not SMALLEST <= self.millimeters <= LARGEST:
             size = self.millimeters
             raise ParameterError(
-                code="pixel-size-out-of-range", size=size, least=SMALLEST, most=LARGEST
+                f"The pixel size is {size:g} mm; it must be between {SMALLEST:g} and {LARGEST:g} "
+                "mm.",
+                code="pixel-size-out-of-range",
+                size=size,
+                least=SMALLEST,
+                most=LARGEST,
             )
 
     @classmethod
@@ -65,7 +70,12 @@ class PixelSize:
         found = _TEXT.fullmatch(size)
         millimeters = float(found[1]) * UNITS.get(found[2].lower() or "mm", 0.0) if found else 0.0
         if not 0 < millimeters < math.inf:
-            raise ParameterError(code="bad-pixel-size", text=size)
+            raise ParameterError(
+                f'"{size}" is not a pixel size. Write a positive number with its unit, for '
+                "instance 0.1mm, 50um or 0.002in; a number alone means millimeters.",
+                code="bad-pixel-size",
+                text=size,
+            )
         # Rounded: 0.002 in is 0.0508 mm, not 0.050800000000000005.
         return cls(float(f"{millimeters:.12g}"), known=True)
 

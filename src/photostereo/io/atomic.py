@@ -79,9 +79,18 @@ def replacing_file(out: Place, *, force: bool = False) -> Iterator[Path]:
     """
     target = _reachable(out)
     if target.is_dir():
-        raise OutputError(code="output-is-a-folder", file=target)
+        raise OutputError(
+            f"{target} is a folder, but the output is a file. Choose another name.",
+            code="output-is-a-folder",
+            file=target,
+        )
     if target.exists() and not force:
-        raise OutputError(code="output-exists", file=target, remedy="replace-output")
+        raise OutputError(
+            f"{target} already exists.",
+            code="output-exists",
+            file=target,
+            remedy="replace-output",
+        )
     clear_leftovers(target)
     with _staged(target, Path.touch) as partial:
         yield partial
@@ -221,7 +230,7 @@ def _reachable(out: Place) -> Path:
     except FileNotFoundError:
         pass
     except (OSError, ValueError) as error:
-        raise _unwritable(target, error) from error
+        raise unwritable(target, error) from error
     return target
 
 
@@ -230,7 +239,11 @@ def _followed(target: Path) -> Path:
     if not target.is_symlink():
         return target
     if not target.exists():
-        raise OutputError(code="broken-link", file=target)
+        raise OutputError(
+            f"{target} is a broken link. Remove it or choose another folder for the results.",
+            code="broken-link",
+            file=target,
+        )
     return Path(os.path.realpath(target))
 
 
@@ -239,28 +252,63 @@ def _check_target(
 ) -> None:
     for place in keep:
         if _contains(target, Path(place)):
-            raise OutputError(code="output-contains-input", file=target, needed=str(place))
+            raise OutputError(
+                f"{target} contains {place}, which this run needs. Choose another folder for the "
+                "results.",
+                code="output-contains-input",
+                file=target,
+                needed=str(place),
+            )
     if not target.exists():
         return
     if not target.is_dir():
-        raise OutputError(code="output-is-a-file", file=target)
+        raise OutputError(
+            f"{target} is a file, but the results need a folder. Choose another name or remove "
+            "the file.",
+            code="output-is-a-file",
+            file=target,
+        )
     with _explained(target):
         in_use = _contains(target, Path.cwd()) or _contains(target, Path.home())
         if next(target.iterdir(), None) is None and not in_use:
             return
         if not force:
-            raise OutputError(code="output-exists", file=target, remedy="replace-output")
+            raise OutputError(
+                f"{target} already exists.",
+                code="output-exists",
+                file=target,
+                remedy="replace-output",
+            )
         # Replacing deletes the old content: never replace a folder in which people work.
         if in_use or (target / ".git").exists():
-            raise OutputError(code="output-in-use", file=target)
+            raise OutputError(
+                f"{target} is never replaced, because it contains the current folder, your home "
+                "folder or a git repository. Choose another folder for the results.",
+                code="output-in-use",
+                file=target,
+            )
         ours, foreign = is_ours(target), foreign_files(target)
     if renew is not None:
         foreign = {name: why for name, why in foreign.items() if name in renew}
     name, why = next(iter(foreign.items()), ("", ""))
     if renew is None and not ours:
-        raise OutputError(code="not-our-folder", file=target, name=name, reason=why)
+        raise OutputError(
+            f"{target} is never replaced, because photostereo did not write it. Choose another "
+            "folder for the results.",
+            code="not-our-folder",
+            file=target,
+            name=name,
+            reason=why,
+        )
     if foreign:
-        raise OutputError(code="foreign-file", file=target, name=name, reason=why)
+        raise OutputError(
+            f"{target} is never replaced, because it contains {name}, which {why}. Move that file "
+            "elsewhere, or choose another folder for the results.",
+            code="foreign-file",
+            file=target,
+            name=name,
+            reason=why,
+        )
 
 
 def _contains(target: Path, place: Path) -> bool:
@@ -277,14 +325,21 @@ def _explained(target: Path, *, inside: Path | None = None) -> Iterator[None]:
     except OutputError as error:
         hidden = inside is not None and error.file is not None and error.file.is_relative_to(inside)
         if hidden and error.code == "cannot-write":
-            raise _unwritable(target, error.values["reason"]) from error
+            raise unwritable(target, error.values["reason"]) from error
         raise
     except OSError as error:
         if inside is None or error.errno in _NO_SPACE:
-            raise _unwritable(target, error) from error
+            raise unwritable(target, error) from error
         raise
 
 
-def _unwritable(target: Path, error: Exception | str) -> OutputError:
+def unwritable(target: Path, error: Exception | str) -> OutputError:
+    """Return the error that a file or folder cannot be written."""
     reason = getattr(error, "strerror", None) or str(error)
-    return OutputError(code="cannot-write", file=target, reason=reason)
+    return OutputError(
+        f"Cannot write to {target}: {reason}. Check the path, the permissions and the free disk "
+        "space.",
+        code="cannot-write",
+        file=target,
+        reason=reason,
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import Float32
-from photostereo.core.errors import CaptureError, MissingDependencyError
-from photostereo.io.headers import Declared, require_plausible
+from photostereo.core.errors import MissingDependencyError
+from photostereo.io.headers import Declared, damaged_image, image_shape, require_plausible
 from photostereo.io.memory import require_memory
 from photostereo.io.safe import explained
 
@@ -34,10 +35,7 @@ def _library(name: str, path: Path, kind: str, extra: str) -> Iterator[Any]:
         words = f"{what} Install it with: {how}"
         raise MissingDependencyError(words, code=f"missing-{extra}", file=path) from error
 
-    def damaged(problem: str) -> CaptureError:
-        return CaptureError(code="damaged-image", file=path, problem=problem)
-
-    with explained(damaged):
+    with explained(partial(damaged_image, path)):
         yield library
 
 
@@ -69,9 +67,7 @@ def read_exr(path: Path) -> Float32:
         return np.stack([channels[name] for name in "RGB"], axis=-1).astype(np.float32)
     if "Y" in channels or len(channels) == 1:
         return np.asarray(channels.get("Y", next(iter(channels.values()))), dtype=np.float32)
-    raise CaptureError(
-        code="image-shape", file=path, found=f"the channels {', '.join(sorted(channels))}"
-    )
+    raise image_shape(path, f"the channels {', '.join(sorted(channels))}")
 
 
 def read_raw(path: Path) -> NDArray[Any]:

@@ -198,12 +198,34 @@ class Declared:
         return int(self.width * self.height * self.depth)
 
 
+def damaged_image(path: Path, problem: str) -> CaptureError:
+    """Return the error that an image cannot be read; ``problem`` says why, as a part of a sentence."""
+    return CaptureError(
+        f"The image {path} cannot be read, because it is truncated, damaged or of an unknown kind: "
+        f"{problem}. Copy or export it again; if that is not possible, leave it out together with "
+        "its light.",
+        code="damaged-image",
+        file=path,
+        problem=problem,
+    )
+
+
+def image_shape(path: Path, found: str) -> CaptureError:
+    """Return the error that an image is not one picture; ``found`` says what it is."""
+    return CaptureError(
+        f"{path} has {found}; expected one picture, gray (Y) or RGB. Export a single picture.",
+        code="image-shape",
+        file=path,
+        found=found,
+    )
+
+
 def require_plausible(declared: Declared, stored: int, path: Path) -> None:
     """Check a declared size against the file and the memory; raises a :class:`CaptureError` ``"damaged-image"``."""
     measures = f"{declared.width} × {declared.height} pixels"
     if declared.size > _MOST_RATIO * stored + _SLACK:
         problem = f"it declares {measures}, far more than its {stored} bytes can hold"
-        raise CaptureError(code="damaged-image", file=path, problem=problem)
+        raise damaged_image(path, problem)
     require_memory(
         _COPIES * declared.size, f"The image {path} of {measures}", "Scale the photographs down."
     )

@@ -44,6 +44,16 @@ def natural_key(name: str) -> list[tuple[int, int, str]]:
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
 
 
+def unreadable_folder(folder: Path, error: OSError) -> CaptureError:
+    """Return the error that a folder cannot be listed."""
+    return CaptureError(
+        f"The folder {folder} cannot be read: {error.strerror}. Check its name and permissions.",
+        code="unreadable-folder",
+        file=folder,
+        strerror=error.strerror,
+    )
+
+
 def list_images(folder: Path) -> list[Path]:
     """The photographs in a folder, in natural order of their names."""
     try:
@@ -52,9 +62,7 @@ def list_images(folder: Path) -> list[Path]:
             key=lambda path: natural_key(path.name),
         )
     except OSError as error:
-        raise CaptureError(
-            code="unreadable-folder", file=folder, strerror=error.strerror
-        ) from error
+        raise unreadable_folder(folder, error) from error
 
 
 def decode_image(
@@ -77,20 +85,16 @@ def decode_image(
     try:
         headers.require_complete(data)
     except headers.HeaderError as fault:
-        raise _damaged(str(fault), path) from fault
+        raise headers.damaged_image(path, str(fault)) from fault
     if data.startswith(headers.TIFF_SIGNATURES):
         return _decode_tiff(data, path, alpha)
     declared = headers.declared_size(data)
     if declared is None:
-        raise _damaged(
-            "it is not an image in a supported format (PNG, TIFF, JPEG, BMP, PGM, PPM)", path
+        raise headers.damaged_image(
+            path, "it is not an image in a supported format (PNG, TIFF, JPEG, BMP, PGM, PPM)"
         )
     headers.require_plausible(declared, len(data), path)
     return _decode_with_opencv(data, path, alpha)
-
-
-def _damaged(problem: str, path: Path) -> CaptureError:
-    return CaptureError(code="damaged-image", file=path, problem=problem)
 
 
 def _decode_with_opencv(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
@@ -99,7 +103,7 @@ def _decode_with_opencv(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
     except cv2.error:
         image = None
     if image is None:
-        raise _damaged("its content is not that of an image", path)
+        raise headers.damaged_image(path, "its content is not that of an image")
     if image.ndim == 3 and image.shape[2] >= 3:
         with_alpha = cv2.COLOR_BGRA2RGBA if alpha else cv2.COLOR_BGRA2RGB
         code = cv2.COLOR_BGR2RGB if image.shape[2] == 3 else with_alpha
@@ -111,7 +115,7 @@ def _decode_tiff(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
     import tifffile
 
     with (
-        explained(lambda problem: _damaged(problem, path)),
+        explained(lambda problem: headers.damaged_image(path, problem)),
         tifffile.TiffFile(io.BytesIO(data)) as file,
     ):
         page = file.pages[0]
@@ -119,7 +123,7 @@ def _decode_tiff(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
             start + size for start, size in zip(page.dataoffsets, page.databytecounts, strict=True)
         ]
         if not ends or max(ends) > len(data):
-            raise _damaged("its pixels end too early", path)
+            raise headers.damaged_image(path, "its pixels end too early")
         width, height = page.imagewidth, page.imagelength
         depth = int(page.size) * page.dtype.itemsize / max(width * height, 1)
         headers.require_plausible(headers.Declared(width, height, depth), len(data), path)
@@ -153,7 +157,7 @@ def _require_small_strips(page: Any, data: bytes, path: Path) -> None:
                 data[start : start + count], size + _STRIP_BYTES
             )
             if len(unpacked) > size + (1 << 16):
-                raise _damaged("a strip contains more than the whole picture", path)
+                raise headers.damaged_image(path, "a strip contains more than the whole picture")
 
 
 def _unturned(data: bytes, page: Any) -> bytes:
@@ -172,9 +176,15 @@ def _checked(image: NDArray[Any], path: Path, alpha: bool) -> NDArray[Any]:
         channels = image.shape[2]
         image = image[..., 0] if channels <= 2 else image[..., : 4 if alpha else 3]
     if image.ndim != 2 and (image.ndim != 3 or image.shape[2] not in (3, 4)):
-        raise CaptureError(code="image-shape", file=path, found=f"the shape {image.shape}")
+        raise headers.image_shape(path, f"the shape {image.shape}")
     if image.dtype in (np.float16, np.float64):
         image = image.astype(np.float32)
     if image.dtype not in (np.uint8, np.uint16, np.uint32, np.float32):
-        raise CaptureError(code="image-type", file=path, type=str(image.dtype))
+        raise CaptureError(
+            f"{path} contains numbers of type {image.dtype}, whose scale is not known. Export it "
+            "as 8- or 16-bit unsigned integers or 32-bit float.",
+            code="image-type",
+            file=path,
+            type=str(image.dtype),
+        )
     return image

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from photostereo.core.errors import CaptureError, ParameterError
+from photostereo.core.wording import amount
 
 #: No machine has an exabyte; more is a mistake.
 LARGEST = 1e18
@@ -102,7 +103,12 @@ def require_memory(size: int, what: str, remedy: str) -> None:
     most = min(free, limit)
     if size > most:
         raise CaptureError(
-            code="not-enough-memory", what=what, needed=size, free=most, advice=remedy
+            f"{what} needs {amount(size)} of memory, but only {amount(most)} are free or allowed. "
+            f"{remedy}",
+            code="not-enough-memory",
+            what=what,
+            needed=size,
+            free=most,
         )
 
 
@@ -111,5 +117,10 @@ def parse_memory(text: str) -> int:
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([A-Za-z]*)\s*", text)
     amount = float(match[1]) * UNITS.get(match[2].upper(), 0) if match else 0.0
     if not 0 < amount < LARGEST:
-        raise ParameterError(code="invalid-memory", text=text[:40])
+        text = text[:40]
+        raise ParameterError(
+            f'"{text}" is not an amount of memory. Write a number and a unit, such as 4GB.',
+            code="invalid-memory",
+            text=text,
+        )
     return int(amount)

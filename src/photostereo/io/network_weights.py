@@ -64,9 +64,19 @@ def read_weights(path: str | Path, shapes: Shapes) -> Weights:
             problem = (
                 f"{name} is missing, unknown, or not of the expected shape in finite 16-bit numbers"
             )
-            raise ParameterError(code="not-weights", file=path, problem=problem, advice=REMEDY)
+            raise ParameterError(
+                f"{path} does not hold network weights: {problem}. {REMEDY}",
+                code="not-weights",
+                file=path,
+                problem=problem,
+            )
     if claimed != digest_of(content):
-        raise ParameterError(code="damaged-weights", file=path, advice=REMEDY)
+        raise ParameterError(
+            f"The network weights in {path} do not match their digest: the file was damaged or "
+            f"edited. {REMEDY}",
+            code="damaged-weights",
+            file=path,
+        )
     arrays = {
         name: np.ascontiguousarray(values.astype(np.float32)) for name, values in content.items()
     }
@@ -81,5 +91,9 @@ def shipped_weights(package: str, shapes: Shapes, digest: str) -> Weights:
     with as_file(files(package) / SHIPPED) as path:
         weights = read_weights(path, shapes)
     if weights.digest != digest:
-        raise ParameterError(code="wrong-shipped-weights")
+        raise ParameterError(
+            "The installed network weights are not those of this version. Install photostereo "
+            "again.",
+            code="wrong-shipped-weights",
+        )
     return weights

@@ -61,7 +61,12 @@ def encode_picture(
     }
     done, data = cv2.imencode(f".{kind}", stored, options[kind])
     if not done:
-        raise OutputError(code="cannot-encode", shape=picture.shape, format=kind.upper())
+        raise OutputError(
+            f"A picture of shape {picture.shape} cannot be encoded as {kind.upper()}.",
+            code="cannot-encode",
+            shape=picture.shape,
+            format=kind.upper(),
+        )
     return bytes(data.tobytes())
 
 

@@ -17,6 +17,7 @@ import tomllib
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -46,7 +47,8 @@ def read_bytes(path: Path, what: str, *, limit: int | None = None, remedy: str =
     with opened(path, what, remedy=remedy) as file:
         size = os.fstat(file.fileno()).st_size
         if limit is not None and size > limit:
-            raise _about(path, what, remedy)(f"it has {size} bytes, more than the limit of {limit}")
+            problem = f"it has {size} bytes, more than the limit of {limit}"
+            raise unreadable_file(path, what, remedy, problem)
         require_memory(size, f"The {what} {path}", "Use a smaller one.")
         return file.read() if limit is None else file.read(limit)
 
@@ -54,7 +56,7 @@ def read_bytes(path: Path, what: str, *, limit: int | None = None, remedy: str =
 @contextmanager
 def opened(path: Path, what: str, *, remedy: str = "") -> Iterator[IO[bytes]]:
     """A regular file, open for reading."""
-    complaint = _about(path, what, remedy)
+    complaint = partial(unreadable_file, path, what, remedy)
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # checked first: opening a pipe would block
             raise complaint("it is not a file")
@@ -85,17 +87,29 @@ def explained(complain: Complaint) -> Iterator[None]:
         raise complain(said or type(error).__name__) from error
 
 
-def _about(path: Path, what: str, remedy: str) -> Complaint:
-    """Return a function that turns the description of a problem into an error about a file."""
+def unreadable_file(path: Path, what: str, remedy: str, problem: str) -> CaptureError:
+    """Return the error that a file cannot be used.
 
-    def complaint(problem: str) -> CaptureError:
-        problem = problem.partition("\n")[0][:300]  # further lines are advice for programmers
-        advice = remedy or "Check its name and permissions."
-        return CaptureError(
-            code="unreadable-file", file=path, what=what, problem=problem, advice=advice
-        )
-
-    return complaint
+    Parameters
+    ----------
+    path : Path
+        The file.
+    what : str
+        What it should contain, such as ``"light file"``.
+    remedy : str
+        What to do about it, a sentence; if empty, the usual advice.
+    problem : str
+        What is wrong with it, a part of a sentence.
+    """
+    problem = problem.partition("\n")[0][:300]  # further lines are advice for programmers
+    advice = remedy or "Check its name and permissions."
+    return CaptureError(
+        f"The {what} {path} cannot be read: {problem}. {advice}",
+        code="unreadable-file",
+        file=path,
+        what=what,
+        problem=problem,
+    )
 
 
 def read_text(path: Path, what: str, *, remedy: str = "") -> str:
@@ -116,7 +130,11 @@ def read_json(path: Path, what: str, *, remedy: str) -> Any:
         deep = isinstance(error, RecursionError)
         problem = "brackets are nested too deeply" if deep else str(error).split(";")[0]
         raise CaptureError(
-            code="invalid-json", file=path, what=what, problem=problem, advice=remedy
+            f"The {what} {path} is not valid JSON: {problem}. {remedy}",
+            code="invalid-json",
+            file=path,
+            what=what,
+            problem=problem,
         ) from error
 
 
@@ -126,12 +144,17 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise ParameterError(code="invalid-toml", file=path, error=str(error)) from None
+        raise ParameterError(
+            f"{path} is not valid TOML: {error}. Correct that line.",
+            code="invalid-toml",
+            file=path,
+            error=str(error),
+        ) from None
 
 
 def read_npy(path: Path, what: str, *, remedy: str, mapped: bool = False) -> NDArray[Any]:
     """The array in an ``.npy`` file, never a Python object. If ``mapped``, values stay in the file until used."""
-    complaint = _about(path, what, remedy)
+    complaint = partial(unreadable_file, path, what, remedy)
     with opened(path, what, remedy=remedy) as file, explained(complaint):
         size, label = os.fstat(file.fileno()).st_size, f"The {what} {path}"
         if mapped and all(
@@ -149,7 +172,7 @@ def read_npz(
 
     The array named ``stack`` becomes a :class:`SpooledStack` if it is large.
     """
-    complaint = _about(path, what, remedy)
+    complaint = partial(unreadable_file, path, what, remedy)
     arrays: dict[str, Any] = {}
     with (
         opened(path, what, remedy=remedy) as file,
@@ -231,7 +254,7 @@ def read_mat(path: Path, what: str, *, remedy: str) -> dict[str, NDArray[Any]]:
     from scipy.io import loadmat, whosmat
 
     data = read_bytes(path, what, remedy=remedy)
-    with explained(_about(path, what, remedy)):
+    with explained(partial(unreadable_file, path, what, remedy)):
         shapes = {
             name: shape
             for name, shape, kind in whosmat(io.BytesIO(data))

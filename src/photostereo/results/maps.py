@@ -21,9 +21,9 @@ from photostereo.core.conventions import (
     row_bands,
     srgb_from_linear,
 )
-from photostereo.core.errors import CaptureError, MissingDependencyError, OutputError
+from photostereo.core.errors import CaptureError, MissingDependencyError
 from photostereo.core.units import PixelSize
-from photostereo.io.atomic import replacing_file, write_array, write_bytes, writing
+from photostereo.io.atomic import replacing_file, unwritable, write_array, write_bytes, writing
 from photostereo.io.images import decode_image
 from photostereo.io.png import encode_png
 from photostereo.masks.reading import read_mask
@@ -244,7 +244,7 @@ def write_exr(
         with replacing_file(path, force=True) as partial, OpenEXR.File(header, planes) as image:
             image.write(str(partial))
     except (OSError, RuntimeError) as problem:
-        raise OutputError(code="cannot-write", file=path, reason=str(problem)) from problem
+        raise unwritable(path, problem) from problem
     return path
 
 

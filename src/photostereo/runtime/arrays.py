@@ -163,7 +163,12 @@ def find_device(name: str) -> Device:
         return CPU
     kind, _, number = name.partition(":")
     if kind not in DEVICES or (number and not (kind == "cuda" and number.isdecimal())):
-        raise ParameterError(code="unknown-device", name=name, hint=did_you_mean(name, DEVICES))
+        hint = did_you_mean(name, DEVICES)
+        raise ParameterError(
+            f'There is no device "{name}".{hint} Use cpu, or cuda for an NVIDIA GPU.',
+            code="unknown-device",
+            name=name,
+        )
     require_extra("torch", "gpu", "Solving and training on a GPU")
     import torch
 
@@ -173,11 +178,23 @@ def find_device(name: str) -> Device:
     if torch.version.cuda is None or int(number or 0) >= count:
         without = torch.version.cuda is None
         reason = "this PyTorch is built without CUDA" if without else f"the driver finds {count}"
-        raise ParameterError(code="no-gpu", name=name, reason=reason)
+        raise ParameterError(
+            f"There is no NVIDIA GPU for the device {name}: {reason}. Check `nvidia-smi` and "
+            "https://pytorch.org/get-started, or leave the device out to compute on the CPU.",
+            code="no-gpu",
+            name=name,
+            reason=reason,
+        )
     major, minor = torch.cuda.get_device_capability(int(number or 0))
     if major < OLDEST_CAPABILITY:
         raise ParameterError(
-            code="old-gpu", name=name, major=major, minor=minor, oldest=OLDEST_CAPABILITY
+            f"The GPU of the device {name} is too old: it has compute capability {major}.{minor}, "
+            f"and {OLDEST_CAPABILITY}.0 is needed. Leave the device out to compute on the CPU.",
+            code="old-gpu",
+            name=name,
+            major=major,
+            minor=minor,
+            oldest=OLDEST_CAPABILITY,
         )
     return Device(name, name)
 
@@ -227,7 +244,12 @@ def memory_in_words() -> Iterator[None]:
     except RuntimeError as problem:
         if type(problem).__name__ != "OutOfMemoryError":  # torch's; it may not be installed
             raise
-        raise ParameterError(code="gpu-memory") from None
+        raise ParameterError(
+            "The GPU's memory is too small for this capture. Crop it to its mask, use fewer "
+            "photographs or a larger stride, solve fewer settings at once, or leave the device "
+            "out to compute on the CPU.",
+            code="gpu-memory",
+        ) from None
 
 
 def _upload(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:

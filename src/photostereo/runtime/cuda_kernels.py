@@ -151,7 +151,12 @@ def _nvrtc() -> ctypes.CDLL:
             return ctypes.CDLL(place)
         except OSError:
             continue
-    raise MissingDependencyError(code="missing-nvrtc", name=name)
+    raise MissingDependencyError(
+        f"NVIDIA's run-time compiler ({name}) was not found; it comes with torch's CUDA builds. "
+        "Install torch again with pip, or work without the GPU (device cpu).",
+        code="missing-nvrtc",
+        name=name,
+    )
 
 
 @lru_cache(maxsize=1)

@@ -36,7 +36,11 @@ WORTHWHILE = 1 << 16
 if (
     numba.config.DISABLE_JIT
 ):  # loops in Python would take hours, and some exist only in machine code
-    raise PhotostereoError(code="compiler-off")
+    raise PhotostereoError(
+        "The environment variable NUMBA_DISABLE_JIT is set, but photostereo needs Numba's "
+        "compiler. Unset it.",
+        code="compiler-off",
+    )
 
 
 class _Listener(event.Listener):  # type: ignore[misc]
@@ -92,7 +96,12 @@ def _one_at_a_time(loop: Any) -> Callable[..., Any]:
     @wraps(loop.py_func)
     def run(*values: Any) -> Any:
         if _Layer.name == _FORKED:
-            raise PhotostereoError(code="forked-after-threads")
+            raise PhotostereoError(
+                "This process was forked from one that has already solved with several threads, "
+                "and cannot use threads itself. Start workers with "
+                'multiprocessing.get_context("spawn") or "forkserver".',
+                code="forked-after-threads",
+            )
         if _Layer.name in _SAFE_LAYERS:
             return loop(*values)
         with _ONE_AT_A_TIME:

@@ -41,7 +41,7 @@ from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding, sentences
 from photostereo.io.atomic import replacing_directory, replacing_file, write_json, write_text
 from photostereo.io.png import write_photographs, write_png
-from photostereo.io.safe import read_json, read_mat, read_text
+from photostereo.io.safe import read_json, read_mat, read_text, unreadable_file
 from photostereo.lights.files.reading import base_name, content_lines, read_intensities
 
 LAYOUT = "DiLiGenT"
@@ -160,9 +160,7 @@ def _read_mat(path: Path, key: str) -> Float32:
     arrays = read_mat(path, "truth", remedy=remedy)
     if key not in arrays:
         problem = f"it has no numbers named {key}, only {', '.join(arrays) or 'nothing'}"
-        raise CaptureError(
-            code="unreadable-file", what="truth", file=path, problem=problem, advice=remedy
-        )
+        raise unreadable_file(path, "truth", remedy, problem)
     return finite_or_zero(arrays[key])
 
 
