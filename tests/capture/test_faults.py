@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -17,13 +16,14 @@ from photostereo.cli.root import app
 from photostereo.core.control import SILENT
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import by_code
+from photostereo.diagnosis.diagnose import diagnose
+from photostereo.diagnosis.expected_error import expected_error
 from photostereo.io.png import write_png
 from photostereo.lights.ambient import EVEN, estimate_room_light
 from photostereo.photographs.alignment.alignment import decide
 from photostereo.photographs.alignment.edges import TURNED, compare_edges
 from photostereo.photographs.faults import find_blurred
 from photostereo.pipeline.pipeline import Pipeline
-from photostereo.solver.opinion import assess
 from photostereo.solver.solve import solve
 from photostereo_lab.scenes import dome_lights, random_lights, render_scene
 
@@ -355,10 +355,9 @@ def test_a_ring_of_lights_does_not_take_steepness_for_light_of_the_room(tmp_path
     assert "room-light" not in by_code(capture.origin.notes)
     (doubt,) = capture.origin.doubts
     assert doubt.code == "room-light-doubted" and 0 < doubt.effect < 10
-    result = solve(capture, "net")
-    sure = replace(capture, origin=replace(capture.origin, doubts=()))
-    degrees = [assess(result, one).degrees for one in (sure, capture)]
-    assert degrees[1] == pytest.approx(np.hypot(degrees[0], doubt.effect))
+    assert doubt in diagnose(capture).findings
+    expected = expected_error(solve(capture, "ls"), findings=[doubt], own=20.0)
+    assert expected.degrees == pytest.approx(np.hypot(20.0, doubt.effect))
 
 
 @pytest.mark.parametrize("tint", [(1.0, 1.0, 1.0), (1.5, 1.0, 0.5), (0.7, 1.0, 1.4)])
