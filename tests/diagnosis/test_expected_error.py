@@ -20,6 +20,7 @@ from photostereo.diagnosis.expected_error import (
     GOOD,
     LEAST_TURN,
     ExpectedError,
+    error_of_three,
     expected_error,
     factor_of_detail,
     factor_of_many,
@@ -100,6 +101,19 @@ def test_a_method_without_an_estimate_has_none(solved):
     assert expected_error(solve(scene, "ls")) is None
     unknown = np.full(result.mask.shape, np.nan, np.float32)
     assert expected_error(replace(result, maps={"spread": unknown})) is None
+
+
+@pytest.mark.parametrize("method", ["ls", "net", "sbl"])
+def test_three_photographs_say_nothing_about_their_error(solved, method):
+    """They fit some normal exactly: their residual of zero is no evidence."""
+    scene, _ = solved
+    three = scene.take([0, 4, 8])
+    result = solve(three, method)
+    true = angular_error(result.normals, three.truth, three.mask)[three.mask].mean()
+    found = assess(result, three)
+    assert true / 3 < found.degrees < 3 * true and found.grade != "good"
+    assert "three-photographs" in by_code(found.reasons)
+    assert error_of_three(np.eye(3)) < found.degrees  # at right angles
 
 
 def test_grades_begin_where_they_say():

@@ -67,7 +67,9 @@ def assess(
     if findings is None:
         findings = diagnose(capture, control=control).findings
     own: float | None = None
-    opinion = None if "spread" in result.maps else second_opinion(result, capture, control)
+    opinion = None
+    if "spread" not in result.maps and len(capture) > 3:
+        opinion = second_opinion(result, capture, control)
     if opinion is not None:
         own, of_method, apart = opinion
         findings = [*findings, Finding("method-differs", effect=of_method, degrees=apart)]

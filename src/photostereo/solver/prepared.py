@@ -21,7 +21,11 @@ from photostereo.capture.intensities import Intensities, intensities
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import gray_from_rgb
 from photostereo.core.errors import ParameterError
-from photostereo.diagnosis.expected_error import factor_of_detail, factor_of_many
+from photostereo.diagnosis.expected_error import (
+    error_of_three,
+    factor_of_detail,
+    factor_of_many,
+)
 from photostereo.diagnosis.metrics import summarize_error
 from photostereo.diagnosis.noise import Noise
 from photostereo.lights.unknown.crops import Crop
@@ -256,8 +260,11 @@ class Prepared:
         if (
             "spread" in pictures.maps
         ):  # single pixels know neither the surface nor what photographs share
+            spread = pictures.maps["spread"]
             factor = factor_of_detail(pictures.normals, mask) * factor_of_many(len(capture))
-            np.multiply(pictures.maps["spread"], np.float32(factor), out=pictures.maps["spread"])
+            np.multiply(spread, np.float32(factor), out=spread)
+            if len(capture) == 3:  # without a residual, the spread means nothing
+                spread[mask] = error_of_three(capture.lights.directions)
         result = Reconstruction(
             **pictures._asdict(),
             mask=mask,
