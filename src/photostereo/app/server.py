@@ -27,7 +27,7 @@ from photostereo.app import places
 from photostereo.app.desk import RESULTS, Desk
 from photostereo.app.process import WorkerProcess
 from photostereo.app.security import Address, Guard, harmless_name
-from photostereo.core.errors import CaptureError, OutputError, PhotostereoError
+from photostereo.core.errors import CaptureError, OutputError, PhotostereoError, not_a_folder
 from photostereo.io.camera import read_shot
 from photostereo.io.images import PLAIN_SUFFIXES, unreadable_folder
 from photostereo.io.names import folder_name
@@ -76,7 +76,7 @@ class App:
         """Open a folder; return its desk if it is already open."""
         place = folder.expanduser().resolve()
         if not place.is_dir():
-            raise CaptureError(code="not-a-folder", file=place)
+            raise not_a_folder(place)
         for desk in self.desks.values():
             if desk.folder == place:
                 return desk

@@ -25,7 +25,7 @@ from photostereo.capture.loading import find_capture
 from photostereo.capture.opening import Found, require_matching
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.conventions import BoolArray, encode_normals
-from photostereo.core.errors import CaptureError, PhotostereoError
+from photostereo.core.errors import CaptureError, PhotostereoError, not_a_folder
 from photostereo.core.findings import Subject, as_finding, sentences
 from photostereo.example import owl
 from photostereo.io.atomic import replacing_directory, write_bytes
@@ -340,7 +340,7 @@ def find_photographs(folder: Path) -> Found:
             if found.lights is not None:
                 require_matching(found)
             return found
-        raise CaptureError(code="not-a-folder", file=folder)
+        raise not_a_folder(folder)
     except PhotostereoError as error:
         if not error.code.startswith(_ABOUT_LIGHTS):
             raise

@@ -180,7 +180,12 @@ def choose_mask(
         if not mask.any() and balls is not None and balls.any():
             return balls, (Finding("ball-is-object"),)
         if not mask.any():
-            raise CaptureError(code="no-object", name=name)
+            raise CaptureError(
+                f"No object that stands out from its background was found in {name}. Provide a "
+                "mask picture.",
+                code="no-object",
+                name=name,
+            )
         notes = (note,)
     else:
         mask, notes = read_mask(
@@ -275,7 +280,16 @@ def framed_truths(
     for file, truth in truths.values():
         if truth.shape[:2] != (height, width):
             size = " × ".join(map(str, truth.shape[:2]))
-            raise CaptureError(code="truth-size", file=file, size=size, height=height, width=width)
+            raise CaptureError(
+                f"The truth in {file} is {size} pixels (rows × columns) but the photographs are "
+                f"{height} × {width}. Crop or scale it in the same way as the photographs, or "
+                "remove it.",
+                code="truth-size",
+                file=file,
+                size=size,
+                height=height,
+                width=width,
+            )
     return {label: framing.truth(label, truth) for label, (_, truth) in truths.items()}
 
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, Float32, FloatArray, gray_from_rgb
-from photostereo.core.errors import CaptureError
+from photostereo.core.errors import EMPTY_MASK, CaptureError
 from photostereo.core.findings import Finding, distinct
 from photostereo.core.plugins import Displayed
 from photostereo.lights.lights import Lights
@@ -141,7 +141,12 @@ class Capture(Displayed):
             "origin": origin,
         }
         if not parts["mask"].any():
-            raise CaptureError(code="empty-mask", remedy="whole-frame", name=name)
+            raise CaptureError(
+                f"The mask of {name} {EMPTY_MASK}",
+                code="empty-mask",
+                remedy="whole-frame",
+                name=name,
+            )
         lights = lights if isinstance(lights, Lights) else Lights(lights, count=count)
         parts["lights"] = lights.require_usable(count, name)
         for label, part in parts.items():
@@ -298,7 +303,13 @@ class Capture(Displayed):
         """Raise a :class:`CaptureError` ``"black-photographs"`` if all photographs are black inside the mask."""
         # Stops at the first photograph that is not black.
         if not any((image[self.mask] > 0).any() for image in self.photographs.frames()):
-            raise CaptureError(code="black-photographs", photographs=len(self), name=self.name)
+            raise CaptureError(
+                f"All {len(self)} photographs of {self.name} are black inside the mask, so the "
+                "object is not visible. Check the exposure, the files and the mask.",
+                code="black-photographs",
+                photographs=len(self),
+                name=self.name,
+            )
 
     @property
     def scale_step(self) -> int:
@@ -320,6 +331,8 @@ class Capture(Displayed):
         if isinstance(which, (int, np.integer)):
             if not 3 <= which <= len(self):
                 raise CaptureError(
+                    f"{int(which)} photographs were requested, but {self.name} has {len(self)} "
+                    f"and at least 3 are needed. Choose a number from 3 to {len(self)}.",
                     code="photograph-count",
                     requested=int(which),
                     available=len(self),
@@ -342,7 +355,14 @@ def as_source(images: ArrayLike | Photographs | None, name: str) -> Photographs:
         return images
     stack = np.ascontiguousarray(() if images is None else images, dtype=np.float32)
     if stack.ndim not in (3, 4) or (stack.ndim == 4 and stack.shape[3] != 3):
-        raise CaptureError(code="photographs-shape", shape=stack.shape, name=name)
+        raise CaptureError(
+            f"The photographs of {name} have the shape {stack.shape}; expected (photographs, "
+            "height, width) for gray or (photographs, height, width, 3) for color. Stack them "
+            "along the first axis.",
+            code="photographs-shape",
+            shape=stack.shape,
+            name=name,
+        )
     require_count(len(stack), name)
     for number, image in enumerate(stack, 1):
         require_finite(image, None, f"Photograph {number} of {name}")
@@ -357,7 +377,14 @@ def photographs_of_seed(seed: int) -> np.random.Generator:
 def require_count(count: int, name: str, file: Path | None = None) -> None:
     """Raise a :class:`CaptureError` ``"too-few-photographs"`` if there are fewer than three."""
     if count < 3:
-        raise CaptureError(code="too-few-photographs", file=file, found=count, name=name)
+        raise CaptureError(
+            "Photometric stereo needs at least three photographs under different lights (ten or "
+            f"more for good results); {name} has {count}. Add photographs.",
+            code="too-few-photographs",
+            file=file,
+            found=count,
+            name=name,
+        )
 
 
 def _part(value: Any, dtype: Any, shapes: Sequence[tuple[int, ...]], words: str, name: str) -> Any:
@@ -371,7 +398,14 @@ def _part(value: Any, dtype: Any, shapes: Sequence[tuple[int, ...]], words: str,
         size = " × ".join(map(str, array.shape))
         facts: dict[str, Any] = {"found": array.shape, "expected": shapes[0]}
         raise CaptureError(
-            code="frame-mismatch", name=name, part=words, needed=expected, size=size, **facts
+            f"{name}: the photographs need {words} of {expected} (rows × columns), not {size}. "
+            "Scale or crop one of them so that they match.",
+            code="frame-mismatch",
+            name=name,
+            part=words,
+            needed=expected,
+            size=size,
+            **facts,
         )
     return array
 

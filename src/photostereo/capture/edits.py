@@ -94,7 +94,12 @@ class Edits:
 
         def fail(problem: str) -> CaptureError:
             return CaptureError(
-                code="bad-edits", file=file, where=file or EDITS_FILE, problem=problem
+                f"The corrections in {file or EDITS_FILE} cannot be used: {problem}. Correct them "
+                "in the app, or delete the file.",
+                code="bad-edits",
+                file=file,
+                where=file or EDITS_FILE,
+                problem=problem,
             )
 
         check_facts(facts, _SCHEMA, fail)

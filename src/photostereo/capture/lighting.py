@@ -95,7 +95,13 @@ def _from_file(found: Found, full: tuple[int, int], options: ReadOptions) -> Lig
     assert table is not None
     name = table.path.name
     if table.unit == "widths" and options.crop is not None:
-        raise CaptureError(code="crop-with-widths", file=table.path)
+        raise CaptureError(
+            f"{table.path} gives the positions of the lights in widths of the object, and a part "
+            "of the frame may not contain the whole object. Use the whole frame, or give the "
+            "positions in pixels (position_x, position_y, position_z).",
+            code="crop-with-widths",
+            file=table.path,
+        )
     size = PixelSize.of(table.pixel_size if options.pixel_size is None else options.pixel_size)
     table = table.placed(size.millimeters * options.scale if size.known else None, full)
     notes = [*options.axes_notes(), *table.notes]
@@ -192,7 +198,11 @@ def calibrate_photographs(
 
     if found.ball is not None:
         if not found.ball.is_dir():
-            raise CaptureError(code="no-ball-folder", file=found.ball)
+            raise CaptureError(
+                f"The folder of the ball, {found.ball}, does not exist. Check its name.",
+                code="no-ball-folder",
+                file=found.ball,
+            )
         return in_series(found.ball)
     series, own = find_ball_series(found.path, found.taken or found.files), found.files[0].parent
     results = []
@@ -249,13 +259,16 @@ def complete_lights(
     estimated = estimate_lights(thumbnails, known=known, control=control)
     verdict, missing = estimated.verdict, int((~fixed).sum())
     if not verdict.usable:
-        has = "has no light file, no ball was found in the photographs"
+        has = "has no light file and no ball"
         if table is not None:
             has = f"has no light for {missing} of its photographs"
         why = "; ".join(REASONS[reason] for reason in verdict.reasons)
-        reasons: dict[str, Any] = {"has": has, "why": why, "reasons": verdict.reasons}
         raise CaptureError(
-            code="lights-not-estimated", file=found.path, remedy="give-lights", **reasons
+            f"{found.path} {has}, and the lights cannot be estimated: {why}.",
+            code="lights-not-estimated",
+            file=found.path,
+            remedy="give-lights",
+            reasons=verdict.reasons,
         )
     strengths = _completed(given.strengths, estimated.strengths, closed)
     lights = Lights(

@@ -21,7 +21,7 @@ from photostereo.capture.lighting import calibrate_photographs, find_lights
 from photostereo.capture.opening import Found, open_capture
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.core.control import SILENT, Control
-from photostereo.core.errors import CaptureError, ParameterError
+from photostereo.core.errors import CaptureError, ParameterError, not_a_folder
 from photostereo.core.findings import Finding
 from photostereo.core.plugins import announced
 from photostereo.core.wording import listed
@@ -144,7 +144,7 @@ def calibrate(
     """
     place, reading = Path(path).expanduser(), ReadOptions(**options)
     if not place.is_dir():
-        raise CaptureError(code="not-a-folder", file=place)
+        raise not_a_folder(place)
     if reading.lights == ESTIMATE:
         origin = read_lazily(place, reading, control).origin
         assert origin is not None and origin.calibration is not None
@@ -179,7 +179,12 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
     """Reading, stage 1: detect the layout and list the files. A layout that can only read everything does so."""
     place = Path(path).expanduser()
     if not exists(place):
-        raise CaptureError(code="no-such-capture", file=place)
+        raise CaptureError(
+            f"{place} does not exist. Give the folder that contains the photographs, an RTI .lp "
+            "file or an .npz archive.",
+            code="no-such-capture",
+            file=place,
+        )
     estimated = options.lights == ESTIMATE
     options = replace(options, lights=None) if estimated else _lights_of_another(options)
     layout: Any = recognize(place)
@@ -193,7 +198,11 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
     result: Found | Capture = find(place, options)
     if isinstance(result, Capture):
         if options.lights_strengths == "unknown":
-            raise ParameterError(code="strengths-in-archive")
+            raise ParameterError(
+                "The photographs in this file are divided by their light strengths already, so "
+                "these cannot be estimated.",
+                code="strengths-in-archive",
+            )
         names = result.origin.files if result.origin else ()
         kept = [number for number, name in enumerate(names) if name not in options.leave_out]
         return result if len(kept) == len(names) else result.take(kept)
@@ -223,7 +232,14 @@ def _lights_of_another(options: ReadOptions) -> ReadOptions:
             return replace(options, lights=other / name)
     if folder.find_alone(other, options).files:
         return replace(options, lights=None, ball=other)
-    raise CaptureError(code="no-lights", file=other, names=", ".join(folder.LIGHT_FILES))
+    names = ", ".join(folder.LIGHT_FILES)
+    raise CaptureError(
+        f"{other} has neither a light file ({names}) nor photographs of a ball, so its lights "
+        "cannot be used. Name a light file.",
+        code="no-lights",
+        file=other,
+        names=names,
+    )
 
 
 def recognize(path: Path) -> Layout | None:
@@ -242,16 +258,33 @@ def is_capture_folder(place: Path) -> bool:
 def _photographs_alone(place: Path, options: ReadOptions) -> Found:
     """Find the photographs in a folder without a light file; raise an error if it has none, or several captures."""
     if place.is_file():
-        raise CaptureError(code="not-a-capture", file=place)
+        raise CaptureError(
+            f"{place} is not a capture. Give a folder with photographs, an .lp file or an .npz "
+            "file.",
+            code="not-a-capture",
+            file=place,
+        )
     found = folder.find_alone(place, options)
     entries = sorted(entry for entry in place.iterdir() if not entry.name.startswith("."))
     if len(found.files) < FEWEST:
         inside = [entry.name for entry in entries if entry.is_dir() and is_capture_folder(entry)]
         if inside:
+            shown = listed(inside, 8)
             raise CaptureError(
-                code="several-captures", file=place, captures=inside, shown=listed(inside, 8)
+                f"{place} is not a capture itself, but has folders with photographs: {shown}. "
+                "Choose one, or work on all of them with `photostereo batch`.",
+                code="several-captures",
+                file=place,
+                captures=inside,
+                shown=shown,
             )
     if not found.files:
         content = f"only {listed(entry.name for entry in entries)}" if entries else "it is empty"
-        raise CaptureError(code="no-photographs", file=place, content=content)
+        raise CaptureError(
+            f"{place} has no photographs: {content}. Give a folder with photographs of one "
+            "object, each under a different light.",
+            code="no-photographs",
+            file=place,
+            content=content,
+        )
     return found

@@ -24,6 +24,7 @@ from photostereo.core.findings import Finding
 from photostereo.io.camera import Heads, exposure_of, focal_in_pixels
 from photostereo.lights.ball.search import FoundBall, find_balls
 from photostereo.lights.files.table import LightTable
+from photostereo.lights.lights import wrong_count
 from photostereo.photographs.alignment.alignment import SMALLEST, Alignment, find_alignment
 from photostereo.photographs.brackets import find_brackets
 from photostereo.photographs.faults import (
@@ -113,10 +114,8 @@ def require_matching(found: Found) -> None:
     files, path, table = found.files, found.path, found.lights
     require_count(len(files), found.name, path)
     if table is not None and len(files) != len(table.vectors):
-        name, lights = f"{path} (with {table.path.name})", len(table.vectors)
-        raise CaptureError(
-            code="lights-count", file=table.path, name=name, photographs=len(files), lights=lights
-        )
+        name = f"{path} (with {table.path.name})"
+        raise wrong_count(name, len(files), len(table.vectors), table.path)
 
 
 @dataclass(frozen=True, eq=False)

@@ -127,11 +127,19 @@ class ReadOptions:
     def __post_init__(self) -> None:
         for name, count in (("circle", 3), ("card", 4), ("crop", 4)):
             if (value := getattr(self, name)) is not None and len(value) != count:
-                needed = f"{count} numbers, in pixels"
-                raise ParameterError(code="bad-option", option=name, needed=needed, value=value)
+                raise ParameterError(
+                    f"{name} must be {count} numbers, in pixels; it is {value}.",
+                    code="bad-option",
+                    option=name,
+                    value=value,
+                )
         if self.focal is not None and not 1 <= self.focal <= LONGEST_FOCAL:
-            needed = f"between 1 and {LONGEST_FOCAL:.0e} pixels"
-            raise ParameterError(code="bad-option", option="focal", needed=needed, value=self.focal)
+            raise ParameterError(
+                f"focal must be between 1 and {LONGEST_FOCAL:.0e} pixels; it is {self.focal}.",
+                code="bad-option",
+                option="focal",
+                value=self.focal,
+            )
         require_known(self.align, ("auto", "off"), "alignment", "unknown-align")
         strengths = ("given", "unknown")
         require_known(

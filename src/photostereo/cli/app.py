@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from photostereo.cli.terminal import Terminal
-from photostereo.core.errors import CaptureError
+from photostereo.core.errors import not_a_folder
 
 
 def app(
@@ -11,7 +11,7 @@ def app(
 ) -> None:
     """Open the app in the browser, from photographs to results."""
     if folder is not None and not folder.expanduser().is_dir():
-        raise CaptureError(code="not-a-folder", file=folder)
+        raise not_a_folder(folder)
     from photostereo.app.server import run_app
 
     run_app(folder, port, terminal.say, browse=browser)

@@ -123,6 +123,21 @@ class ConvergenceWarning(PhotostereoWarning):
     """An iteration stopped before it met its tolerance; the result is usable but not final."""
 
 
+#: The end of the message about a mask without pixels; the code is ``"empty-mask"``.
+EMPTY_MASK = (
+    "is empty: no pixel belongs to the object. A mask is white on the object and black elsewhere."
+)
+
+
+def not_a_folder(path: Path) -> CaptureError:
+    """Return the error that photographs are expected in a folder."""
+    return CaptureError(
+        f"{path} is not a folder. Give the folder that contains the photographs.",
+        code="not-a-folder",
+        file=path,
+    )
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint such as ``' Did you mean "pdlnv"?'`` or an empty string."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)

@@ -26,8 +26,22 @@ def require_directions(
     label = f"{number} ({names[number - 1]})" if names else f"{number}"
     label += "" if file is None else f" in {file}"
     if infinite.any():
-        raise CaptureError(code="light-not-finite", file=file, light=number, label=label)
-    raise CaptureError(code="light-zero", file=file, light=number, label=label)
+        raise CaptureError(
+            f"Light {label} has a value that is NaN or infinite. Correct it, or leave out the "
+            "photograph together with its light.",
+            code="light-not-finite",
+            file=file,
+            light=number,
+            label=label,
+        )
+    raise CaptureError(
+        f"Light {label} is the zero vector, which has no direction. Correct it, or leave out the "
+        "photograph together with its light.",
+        code="light-zero",
+        file=file,
+        light=number,
+        label=label,
+    )
 
 
 def row_lengths(vectors: NDArray[Any]) -> Float64:
@@ -137,7 +151,13 @@ def axes_matrix(words: str) -> FloatArray:
     parts = [part.strip().lower() for part in words.split(",")]
     names = [part.removeprefix("-").removeprefix("+") for part in parts]
     if sorted(names) != ["x", "y", "z"]:
-        raise ParameterError(code="bad-axes", axes=words)
+        raise ParameterError(
+            f'"{words}" are not axes. Write x, y and z of the light file in the order right, up, '
+            "toward the camera, each with a minus if it points the other way, for instance "
+            "x,-y,z.",
+            code="bad-axes",
+            axes=words,
+        )
     matrix = np.zeros((3, 3))
     for column, (part, name) in enumerate(zip(parts, names, strict=True)):
         matrix["xyz".index(name), column] = -1.0 if part.startswith("-") else 1.0

@@ -10,13 +10,14 @@ Coordinates are those of the package: x right, y up, z toward the camera, from t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray
-from photostereo.core.errors import CaptureError
+from photostereo.core.errors import EMPTY_MASK, CaptureError
 from photostereo.lights.ball.geometry import VIEW
 from photostereo.lights.geometry import light_geometry, require_directions, row_lengths
 from photostereo.photographs.framing import Framing
@@ -289,7 +290,9 @@ class Lights:
             return self
         cols, rows = np.flatnonzero(mask.any(axis=0)), np.flatnonzero(mask.any(axis=1))
         if not len(cols):
-            raise CaptureError(code="empty-mask", name="the object")
+            raise CaptureError(
+                f"The mask of the object {EMPTY_MASK}", code="empty-mask", name="the object"
+            )
         x, y = cols[0] + cols[-1] + 1 - mask.shape[1], mask.shape[0] - rows[0] - rows[-1] - 1
         middle = 0.5 * np.array([x, y, 0])
         scaled = float(cols[-1] - cols[0] + 1) * self.positions
@@ -306,13 +309,19 @@ class Lights:
             ``"lights-count"``, ``"lights-coplanar"``
         """
         if len(self) != count:
-            raise CaptureError(code="lights-count", photographs=count, lights=len(self), name=name)
+            raise wrong_count(name, count, len(self))
         if not self.known:
             return self
         spread = np.linalg.svd(self.directions, compute_uv=False)
         if spread[-1] < COPLANAR_RATIO * spread[0]:
+            share = float(spread[-1] / spread[0])
             raise CaptureError(
-                code="lights-coplanar", name=name, share=float(spread[-1] / spread[0])
+                f"The lights of {name} lie in a plane (smallest to largest singular value "
+                f"{share:.1e}), so the normals cannot be determined. Add "
+                "a photograph with the light well outside that plane, for instance from above.",
+                code="lights-coplanar",
+                name=name,
+                share=share,
             )
         return self
 
@@ -339,7 +348,11 @@ class Lights:
         """Return directions (N, 3) from points (N, 2) or (N, 3) to a near light, and its distances (N,)."""
         assert self.positions is not None
         if self.position_unit != "pixels":
-            raise CaptureError(code="lights-need-mask")
+            raise CaptureError(
+                "The positions of the lights are in widths of the object; a mask is needed to "
+                "convert them to pixels.",
+                code="lights-need-mask",
+            )
         toward = np.broadcast_to(self.positions[number], (len(points), 3)).copy()
         toward[:, : points.shape[1]] -= points
         distance = np.linalg.norm(toward, axis=1)
@@ -349,7 +362,13 @@ class Lights:
 def _vectors(value: ArrayLike, words: str) -> FloatArray:
     vectors = _frozen(value)
     if vectors.ndim != 2 or vectors.shape[1] != 3:
-        raise CaptureError(code="lights-shape", shape=vectors.shape, words=words)
+        raise CaptureError(
+            f"The {words} have the shape {vectors.shape}; expected one row x y z per photograph, "
+            "(d, 3).",
+            code="lights-shape",
+            shape=vectors.shape,
+            words=words,
+        )
     require_directions(vectors)
     return vectors
 
@@ -365,3 +384,28 @@ def _frozen(values: ArrayLike) -> FloatArray:
     array = np.array(values, dtype=np.float64)
     array.flags.writeable = False
     return array
+
+
+def wrong_count(
+    name: str | Path, photographs: int, lights: int, file: Path | None = None
+) -> CaptureError:
+    """Return the error that the numbers of photographs and lights differ.
+
+    Parameters
+    ----------
+    name : str or Path
+        The capture.
+    photographs, lights : int
+        How many there are.
+    file : Path, optional
+        The light file.
+    """
+    return CaptureError(
+        f"{name} has {photographs} photographs but {lights} light directions. Each photograph "
+        "needs exactly one light, in the same order: add the missing ones or remove the extra ones.",
+        code="lights-count",
+        file=file,
+        name=name,
+        photographs=photographs,
+        lights=lights,
+    )

@@ -233,12 +233,22 @@ def strengths_from_card(
     height, width = images.shape[1:3]
     if not (0 <= left < right <= width and 0 <= top < bottom <= height):
         words = f"{left},{top},{right},{bottom}"
-        raise CaptureError(code="card-outside", words=words, width=width, height=height)
+        raise CaptureError(
+            f"The card {words} is not inside the photographs, which are {width} × {height} (width "
+            "× height). Give left,top,right,bottom in pixels.",
+            code="card-outside",
+            words=words,
+            width=width,
+            height=height,
+        )
     level = np.median(images[:, top:bottom, left:right].reshape(len(images), -1), axis=1).astype(
         np.float64
     )
     if not (level > 0).all():
-        raise CaptureError(code="black-card")
+        raise CaptureError(
+            "The card is black in some photograph. Choose a part of it that every light reaches.",
+            code="black-card",
+        )
     return _even(level / np.maximum(directions[:, 2], 1e-3))
 
 

@@ -28,7 +28,12 @@ def read_mask(
     rotated.
     """
     if not exists(path):
-        raise CaptureError(code="no-mask-file", file=path)
+        raise CaptureError(
+            f'The mask {path} does not exist. Give a picture, "auto" (found in the photographs), '
+            '"bright" or "full".',
+            code="no-mask-file",
+            file=path,
+        )
     try:
         values = decode_image(path)
         if orientation > 4 and values.shape[:2] == frame[::-1] != frame:
@@ -46,7 +51,15 @@ def mask_from_values(
         values = values.max(axis=2)
     if values.shape != tuple(frame):
         size, (height, width) = " × ".join(map(str, values.shape)), frame
-        raise CaptureError(code="mask-size", label=label, size=size, height=height, width=width)
+        raise CaptureError(
+            f"{label} is {size} pixels (rows × columns) but the photographs are {height} × "
+            f"{width}. Paint it on a photograph at full size.",
+            code="mask-size",
+            label=label,
+            size=size,
+            height=height,
+            width=width,
+        )
     # Floats avoid an overflow in 2 * values of the stored type.
     values = np.nan_to_num(values.astype(np.float64), nan=0.0)
     top = values.max()

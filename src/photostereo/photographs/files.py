@@ -199,7 +199,13 @@ class PhotographFiles(Photographs):
                 own, usual = ("gray", "RGB") if self.is_color else ("RGB", "gray")
                 first = self.files[0].name
                 raise CaptureError(
-                    code="mode-mismatch", file=path, own=own, name=first, usual=usual
+                    f"{path} is {own} but {first} is {usual}. Export all photographs in the same "
+                    "mode.",
+                    code="mode-mismatch",
+                    file=path,
+                    own=own,
+                    name=first,
+                    usual=usual,
                 )
         self.kinds[path] = stored.dtype
         return stored
@@ -227,7 +233,14 @@ class PhotographFiles(Photographs):
         if frame != self.full_frame:
             own, usual = (f"{width} × {height}" for height, width in (frame, self.full_frame))
             raise CaptureError(
-                code="size-mismatch", file=path, name=self.files[0].name, own=own, usual=usual
+                f"{path} is {own} pixels (width × height) but {self.files[0].name} is {usual}. "
+                "All photographs must be taken from the same position and have the same size: "
+                "export them again without cropping or rotating.",
+                code="size-mismatch",
+                file=path,
+                name=self.files[0].name,
+                own=own,
+                usual=usual,
             )
 
     def _develop_part(
@@ -249,7 +262,14 @@ class PhotographFiles(Photographs):
         """A further photograph of the same frame, linear, full scale 1."""
         stored = upright(decode_image(path), self.orientation)
         if stored.shape[:2] != self.full_frame or (stored.ndim == 3) != self.is_color:
-            raise CaptureError(code="companion-mismatch", file=path, name=self.files[0].name)
+            raise CaptureError(
+                f"{path} does not have the size or the color mode of {self.files[0].name}. Take "
+                "it with the same camera settings as the photographs, or move it out of the "
+                "folder.",
+                code="companion-mismatch",
+                file=path,
+                name=self.files[0].name,
+            )
         return linear_part(stored, srgb=self._is_curved(path))
 
 

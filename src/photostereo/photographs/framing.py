@@ -23,7 +23,11 @@ class Framing:
 
     def __post_init__(self) -> None:
         if not 0 < self.scale <= 1:
-            raise ParameterError(code="bad-scale", scale=self.scale)
+            raise ParameterError(
+                f"The scale must be above 0 and at most 1; it is {self.scale}.",
+                code="bad-scale",
+                scale=self.scale,
+            )
 
     @property
     def changes(self) -> bool:
@@ -38,7 +42,16 @@ class Framing:
         x, y, w, h = self.crop
         if x < 0 or y < 0 or w < 1 or h < 1 or x + w > width or y + h > height:
             raise ParameterError(
-                code="crop-outside", crop=self.crop, x=x, y=y, w=w, h=h, width=width, height=height
+                f"The crop {x},{y},{w},{h} (x, y, width, height) does not lie inside the "
+                f"photographs, which are {width} pixels wide and {height} high.",
+                code="crop-outside",
+                crop=self.crop,
+                x=x,
+                y=y,
+                w=w,
+                h=h,
+                width=width,
+                height=height,
             )
         return slice(y, y + h), slice(x, x + w)
 

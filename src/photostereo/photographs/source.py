@@ -30,7 +30,14 @@ def require_finite(image: NDArray[Any], file: Path | None, what: object = None) 
     ):  # false for NaN
         return
     bad = int((~(np.abs(image) <= LARGEST_INTENSITY)).sum())
-    raise CaptureError(code="photograph-not-finite", file=file, what=what or file, found=bad)
+    raise CaptureError(
+        f"{what or file} has {bad} values that are NaN, infinite or beyond 1e15. Export it again "
+        "without undefined pixels, or leave it out together with its light.",
+        code="photograph-not-finite",
+        file=file,
+        what=what or file,
+        found=bad,
+    )
 
 
 class Photographs(ABC):

@@ -75,7 +75,12 @@ class ModelEntry:
                 raise TypeError("it is not a class")
         except (ImportError, AttributeError, TypeError, ValueError) as problem:
             raise ParameterError(
-                code="broken-plugin", name=self.name, model=self.model, problem=str(problem)
+                f"The model {self.name} cannot be loaded from {self.model} ({problem}). Update or "
+                "uninstall the package it comes from.",
+                code="broken-plugin",
+                name=self.name,
+                model=self.model,
+                problem=str(problem),
             ) from problem
         return found
 

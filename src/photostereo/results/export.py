@@ -75,7 +75,11 @@ def export_result(
     """
     kinds = check_formats(formats)
     if not kinds:
-        raise ParameterError(code="no-format", known=list(FORMATS), formats=", ".join(FORMATS))
+        raise ParameterError(
+            f"No format was given. Choose from {', '.join(FORMATS)}.",
+            code="no-format",
+            known=list(FORMATS),
+        )
     choice = SurfaceChoice(
         method=surface_method,
         formats=tuple(kind for kind in kinds if kind in MESHES),

@@ -21,7 +21,7 @@ from photostereo.core.conventions import (
     row_bands,
     srgb_from_linear,
 )
-from photostereo.core.errors import CaptureError, MissingDependencyError
+from photostereo.core.errors import EMPTY_MASK, CaptureError, MissingDependencyError
 from photostereo.core.units import PixelSize
 from photostereo.io.atomic import replacing_file, unwritable, write_array, write_bytes, writing
 from photostereo.io.images import decode_image
@@ -189,9 +189,18 @@ def read_normal_map(
     source = Path(png_path)
     picture = decode_image(source, alpha=True)
     if picture.ndim != 3 or picture.shape[2] not in (3, 4):
-        raise CaptureError(code="normal-map-is-gray", file=source)
+        raise CaptureError(
+            f"{source} is a gray picture; a normal map has three channels, x, y, z in R, G, B.",
+            code="normal-map-is-gray",
+            file=source,
+        )
     if picture.dtype not in (np.uint8, np.uint16):
-        raise CaptureError(code="normal-map-type", file=source, dtype=picture.dtype)
+        raise CaptureError(
+            f"{source} holds {picture.dtype} values; save the normal map as 8- or 16-bit PNG.",
+            code="normal-map-type",
+            file=source,
+            dtype=picture.dtype,
+        )
     colors = np.ascontiguousarray(picture[..., :3])
     top = float(np.iinfo(picture.dtype).max)
     empty = (np.abs(colors / top - 0.5) < 0.02).all(axis=-1) | (colors == 0).all(axis=-1)
@@ -202,7 +211,12 @@ def read_normal_map(
     else:
         inside = ~empty
     if not inside.any():
-        raise CaptureError(code="empty-mask", file=mask_path or source, name=str(source))
+        raise CaptureError(
+            f"The mask of {source} {EMPTY_MASK}",
+            code="empty-mask",
+            file=mask_path or source,
+            name=str(source),
+        )
     normals = np.asarray(decode_normals(colors, flip_y=flip_y), dtype=np.float32)
     normals[empty | ~inside] = 0
     return normals, np.asarray(inside, dtype=np.bool_)
@@ -231,7 +245,10 @@ def write_exr(
     try:
         import OpenEXR
     except ImportError as problem:
-        raise MissingDependencyError(code="needs-openexr") from problem
+        raise MissingDependencyError(
+            'Writing EXR needs the package OpenEXR: pip install "photostereo[exr]"',
+            code="needs-openexr",
+        ) from problem
     planes = {
         name: np.ascontiguousarray(plane, dtype=np.float32) for name, plane in channels.items()
     }

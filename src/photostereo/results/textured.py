@@ -30,11 +30,10 @@ from photostereo.core.conventions import (
     row_bands,
     srgb_from_linear,
 )
-from photostereo.core.errors import ParameterError
 from photostereo.io.memory import give_back_memory
 from photostereo.runtime.loops import njit
 from photostereo.surface.integrated import Surface
-from photostereo.surface.mesh import build_small_mesh, geometric_normals, white_of
+from photostereo.surface.mesh import albedo_shape, build_small_mesh, geometric_normals, white_of
 
 #: Triangles of a light mesh, which phones and web viewers draw without delay.
 TRIANGLES = 50_000
@@ -189,7 +188,7 @@ def _resized_albedo(
     else:
         values = np.asarray(albedo)
         if values.shape not in (mask.shape, (*mask.shape, 3)):
-            raise ParameterError(code="albedo-shape", albedo=values.shape, mask=mask.shape)
+            raise albedo_shape(values, mask)
         linear = np.maximum(values[crop], 0.0).astype(np.float32, copy=False)
         np.nan_to_num(linear, copy=False, posinf=0.0)
         padded = control.aside(partial(_padded, linear, mask[crop]))

@@ -20,6 +20,8 @@ def largest_rectangle(mask: BoolArray) -> tuple[slice, slice]:
     height, width = int(bottom - top), int(right - left)
     if min(height, width) < LEAST_TEXELS:
         raise ParameterError(
+            f"The largest rectangle inside the mask is {width} × {height} pixels; a material "
+            f"needs at least {LEAST_TEXELS} × {LEAST_TEXELS}. Use a mask without holes.",
             code="sample-too-small",
             remedy="whole-frame",
             width=width,
@@ -109,7 +111,14 @@ def middle_square(maps: Float64) -> Float64:
 def resample_square(maps: Float64, size: int, *, wrap: bool) -> Float64:
     """Resample a square stack of maps by cubic splines; maps that wrap still do."""
     if not LEAST_TEXELS <= size <= MOST_TEXELS:
-        raise ParameterError(code="material-size", size=size, least=LEAST_TEXELS, most=MOST_TEXELS)
+        raise ParameterError(
+            f"A material must have {LEAST_TEXELS} to {MOST_TEXELS} texels along a side, not "
+            f"{size}.",
+            code="material-size",
+            size=size,
+            least=LEAST_TEXELS,
+            most=MOST_TEXELS,
+        )
     from scipy.ndimage import gaussian_filter, zoom
 
     shrink = len(maps) / size

@@ -90,7 +90,11 @@ def pictures_of(
         )
     largest = np.finfo(np.float32).max
     if not (bool(xp.isfinite(unit).all()) and bool((abs(tinted) <= largest).all())):
-        raise ParameterError(code="result-not-finite")
+        raise ParameterError(
+            "With these parameters the result is not a finite number. Choose less extreme "
+            "values, or use the defaults.",
+            code="result-not-finite",
+        )
     control.check()
     too_many = model.maps_photographs and lights.matrix.shape[-1] > map_values
     found = {} if too_many else control.aside(lambda: model.maps(scaled, solution.unknowns))

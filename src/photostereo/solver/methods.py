@@ -174,7 +174,13 @@ def find_method(name: str | Method, prior: str | None = None) -> Method:
         return name if prior is None else _with_prior(name, prior)
     if not isinstance(name, str):
         known = ", ".join(method_names())
-        raise ParameterError(code="method-not-a-name", found=type(name).__name__, known=known)
+        raise ParameterError(
+            f'A method is given by a name such as "auto", not by {type(name).__name__}. Known '
+            f"methods: {known}.",
+            code="method-not-a-name",
+            found=type(name).__name__,
+            known=known,
+        )
     model, plus, inside = choose(name).name.partition("+")
     if model not in _registered():
         known, words = ", ".join(method_names()), ", ".join(WORDS)
@@ -183,7 +189,13 @@ def find_method(name: str | Method, prior: str | None = None) -> Method:
             f"{method_names()[0]}+{prior_names()[0]}",
         )
         raise ParameterError(
-            code="unknown-method", method=name, hint=hint, known=known, words=words, pair=pair
+            f'There is no method "{name}".{hint} Choose from {known}, or {words}. Add a prior to '
+            f"a method that has none with a plus sign, such as {pair}.",
+            code="unknown-method",
+            method=name,
+            known=known,
+            words=words,
+            pair=pair,
         )
     method = _registered()[model]
     if plus:
@@ -206,7 +218,12 @@ def _with_prior(method: Method, prior: str) -> Method:
     if method.prior is not None:
         if method.prior == entry:
             return method
-        raise ParameterError(code="second-prior", method=method.name, prior=method.prior.name)
+        raise ParameterError(
+            f"Method {method.name} has a prior already, {method.prior.name}.",
+            code="second-prior",
+            method=method.name,
+            prior=method.prior.name,
+        )
     for known in _registered().values():
         if known.model == method.model and known.prior == entry:
             return known

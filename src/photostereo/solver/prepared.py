@@ -153,7 +153,13 @@ class Prepared:
                 f"{entry.name} on {self.capture.name}",
                 f"{method.name} on {capture.name}",
             )
-            raise ParameterError(code="prepared-for-something-else", prepared=prepared, asked=asked)
+            raise ParameterError(
+                f"The statistics were prepared for {prepared}, but this solve is for {asked}, or "
+                "has other model parameters or another device. Prepare again.",
+                code="prepared-for-something-else",
+                prepared=prepared,
+                asked=asked,
+            )
 
     def solve(
         self, values: Mapping[str, Any], control: Control = SILENT, **state: Any
@@ -425,7 +431,14 @@ def device_for(entry: Method, name: str) -> Device:
     device = find_device(name)
     if device.uses_torch and not entry.model.on_gpu:
         able = ", ".join(other for other in method_names() if find_method(other).model.on_gpu)
-        raise ParameterError(code="method-not-on-device", method=entry.name, device=name, able=able)
+        raise ParameterError(
+            f"Method {entry.name} does not run on {name}, only on the CPU. Leave the device out, "
+            f"or choose one of {able}.",
+            code="method-not-on-device",
+            method=entry.name,
+            device=name,
+            able=able,
+        )
     return device
 
 

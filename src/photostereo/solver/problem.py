@@ -112,7 +112,11 @@ class Problem:
         """
         if self.prior is None:
             if resume is not None or checkpoint is not None:
-                raise ParameterError(code="nothing-to-resume")
+                raise ParameterError(
+                    "A method without a prior has no iteration to save or resume. Leave out "
+                    "`resume` and `checkpoint`, or use a method with a prior, such as pdlnv.",
+                    code="nothing-to-resume",
+                )
             return self._alone(control)
         state = self._first(control)
         start = state.normals, state.unknowns

@@ -135,7 +135,11 @@ class Reconstruction(Displayed):
         """
         light = np.asarray(direction, dtype=np.float64)
         if light.shape != (3,) or not np.isfinite(light).all() or not light.any():
-            raise ParameterError(code="not-a-direction")
+            raise ParameterError(
+                "A light direction must be three numbers, not all zero: x right, y up, z toward "
+                "the camera.",
+                code="not-a-direction",
+            )
         return relight(
             self.normals, self.albedo, self.mask, light / np.linalg.norm(light), linear=linear
         )

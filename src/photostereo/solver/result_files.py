@@ -125,6 +125,11 @@ def _not_a_result(folder: Path) -> str:
 def damaged_result(path: Path, remedy: str = "") -> Callable[[str], CaptureError]:
     def complaint(problem: str) -> CaptureError:
         advice = remedy or "Solve again."
-        return CaptureError(code="damaged-result", file=path, problem=problem, advice=advice)
+        return CaptureError(
+            f"The result in {path} is damaged: {problem}. {advice}",
+            code="damaged-result",
+            file=path,
+            problem=problem,
+        )
 
     return complaint

@@ -108,7 +108,12 @@ def solve(
     'cbr+dictionary'
     """
     if not isinstance(capture, Capture):
-        raise ParameterError(code="needs-a-capture", found=type(capture).__name__)
+        raise ParameterError(
+            f"solve needs a Capture, not {type(capture).__name__}. Read a folder with "
+            "photostereo.load, or use photostereo.Pipeline, which reads, solves and writes.",
+            code="needs-a-capture",
+            found=type(capture).__name__,
+        )
     entry, why = method_for(capture, method, prior)
     values = entry.resolve(parameters)
     where = device_for(entry, device)
@@ -272,7 +277,13 @@ def solve_grid(
     varied = entry.prior.strengths if entry.prior else ()
     if not varied or any(set(setting) != set(varied) for setting in settings):
         names = ", ".join(varied) or "none"
-        raise ParameterError(code="grid-of-other-parameters", method=entry.name, strengths=names)
+        raise ParameterError(
+            f"A grid varies the strengths of a prior: with method {entry.name}, each setting must "
+            f"give these and nothing else: {names}.",
+            code="grid-of-other-parameters",
+            method=entry.name,
+            strengths=names,
+        )
     values = [entry.resolve({**parameters, **setting}) for setting in settings]
     if not values:
         return []

@@ -79,7 +79,12 @@ class SolveState:
         arrays = read_npz(Path(path), "saved state", remedy=_REMEDY)
 
         def complaint(problem: str) -> CaptureError:
-            return CaptureError(code="damaged-state", file=path, problem=problem, advice=_REMEDY)
+            return CaptureError(
+                f"{path} is not the saved state of a solve: {problem}. {_REMEDY}",
+                code="damaged-state",
+                file=path,
+                problem=problem,
+            )
 
         if missing := REQUIRED - arrays.keys():
             raise complaint(f"it has no {', '.join(sorted(missing))}")
@@ -105,7 +110,12 @@ class SolveState:
 def require_checkpoint(path: str | Path) -> None:
     """Raise an :class:`OutputError` if a file exists that is not a saved state: it is never overwritten."""
     if exists(Path(path)) and not names_in_npz(Path(path)) >= REQUIRED:
-        raise OutputError(code="checkpoint-exists", file=path)
+        raise OutputError(
+            f"{path} exists and is not the saved state of a solve, so it is not overwritten. "
+            "Choose another name for the checkpoint.",
+            code="checkpoint-exists",
+            file=path,
+        )
 
 
 def resumed(saved: SolveState | str | Path, first: SolveState) -> SolveState:
@@ -114,10 +124,16 @@ def resumed(saved: SolveState | str | Path, first: SolveState) -> SolveState:
     found, needed = ({name: _kind_of(a) for name, a in s.arrays().items()} for s in (state, first))
     for name in [*found, *needed]:
         if found.get(name) != needed.get(name):
-            kinds = {"found": found.get(name, "missing"), "needed": needed.get(name, "none")}
-            file = None if isinstance(saved, SolveState) else saved
+            has = found.get(name, "missing")
+            needs = needed.get(name, "none")
             raise ParameterError(
-                code="state-does-not-fit", file=file, array=name, advice=_REMEDY, **kinds
+                f"The saved state does not fit this solve: its {name} is {has}, but this method "
+                f"with this capture and these parameters needs {needs}. {_REMEDY}",
+                code="state-does-not-fit",
+                file=None if isinstance(saved, SolveState) else saved,
+                array=name,
+                found=has,
+                needed=needs,
             )
 
     def moved(

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from photostereo.capture import Capture
 from photostereo.core.errors import ParameterError
+from photostereo.core.wording import amount
 from photostereo.io.memory import available_memory
 from photostereo.runtime.arrays import Device
 from photostereo.solver.methods import Method
@@ -182,7 +183,13 @@ def plan_bands(
         least = OF_THE_PROGRAM + height * width * OF_A_RESULT + row * (SMALLEST + 2 * around)
         size, memory = f"{width} × {height}", max(memory, 0)
         raise ParameterError(
-            code="memory-too-small", remedy="more-memory", needed=least, allowed=memory, size=size
+            f"Photographs of {size} pixels need at least {amount(least)} of memory, even in the "
+            f"smallest bands, but {amount(memory)} may be used.",
+            code="memory-too-small",
+            remedy="more-memory",
+            needed=least,
+            allowed=memory,
+            size=size,
         )
     start = top - top % step
     count = -(-(bottom - start) // most)
@@ -204,7 +211,12 @@ def bands_of(
 ) -> list[Band]:
     """Return the bands for solving a capture within ``memory`` bytes; by default half of the free memory."""
     if not method.model.divisible:
-        raise ParameterError(code="method-not-divisible", remedy="more-memory", method=method.name)
+        raise ParameterError(
+            f"{method.name} compares all pixels and cannot be solved in parts. Use another method.",
+            code="method-not-divisible",
+            remedy="more-memory",
+            method=method.name,
+        )
     budget = memory
     if budget is None and device.torch_name.startswith("cuda"):
         import torch

@@ -36,12 +36,12 @@ class Camera:
         """Create a camera from a 3 × 3 camera matrix, which is checked."""
         k = np.asarray(matrix, dtype=np.float64)
         if k.shape != (3, 3) or not np.isfinite(k).all():
-            raise ParameterError(code="bad-camera", matrix=k.tolist())
+            raise _bad_camera(k)
         if k[2, 2] != 0:
             k = k / k[2, 2]
         lower = (k[1, 0], k[2, 0], k[2, 1])
         if k[0, 0] <= 0 or k[1, 1] <= 0 or any(lower) or abs(k[0, 1]) > 1e-6 * k[0, 0]:
-            raise ParameterError(code="bad-camera", matrix=k.tolist())
+            raise _bad_camera(k)
         return cls(float(k[0, 0]), float(k[1, 1]), float(k[0, 2]), float(k[1, 2]))
 
     def rays(self, rows: NDArray[Any], cols: NDArray[Any]) -> Float64:
@@ -116,3 +116,13 @@ class Surface(Displayed):
     def tears(self) -> int:
         """Number of links that are cut."""
         return int(np.count_nonzero(self.torn_right) + np.count_nonzero(self.torn_down))
+
+
+def _bad_camera(matrix: NDArray[Any]) -> ParameterError:
+    return ParameterError(
+        "The camera matrix must read [[f_x, 0, c_x], [0, f_y, c_y], [0, 0, 1]] in pixels, with "
+        f"positive focal lengths and no skew; it reads {matrix.tolist()}. Undistort the "
+        "photographs first.",
+        code="bad-camera",
+        matrix=matrix.tolist(),
+    )

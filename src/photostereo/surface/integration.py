@@ -132,9 +132,16 @@ def integrate(
     if camera is not None and not isinstance(camera, Camera):
         camera = Camera.from_matrix(camera)
     if highpass is not None and not highpass >= 1:
-        raise ParameterError(code="bad-highpass", highpass=highpass)
+        raise ParameterError(
+            f"The high-pass length must be at least one pixel; it is {highpass}.",
+            code="bad-highpass",
+            highpass=highpass,
+        )
     if not (0 < tol < 1 and sharpness > 0 and 0 < rtol < 1 and anchor_weight > 0):
-        raise ParameterError(code="bad-integration-option")
+        raise ParameterError(
+            "tol and rtol must lie between 0 and 1; sharpness and anchor_weight must be positive.",
+            code="bad-integration-option",
+        )
     control.check()
     source = SlopeSource(normals, inside, weights=weights, camera=camera)
     control.check()
@@ -142,7 +149,11 @@ def integrate(
     control.check()
     if method == "simchony":
         if weights is not None or anchors is not None:
-            raise ParameterError(code="simchony-is-unweighted")
+            raise ParameterError(
+                "simchony solves an unweighted rectangle and takes neither weights nor anchors; "
+                "use poisson.",
+                code="simchony-is-unweighted",
+            )
         control.stage("integrate", 1)
         heights = Heights(_integrate_rectangle(source, highpass), 0, 0.0, converged=True)
         control.advance()
@@ -221,10 +232,19 @@ def _pulls(
     if anchors is not None:
         goals = np.asarray(anchors, dtype=np.float64)
         if goals.shape != mask.shape:
-            raise ParameterError(code="anchors-shape", anchors=goals.shape, mask=mask.shape)
+            raise ParameterError(
+                f"The anchors have {goals.shape} pixels, but the mask has {mask.shape}.",
+                code="anchors-shape",
+                anchors=goals.shape,
+                mask=mask.shape,
+            )
         if source.camera is not None:
             if (goals[mask & np.isfinite(goals)] >= 0).any():
-                raise ParameterError(code="anchors-not-negative")
+                raise ParameterError(
+                    "With a camera, heights are −Z, the negative distance along the optical "
+                    "axis: anchors must be negative.",
+                    code="anchors-not-negative",
+                )
             goals = source.camera.log_from_depth(goals)
         anchored = mask & np.isfinite(goals)
         if not anchored.any():

@@ -129,13 +129,23 @@ def build_mesh(
             f"The pixel size must be positive; it is {pixel_size}.", code="bad-pixel-size"
         )
     if base is not None and not (np.isfinite(base) and base > 0):
-        raise ParameterError(code="bad-base", base=base)
+        raise ParameterError(
+            f"The thickness of the base must be positive; it is {base}.",
+            code="bad-base",
+            base=base,
+        )
     solid = base is not None
     squares = Squares(surface, across_tears=solid)
     full = squares.count
     if full == 0:
         inside = int(np.count_nonzero(surface.mask))
-        raise ParameterError(code="no-triangles", pixels=inside, parts=surface.parts)
+        raise ParameterError(
+            "No three neighboring pixels lie inside the mask, so there is no triangle to build a "
+            "mesh from.",
+            code="no-triangles",
+            pixels=inside,
+            parts=surface.parts,
+        )
     control.check()
     tolerance = 0.0
     most = triangles
@@ -267,7 +277,7 @@ def vertex_colors(
         row · W + col of every vertex.
     """
     if albedo.shape not in (inside.shape, (*inside.shape, 3)):
-        raise ParameterError(code="albedo-shape", albedo=albedo.shape, mask=inside.shape)
+        raise albedo_shape(albedo, inside)
     white = white_of(albedo, inside)
     flat = np.asarray(albedo.reshape(inside.size, -1)[pixels], dtype=np.float32)
     linear = np.nan_to_num(np.maximum(flat, 0.0), posinf=0.0) / np.float32(white)
@@ -323,13 +333,21 @@ def decimate_mesh(mesh: Mesh, triangles: int) -> Mesh:
     doi:10.1145/258734.258849.
     """
     if triangles < 4:
-        raise ParameterError(code="too-few-triangles", triangles=triangles)
+        raise ParameterError(
+            f"A mesh needs at least four triangles; {triangles} were requested.",
+            code="too-few-triangles",
+            triangles=triangles,
+        )
     if triangles >= len(mesh.faces):
         return mesh
     try:
         from fast_simplification import simplify
     except ImportError as problem:
-        raise MissingDependencyError(code="no-fast-simplification") from problem
+        raise MissingDependencyError(
+            "Simplifying a mesh needs the package fast-simplification: pip install "
+            "fast-simplification",
+            code="no-fast-simplification",
+        ) from problem
     # The library uses single precision: keep coordinates small.
     low = mesh.vertices.min(axis=0)
     high = mesh.vertices.max(axis=0)
@@ -355,4 +373,14 @@ def decimate_mesh(mesh: Mesh, triangles: int) -> Mesh:
         faces=faces.reshape(-1, 3).astype(np.int32),
         given_normals=normals,
         vertex_colors=colors,
+    )
+
+
+def albedo_shape(albedo: NDArray[Any], mask: BoolArray) -> ParameterError:
+    """Return the error that an albedo does not fit its mask."""
+    return ParameterError(
+        f"The albedo has {albedo.shape} pixels, but the mask has {mask.shape}.",
+        code="albedo-shape",
+        albedo=albedo.shape,
+        mask=mask.shape,
     )

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.conventions import BoolArray, Float32, Float64, row_bands
-from photostereo.core.errors import ParameterError
+from photostereo.core.errors import EMPTY_MASK, ParameterError
 from photostereo.surface.integrated import Camera
 
 #: Lower limit of n_z (or m) in an equation: slopes above 20 are clipped. Such normals are at 87° and
@@ -46,6 +46,9 @@ UNKNOWN_CONFIDENCE = 1e-4
 SHORTEST = 1e-6
 #: Pixels converted to equations at a time, to keep temporaries small.
 BAND = 1 << 16
+
+#: The message if there is nothing to integrate.
+NO_NORMALS = "Every normal inside the mask is zero or not finite: there is nothing to integrate."
 
 
 @dataclass(frozen=True)
@@ -66,17 +69,29 @@ class SlopeField:
 def prepare_mask(normals: NDArray[Any], mask: ArrayLike | None) -> BoolArray:
     """Return the boolean mask (H, W) of an integration; by default, all pixels with a normal."""
     if normals.ndim != 3 or normals.shape[2] != 3:
-        raise ParameterError(code="normals-shape", shape=normals.shape)
+        raise ParameterError(
+            f"Normals must have the shape (H, W, 3); these have {normals.shape}.",
+            code="normals-shape",
+            shape=normals.shape,
+        )
     if mask is None:
         usable = np.isfinite(normals).all(axis=-1) & (normals != 0).any(axis=-1)
         if not usable.any():
-            raise ParameterError(code="no-normals")
+            raise ParameterError(NO_NORMALS, code="no-normals")
         return np.asarray(usable)
     chosen = np.asarray(mask) > 0
     if chosen.shape != normals.shape[:2]:
-        raise ParameterError(code="mask-shape", mask=chosen.shape, normals=normals.shape[:2])
+        frame = normals.shape[:2]
+        raise ParameterError(
+            f"The mask has {chosen.shape} pixels, but the normal map has {frame}.",
+            code="mask-shape",
+            mask=chosen.shape,
+            normals=frame,
+        )
     if not chosen.any():
-        raise ParameterError(code="empty-mask", name="the normals")
+        raise ParameterError(
+            f"The mask of the normals {EMPTY_MASK}", code="empty-mask", name="the normals"
+        )
     return chosen
 
 
@@ -112,11 +127,18 @@ class SlopeSource:
             self._weights = np.asarray(weights)
             if self._weights.shape != mask.shape:
                 raise ParameterError(
-                    code="weights-shape", weights=self._weights.shape, mask=mask.shape
+                    f"The weights have {self._weights.shape} pixels, but the mask has "
+                    f"{mask.shape}.",
+                    code="weights-shape",
+                    weights=self._weights.shape,
+                    mask=mask.shape,
                 )
             inside = np.asarray(self._weights[mask], dtype=np.float64)
             if not np.isfinite(inside).all() or (inside < 0).any() or not (inside > 0).any():
-                raise ParameterError(code="bad-weights")
+                raise ParameterError(
+                    "Weights must be finite, not negative, and positive somewhere inside the mask.",
+                    code="bad-weights",
+                )
             self._largest_weight = float(inside.max())
         count = 0
         away = 0
@@ -125,9 +147,16 @@ class SlopeSource:
             count += int(np.count_nonzero(usable))
             away += int(np.count_nonzero(usable & (self._facing(n, rows) <= 0)))
         if count == 0:
-            raise ParameterError(code="no-normals")
+            raise ParameterError(NO_NORMALS, code="no-normals")
         if 2 * away > count:
-            raise ParameterError(code="normals-face-away", away=away, known=count)
+            raise ParameterError(
+                f"{away} of {count} normals face away from the camera (z ≤ 0). Normals must point "
+                "out of the surface, z toward the camera. Change the sign of normals from tools "
+                "with another convention.",
+                code="normals-face-away",
+                away=away,
+                known=count,
+            )
         self.unknown = int(np.count_nonzero(mask)) - count
         self.away = away
 

@@ -26,7 +26,7 @@ from photostereo.io.safe import read_npz
 from photostereo.io.spool import SpooledStack
 from photostereo.lights.files.reading import read_lights
 from photostereo.lights.files.table import require_strengths
-from photostereo.lights.lights import Lights
+from photostereo.lights.lights import Lights, wrong_count
 from photostereo.photographs.develop import develop_into
 from photostereo.photographs.source import Photographs, PhotographsInMemory, require_finite
 
@@ -50,11 +50,23 @@ def read(path: Path, options: ReadOptions) -> Capture:
     content = read_npz(path, "capture", remedy="Save it again with numpy.savez.", stack="images")
     for label, array in content.items():
         if label != "name" and array.dtype.kind == "U":
-            raise CaptureError(code="archive-text", file=path, name=label)
+            raise CaptureError(
+                f"{label} in {path} is text; expected numbers. Save it again with numpy.savez.",
+                code="archive-text",
+                file=path,
+                name=label,
+            )
     chosen = options.path_of("lights")
     if "images" not in content or ("lights" not in content and chosen is None):
         known = ", ".join(sorted(content)) or "nothing"
-        raise CaptureError(code="archive-arrays", file=path, found=sorted(content), known=known)
+        raise CaptureError(
+            f"{path} holds {known}, but a capture needs the arrays images and lights. Save it "
+            "with numpy.savez(path, images=..., lights=..., mask=...).",
+            code="archive-arrays",
+            file=path,
+            found=sorted(content),
+            known=known,
+        )
     stored = content.pop("images")
     shape, dtype = stored.shape, stored.dtype
     if (
@@ -63,7 +75,14 @@ def read(path: Path, options: ReadOptions) -> Capture:
         or dtype.kind not in "uf"
         or 0 in shape
     ):
-        raise CaptureError(code="archive-images", file=path, shape=shape, dtype=dtype)
+        raise CaptureError(
+            f"The images in {path} have the shape {shape} and the type {dtype}; expected (d, H, "
+            "W) or (d, H, W, 3), unsigned integers or floating point.",
+            code="archive-images",
+            file=path,
+            shape=shape,
+            dtype=dtype,
+        )
     count, full, framing = shape[0], (shape[1], shape[2]), options.framing
     require_count(count, str(path), path)
     lights, strengths = content.get("lights"), content.get("intensities")
@@ -75,8 +94,7 @@ def read(path: Path, options: ReadOptions) -> Capture:
     name = path.stem if given is None or given.ndim != 0 else str(given)[:NAME_LETTERS]
     divisors = np.ones(count) if strengths is None else np.asarray(strengths, np.float64)
     if divisors.shape not in ((count,), (count, 1), (count, 3)):
-        facts = {"name": path, "photographs": count, "lights": divisors.size}
-        raise CaptureError(code="lights-count", file=path, **facts)
+        raise wrong_count(path, count, divisors.size, path)
     require_strengths(divisors, path)
     of_each = np.broadcast_to(divisors.reshape(count, -1), (count, 3))
     images: Photographs = ArchivePhotographs(stored, of_each, options, path)

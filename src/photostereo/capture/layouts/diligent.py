@@ -65,8 +65,14 @@ def find(path: Path, options: ReadOptions) -> Found:
     table = read_table(path, options, files, path / _DIRECTIONS).in_order_of(files)
     strengths, given = path / _INTENSITIES, table.intensities if options.lights else None
     if given is None and not strengths.is_file():
-        names = {"strengths": _INTENSITIES, "directions": _DIRECTIONS}
-        raise CaptureError(code="no-strengths", file=strengths, path=path, **names)
+        raise CaptureError(
+            f"{path} looks like the DiLiGenT layout but has no {_INTENSITIES}. Add it (one line "
+            f"R G B per light); if all lights are equally strong, rename {_DIRECTIONS} to "
+            "lights.txt, so that the folder is read as a plain one.",
+            code="no-strengths",
+            file=strengths,
+            path=path,
+        )
     given = read_intensities(strengths, len(files)) if given is None else given
     mask = path / "mask.png"
     stored = {label: (path / f"{key}.mat", key) for label, key in _TRUTHS.items()}
@@ -149,7 +155,12 @@ def _read_sidecar(path: Path) -> dict[str, Any]:
         return {}
     content = read_json(path, "capture description", remedy="Restore it, or remove it.")
     if not isinstance(content, dict) or not isinstance(content.get("notes", []), list):
-        raise CaptureError(code="bad-sidecar", file=path)
+        raise CaptureError(
+            f'{path} does not describe a capture: expected {{"name": ..., "notes": [...]}}. '
+            "Restore it, or remove it.",
+            code="bad-sidecar",
+            file=path,
+        )
     return content
 
 

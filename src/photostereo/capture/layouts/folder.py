@@ -51,8 +51,12 @@ def _listed(path: Path) -> dict[str, Any]:
         if stem == "mask" or stem.endswith((".mask", "_mask"))
     ]
     if len(masks) > 1:
+        names = ", ".join(file.name for file in masks)
         raise CaptureError(
-            code="several-masks", file=path, names=", ".join(file.name for file in masks)
+            f"{path} has several masks: {names}. Keep one, named mask.png.",
+            code="several-masks",
+            file=path,
+            names=names,
         )
     photographs = [
         file
@@ -151,7 +155,13 @@ def pair_photographs(
     if len(others) == len(photographs):
         return list(others)
     raise CaptureError(
-        code="ball-series-count", file=folder, found=len(others), expected=len(photographs)
+        f"{folder} has {len(others)} photographs of the ball, but there are {len(photographs)} of "
+        "the object. Each light needs one of each, with the same number in their names or in the "
+        "same order.",
+        code="ball-series-count",
+        file=folder,
+        found=len(others),
+        expected=len(photographs),
     )
 
 

@@ -47,7 +47,13 @@ def find(path: Path, options: ReadOptions) -> Found:
         if not known[choice].is_file():
             name = known[choice].name
             raise CaptureError(
-                code="no-light-file", file=known[choice], path=path, known=name, choice=choice
+                f"{path} has no {name}, so its {choice} lights cannot be used. Choose the other "
+                "light file.",
+                code="no-light-file",
+                file=known[choice],
+                path=path,
+                known=name,
+                choice=choice,
             )
         options = replace(options, lights=None)
     table = read_table(path, options, files, known.get(choice, path)).in_order_of(files)

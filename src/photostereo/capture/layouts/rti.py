@@ -39,8 +39,13 @@ def find(path: Path, options: ReadOptions) -> Found:
         source, *others = _light_positions(path)
         if others:
             found = [source.name, *(file.name for file in others)]
+            names = ", ".join(found)
             raise CaptureError(
-                code="several-light-files", file=path, found=found, names=", ".join(found)
+                f"{path} has several .lp files: {names}. Give the path of the one to use.",
+                code="several-light-files",
+                file=path,
+                found=found,
+                names=names,
             )
     table = read_light_positions(source)
     files = _locate(table, source)
@@ -62,15 +67,30 @@ def read_light_positions(path: Path) -> LightTable:
     try:
         count = int(lines[0])
     except (IndexError, ValueError) as error:
-        raise CaptureError(code="light-file-header", file=path) from error
+        raise CaptureError(
+            f"The first line of {path} must be the number of photographs; the others: filename x "
+            "y z. Correct the file.",
+            code="light-file-header",
+            file=path,
+        ) from error
     entries = [_entry(line, number + 2, path) for number, line in enumerate(lines[1:])]
     if len(entries) != count:
         few = "fewer" if len(entries) < count else "more"
         raise CaptureError(
-            code="light-file-count", file=path, announced=count, found=len(entries), few=few
+            f"{path} announces {count} photographs in its first line but lists {len(entries)}, "
+            f"{few} than that. Complete the list, or correct the number.",
+            code="light-file-count",
+            file=path,
+            announced=count,
+            found=len(entries),
+            few=few,
         )
     if not entries:
-        raise CaptureError(code="light-file-empty", file=path)
+        raise CaptureError(
+            f"{path} lists no photographs. Add lines: filename x y z.",
+            code="light-file-empty",
+            file=path,
+        )
     names = tuple(name for name, _ in entries)
     return LightTable(path, np.array([vector for _, vector in entries]), files=names)
 
@@ -83,7 +103,13 @@ def _entry(line: str, number: int, path: Path) -> tuple[str, tuple[float, float,
         x, y, z = (decimal(word.strip().rstrip(",;")) for word in words[1:])
         return base_name(words[0].strip().rstrip(",;")), (x, y, z)
     except ValueError as error:
-        raise CaptureError(code="light-file-line", file=path, line=number, content=line) from error
+        raise CaptureError(
+            f"Line {number} of {path} cannot be understood: {line!r}. Expected: filename x y z.",
+            code="light-file-line",
+            file=path,
+            line=number,
+            content=line,
+        ) from error
 
 
 def _light_positions(folder: Path) -> list[Path]:
@@ -102,5 +128,12 @@ def _locate(table: LightTable, source: Path) -> list[Path]:
             return [best[name] for name in names]
     missing = [name for name in names if name not in best]
     raise CaptureError(
-        code="missing-photographs", file=source, missing=missing, count=len(names), first=missing[0]
+        f"{source} lists {len(names)} photographs; some were not found, the first is "
+        f"{missing[0]}. Put the photographs into the folder of the .lp file, under the names it "
+        "gives.",
+        code="missing-photographs",
+        file=source,
+        missing=missing,
+        count=len(names),
+        first=missing[0],
     )

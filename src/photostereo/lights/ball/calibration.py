@@ -136,7 +136,12 @@ def calibrate_lights(
     balls = [_given_ball(images, circle, camera) for circle in circles]
     balls = balls or find_balls(images, camera=camera, control=control)
     if not balls:
-        raise CaptureError(code="no-ball", remedy="give-ball")
+        raise CaptureError(
+            "No ball was found in the photographs: nothing round shows a small highlight that "
+            "moves with the light, or the shading of a matte ball.",
+            code="no-ball",
+            remedy="give-ball",
+        )
     if scene is None:
         scene, mask = images, np.ones(frame, dtype=bool) if mask is None else mask.copy()
         for ball in balls:
@@ -186,11 +191,23 @@ def _given_ball(images: FloatArray, circle: Circle, camera: Camera | None) -> Fo
     # Written so that NaN is rejected.
     if not 4 <= circle.radius <= 2 * max(height, width) or not circle.inside((height, width)).any():
         raise CaptureError(
-            code="circle-outside", circle=numbers, words=words, width=width, height=height
+            f"The circle ({words}) is not in the photographs, which are {width} × {height} (width "
+            "× height). Give column, row and radius in pixels.",
+            code="circle-outside",
+            circle=numbers,
+            words=words,
+            width=width,
+            height=height,
         )
     ball = ball_at(images, circle, camera=camera, certain=True)
     if ball is None or not np.isfinite(ball.directions).any():
-        raise CaptureError(code="circle-without-ball", circle=numbers, words=words)
+        raise CaptureError(
+            f"The circle ({words}) shows neither a moving highlight nor the shading of a ball. "
+            "Check the circle: column, row and radius in pixels, from the top left corner.",
+            code="circle-without-ball",
+            circle=numbers,
+            words=words,
+        )
     return ball
 
 
@@ -280,7 +297,12 @@ class Evidence:
         if shaded is None and numbers:
             photographs = [self.names[n] for n in numbers]
             raise CaptureError(
-                code="no-highlight", photographs=photographs, names=listed(photographs)
+                f"The ball shows no highlight in {listed(photographs)}. If the light was off "
+                "there on purpose, rename that photograph to ambient.* to have it subtracted; if "
+                "it was hidden or behind the ball, or the photograph is blurred, leave it out.",
+                code="no-highlight",
+                photographs=photographs,
+                names=listed(photographs),
             )
         if shaded is None:
             return

@@ -64,7 +64,12 @@ class LightTable:
             require_strengths(self.intensities, self.path)
         places = np.ones((1, 3)) if self.positions is None else self.positions
         if not (np.isfinite(places).all() and (places[:, 2] > 0).all()):
-            raise CaptureError(code="light-position", file=self.path)
+            raise CaptureError(
+                f"In {self.path} a light has no position above the table (its z is not positive, "
+                "or not a number). Correct that line, or remove the columns of the positions.",
+                code="light-position",
+                file=self.path,
+            )
 
     @property
     def is_complete(self) -> bool:
@@ -97,15 +102,28 @@ class LightTable:
         if in_mm is None or (pixel_size is None and self.unit != "mm"):
             return self
         if pixel_size is None:
-            raise CaptureError(code="lights-need-scale", remedy="pixel-size", file=self.path)
+            raise CaptureError(
+                f"{self.path} gives the positions of lights in millimeters, but the size of a "
+                "pixel is not known.",
+                code="lights-need-scale",
+                remedy="pixel-size",
+                file=self.path,
+            )
         positions = in_mm / pixel_size
         nearest = float(row_lengths(positions).min())
         if not NEAREST < nearest / max(frame) < FARTHEST:
-            lengths: dict[str, Any] = {
-                "distance": pixel_size * nearest,
-                "frame": pixel_size * max(frame),
-            }
-            raise CaptureError(code="light-units", remedy="pixel-size", file=self.path, **lengths)
+            distance = pixel_size * nearest
+            width = pixel_size * max(frame)
+            raise CaptureError(
+                f"The nearest light in {self.path} is {distance:.3g} mm from the middle of the "
+                f"frame, which shows {width:.3g} mm. Check the unit of the positions and the size "
+                "of a pixel.",
+                code="light-units",
+                remedy="pixel-size",
+                file=self.path,
+                distance=distance,
+                frame=width,
+            )
         typical = np.full(len(positions), np.median(row_lengths(positions)))
         return replace(self, positions=positions, unit="pixels", distances=typical)
 
@@ -145,9 +163,21 @@ class LightTable:
             return replace(self, files=None, notes=(*self.notes, note))
         for name, key in zip(self.files, named, strict=True):
             if key not in present:
-                raise CaptureError(code="light-without-photograph", file=self.path, name=name)
+                raise CaptureError(
+                    f"{self.path} names {name}, which is not among the photographs. Correct the "
+                    "name, or restore the photograph.",
+                    code="light-without-photograph",
+                    file=self.path,
+                    name=name,
+                )
             if named.count(key) > 1:
-                raise CaptureError(code="light-repeated", file=self.path, name=name)
+                raise CaptureError(
+                    f"{self.path} names {name} twice. Each photograph has exactly one light: "
+                    "correct the file.",
+                    code="light-repeated",
+                    file=self.path,
+                    name=name,
+                )
         if not missing:
             return self
 
@@ -192,7 +222,15 @@ def require_strengths(values: NDArray[Any], path: Path) -> None:
     bad = ~((values >= low) & (values <= high))
     if bad.any():
         row = int(np.argwhere(bad)[0][0])
-        raise CaptureError(code="light-strength", file=path, light=row + 1, low=low, high=high)
+        raise CaptureError(
+            f"In {path} the strength of light {row + 1} is not a positive number (from {low:g} to "
+            f"{high:g}). Correct that line, or leave out the photograph together with its light.",
+            code="light-strength",
+            file=path,
+            light=row + 1,
+            low=low,
+            high=high,
+        )
 
 
 def ball_line(circle: Circle) -> str:

@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 
 from photostereo.core.conventions import BoolArray, Float32, FloatArray
-from photostereo.core.errors import CaptureError
+from photostereo.core.errors import EMPTY_MASK, CaptureError
 
 #: Pixels along a side of the network's square input pictures.
 SIDE = 96
@@ -42,7 +42,9 @@ class Crop:
     def __init__(self, mask: BoolArray, side: int) -> None:
         rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
         if not len(rows):
-            raise CaptureError(code="empty-mask", name="the object")
+            raise CaptureError(
+                f"The mask of the object {EMPTY_MASK}", code="empty-mask", name="the object"
+            )
         longer = max(rows[-1] + 1 - rows[0], columns[-1] + 1 - columns[0])
         whole = int(np.ceil(longer * MARGIN))
         step = max(1, whole // (SAMPLES * side))
@@ -76,7 +78,12 @@ def crop_photographs(photographs: Iterable[FloatArray], mask: BoolArray) -> Thum
     """Shrink photographs (H, W) or (H, W, 3), linear and not divided by strengths, to the network's input."""
     crop = Crop(mask, SIDE)
     if np.count_nonzero(crop.mask) < LEAST_PIXELS:
-        raise CaptureError(code="thin-mask", side=SIDE)
+        raise CaptureError(
+            f"The mask is too thin: almost nothing of the object is left in a picture of {SIDE} × "
+            f"{SIDE} pixels. Give a mask that covers the object.",
+            code="thin-mask",
+            side=SIDE,
+        )
     return Thumbnails(np.stack([crop.shrink(photograph) for photograph in photographs]), crop.mask)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import Float32, FloatArray
 from photostereo.core.errors import CaptureError
+from photostereo.lights.lights import wrong_count
 from photostereo.lights.unknown.crops import SYMMETRIES, Thumbnails
 from photostereo.lights.unknown.network import LightNetwork, Look, shipped_weights, unit_vectors
 from photostereo.lights.unknown.shading import TO_CAMERA, Frames, matte_normals
@@ -106,8 +107,7 @@ def estimate_lights(
     if not float(images.max()) > 0:
         raise CaptureError("The object is black in every photograph.", code="black-photographs")
     if known is not None and np.shape(known) != (len(images), 3):
-        count, lights = len(images), np.size(known) // 3
-        raise CaptureError(code="lights-count", name="The set", photographs=count, lights=lights)
+        raise wrong_count("The set", len(images), np.size(known) // 3)
     views = SYMMETRIES[
         : next((count for count in (8, 4, 2) if count * len(images) <= most_views), 1)
     ]

@@ -26,9 +26,20 @@ NORM_TOLERANCE = 1e-3
 def check_thresholds(mu: float, q: float) -> None:
     """Raise a :class:`ParameterError` unless ``0 <= mu <= q`` and ``mu`` is finite."""
     if not (math.isfinite(mu) and mu >= 0):
-        raise ParameterError(code="threshold-out-of-range", mu=mu)
+        raise ParameterError(
+            f"mu, the threshold of the sparse codes, must be zero or a positive number, not {mu}.",
+            code="threshold-out-of-range",
+            mu=mu,
+        )
     if not q >= mu or q <= 0:
-        raise ParameterError(code="bound-below-threshold", mu=mu, q=q)
+        raise ParameterError(
+            "q, the bound on the sparse codes, must be positive and at least mu, because the "
+            f"closed form of the code update holds only then; got q = {q} with mu = {mu}. Leave q "
+            "out, or raise it.",
+            code="bound-below-threshold",
+            mu=mu,
+            q=q,
+        )
 
 
 def initial_dictionary(
@@ -54,7 +65,11 @@ def initial_dictionary(
         return _checked_array(np.asarray(kind), length, atoms)
     count = length if atoms is None else atoms
     if int(count) != count or count < 1:
-        raise ParameterError(code="atoms-not-a-count", atoms=atoms)
+        raise ParameterError(
+            f"The number of atoms must be a positive whole number; got {atoms}.",
+            code="atoms-not-a-count",
+            atoms=atoms,
+        )
     if kind == "dct":
         return cosines(length, count)
     if kind == "dct-separable":
@@ -71,7 +86,13 @@ def initial_dictionary(
 def check_atom_count(atoms: int, n_patches: int) -> None:
     """Raise a :class:`ParameterError` if there are more atoms than patches to learn them from."""
     if atoms > n_patches:
-        raise ParameterError(code="more-atoms-than-patches", atoms=atoms, patches=n_patches)
+        raise ParameterError(
+            f"There are more atoms than patches: {atoms} atoms, but only {n_patches} patches "
+            "touch the mask. Choose fewer atoms, a smaller patch or a smaller stride.",
+            code="more-atoms-than-patches",
+            atoms=atoms,
+            patches=n_patches,
+        )
 
 
 def cosines(length: int, count: int) -> NDArray[np.float64]:
@@ -90,7 +111,13 @@ def separable_cosines(size: tuple[int, int, int], count: int) -> NDArray[np.floa
     and y, from a grid finer by an integer f. At ``K = f^2 m`` this is the usual overcomplete separable DCT."""
     w_x, w_y, w_z = size
     if count > w_x * w_y * w_z and w_x == w_y == 1:
-        raise ParameterError(code="too-few-cosines", w_z=w_z, count=count)
+        raise ParameterError(
+            f"A patch of one pixel has only {w_z} separable cosines, fewer than the {count} atoms "
+            "requested. Choose fewer atoms or a larger patch.",
+            code="too-few-cosines",
+            w_z=w_z,
+            count=count,
+        )
     finer = 1
     while True:
         f_x, f_y = (
@@ -122,12 +149,23 @@ def _drawn_patches(
     patches: FloatArray | None, length: int, count: int, rng: np.random.Generator | int | None
 ) -> NDArray[np.float64]:
     if patches is None or patches.ndim != 2 or patches.shape[1] != length:
-        raise ParameterError(code="no-patches-to-draw", length=length)
+        raise ParameterError(
+            'The initial dictionary "random-patches" needs the patches to draw from, one of '
+            f"{length} values per row.",
+            code="no-patches-to-draw",
+            length=length,
+        )
     check_atom_count(count, len(patches))
     norms = np.linalg.norm(patches.astype(np.float64), axis=1)
     usable = np.flatnonzero(norms > 1e-6 * norms.max())
     if usable.size < count:
-        raise ParameterError(code="too-few-patches-to-draw", count=count, there=usable.size)
+        raise ParameterError(
+            f'The initial dictionary "random-patches" draws {count} different patches, but only '
+            f'{usable.size} are not zero. Choose fewer atoms or the dictionary "dct".',
+            code="too-few-patches-to-draw",
+            count=count,
+            there=usable.size,
+        )
     chosen = np.random.default_rng(rng).choice(usable, size=count, replace=False)
     return np.asarray(patches[chosen].astype(np.float64) / norms[chosen, None])
 
@@ -138,15 +176,34 @@ def _checked_array(array: FloatArray, length: int, atoms: int | None) -> NDArray
         hint = " Its first axis has that length: transpose it."
     if array.ndim != 2 or array.shape[1] != length or len(array) == 0:
         raise ParameterError(
-            code="dictionary-of-another-shape", length=length, shape=array.shape, hint=hint
+            f"A dictionary for these patches must have one atom of {length} values per row; this "
+            f"array has shape {array.shape}.{hint}",
+            code="dictionary-of-another-shape",
+            length=length,
+            shape=array.shape,
         )
     if atoms is not None and atoms != len(array):
-        raise ParameterError(code="dictionary-of-another-size", given=len(array), atoms=atoms)
+        raise ParameterError(
+            f"The dictionary given has {len(array)} atoms, but {atoms} were requested. Leave the "
+            "number of atoms out.",
+            code="dictionary-of-another-size",
+            given=len(array),
+            atoms=atoms,
+        )
     D = array.astype(np.float64)
     norms = np.linalg.norm(D, axis=1)
     if not np.isfinite(D).all():
-        raise ParameterError(code="dictionary-not-finite")
+        raise ParameterError(
+            "The dictionary given has values that are not finite numbers.",
+            code="dictionary-not-finite",
+        )
     worst = int(np.argmax(np.abs(norms - 1)))
     if abs(norms[worst] - 1) > NORM_TOLERANCE:
-        raise ParameterError(code="atoms-not-unit", worst=worst, norm=norms[worst])
+        raise ParameterError(
+            f"The atoms of a dictionary must have unit norm, but atom {worst} of the one given "
+            f"has norm {norms[worst]:.4g}. Divide each row by its norm.",
+            code="atoms-not-unit",
+            worst=worst,
+            norm=norms[worst],
+        )
     return np.asarray(D / norms[:, None])

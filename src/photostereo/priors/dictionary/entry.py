@@ -85,7 +85,12 @@ def _read_dictionary(path: Path) -> NDArray[np.float64]:
     except CaptureError as problem:
         raise ParameterError(str(problem), code=problem.code, file=path) from problem
     if array.dtype.kind not in "fiu":
-        raise ParameterError(code="wrong-type", file=path, dtype=array.dtype, advice=remedy)
+        raise ParameterError(
+            f"The dictionary {path} holds values of type {array.dtype}. {remedy}",
+            code="wrong-type",
+            file=path,
+            dtype=array.dtype,
+        )
     return array.astype(np.float64)
 
 

@@ -189,19 +189,43 @@ class PatchGrid:
 
 def _check(shape: tuple[int, ...], size: tuple[int, int, int], stride: int) -> None:
     if np.shape(size) != (3,) or any(int(side) != side or side < 1 for side in size):
-        raise ParameterError(code="bad-patch-size", size=size)
+        raise ParameterError(
+            f"A patch size must be three positive whole numbers (w_x, w_y, w_z); got {size}.",
+            code="bad-patch-size",
+            size=size,
+        )
     if size[2] not in (1, 3):
-        raise ParameterError(code="bad-patch-depth", depth=size[2])
+        raise ParameterError(
+            "A patch must span w_z = 3 components of the normals, or w_z = 1 to treat them "
+            f"separately; got w_z = {size[2]}.",
+            code="bad-patch-depth",
+            depth=size[2],
+        )
     if np.shape(stride) != () or int(stride) != stride or stride < 1:
-        raise ParameterError(code="bad-stride", stride=stride)
+        raise ParameterError(
+            f"The patch stride must be a positive whole number; got {stride}.",
+            code="bad-stride",
+            stride=stride,
+        )
     for axis, length, width in zip("xy", shape[::-1], size[:2], strict=True):
         if width > length:
             raise ParameterError(
-                code="patch-larger-than-picture", axis=axis, width=width, length=length
+                f"The patch is larger than the picture: w_{axis} = {width} pixels, but the "
+                f"picture has {length} along {axis}. Choose a smaller patch size.",
+                code="patch-larger-than-picture",
+                axis=axis,
+                width=width,
+                length=length,
             )
         if stride > width:
             raise ParameterError(
-                code="stride-larger-than-patch", step=stride, axis=axis, width=width
+                f"The stride is larger than the patch: {stride} against w_{axis} = {width}, which "
+                "would leave pixels between the patches uncovered. Choose a stride of at most "
+                f"{width}.",
+                code="stride-larger-than-patch",
+                step=stride,
+                axis=axis,
+                width=width,
             )
 
 
