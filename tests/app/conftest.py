@@ -75,7 +75,7 @@ class Served:
 
     @property
     def state(self) -> Any:
-        return self.server.config.app.state.photostereo
+        return self.server.config.app.state.sessions
 
     def open(self, folder: Path) -> str:
         answer = self.client.post("/api/open", json={"path": str(folder)})
@@ -83,8 +83,7 @@ class Served:
         return str(answer.json()["id"])
 
     def board(self, desk: str) -> dict[str, Any]:
-        parts: dict[str, Any] = self.state.desks[desk].board.parts
-        return parts
+        return vars(self.state.open_sessions[desk].page.state)
 
     def wait(
         self, desk: str, met: Callable[[dict[str, Any]], Any], seconds: float = 240

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -14,12 +16,15 @@ import numpy as np
 import pytest
 
 import photostereo as ps
-from photostereo.app import places
-from photostereo.app.desk import solve_settings
+from photostereo.app import protocol, user_folders
 from photostereo.app.process import end_error
+from photostereo.app.python_code import python_call, solve_settings
+from photostereo.app.session import EVENTS, Session
+from photostereo.app.shared_state import PageState, SharedState
 from photostereo.app.small_copies import SmallCopies
-from photostereo.app.tasks import Tasks
+from photostereo.app.tasks import HANDLERS, Tasks
 from photostereo.app.worker import Reporter
+from photostereo.capture import write_archive
 from photostereo.capture.edits import EDITS_FILE, Edits, read_edits, write_edits
 from photostereo.core.control import Cancelled
 from photostereo.core.errors import ParameterError
@@ -137,8 +142,23 @@ def test_corrections_take_effect_and_are_kept(served, folder, jpegs):
         {"mask": "../../secret.png"},
         {"circle": [1, 2]},
         {"moved_lights": {"IMG_1.JPG": [0, 0, 0]}},
+        {"moved_lights": {"IMG_1.JPG": [1e300, 0, 1]}},
+        {"circle": [1e308, 1e308, 1e308]},
+        {"circle": [1, 2, 1e-300]},
+        {"mask": "no-such-mask.png"},
+        {"mask": "\\windows\\x.png"},
+        {"mask": "\ud800.png"},
+        {"lights": "no-such-lights.csv"},
+        {"unknown": 1},
+        {"leave_out": 5},
     ):
-        assert served.client.post(f"/api/c/{desk}/edits", json=bad).status_code == 400, bad
+        before = (folder / EDITS_FILE).read_bytes()
+        body = json.dumps(bad).encode()
+        answer = served.client.post(f"/api/c/{desk}/edits", content=body)
+        assert answer.status_code == 400 and answer.json()["code"], bad
+        assert (folder / EDITS_FILE).read_bytes() == before
+    for bad in (b'{"scale": NaN}', b'{"method": 5}', b'{"parameters": {"p": []}}'):
+        assert served.client.post(f"/api/c/{desk}/solve", content=bad).status_code == 400, bad
     assert served.client.put(f"/api/c/{desk}/mask", content=b"no picture").status_code == 400
 
 
@@ -149,7 +169,7 @@ def test_a_solve_that_is_cancelled_or_killed_leaves_nothing(served, folder):
     assert served.client.post(solve, json={"method": "dlnet"}).status_code == 200
     served.wait(desk, lambda b: job(b)["stages"])
     served.client.post(f"/api/c/{desk}/cancel")
-    served.wait(desk, lambda b: job(b)["state"] == "cancelled")
+    served.wait(desk, lambda b: job(b)["state"] == "canceled")
     served.client.post(solve, json={"method": "dlnet"})
     os.kill(
         served.wait(desk, lambda b: job(b)["stages"] and job(b).get("pid"))["job"]["pid"],
@@ -166,14 +186,14 @@ def test_a_correction_shows_before_lights_are_estimated_again(folder, tmp_path):
     write_edits(folder, Edits(lights="estimate"))
     events, tasks = [], Tasks()
     control = Reporter(lambda event, **facts: events.append((event, facts)))
-    about = {"folder": str(folder), "work": str(tmp_path / "work"), "control": control}
-    tasks.do_open(**about)
-    tasks.do_look(**about)
+    place = (str(folder), str(tmp_path / "work"))
+    tasks.run(protocol.OpenFolder(*place), control)
+    tasks.run(protocol.Look(*place), control)
     found = next(facts["lights"] for event, facts in events if event == "lights")
     assert found["kind"] == "estimated"
     events.clear()
     write_edits(folder, Edits(lights="estimate", leave_out=("IMG_3.JPG",)))
-    tasks.do_look(**about)
+    tasks.run(protocol.Look(*place), control)
     told = [
         event if event != "progress" else facts["stages"][-1]["stage"] for event, facts in events
     ]
@@ -188,8 +208,8 @@ def looked_at(folder, work) -> dict[str, dict]:
     """The last of each kind of event after a folder was opened."""
     events, tasks = {}, Tasks()
     control = Reporter(lambda event, **facts: events.update({event: facts.get(event)}))
-    tasks.do_open(str(folder), str(work), control)
-    tasks.do_look(str(folder), str(work), control)
+    tasks.run(protocol.OpenFolder(str(folder), str(work)), control)
+    tasks.run(protocol.Look(str(folder), str(work)), control)
     return events
 
 
@@ -223,15 +243,15 @@ def test_previews_have_the_lights_of_the_photographs(folder, tmp_path, monkeypat
     monkeypatch.setattr("photostereo.app.small_copies.MOST_PIXELS", 20_000)
     events, tasks = [], Tasks()
     control = Reporter(lambda event, **facts: events.append((event, facts)))
-    about = {"folder": str(folder), "work": str(tmp_path / "work"), "control": control}
-    tasks.do_open(**about)
-    tasks.do_look(**about)
+    place = (str(folder), str(tmp_path / "work"))
+    tasks.run(protocol.OpenFolder(*place), control)
+    tasks.run(protocol.Look(*place), control)
     capture = ps.Pipeline(folder).capture
     shown = tasks.open.corrected(control)
     assert np.allclose(shown.lights.directions, capture.lights.directions, atol=1e-5)
     assert np.allclose(shown.lights.expected_error, capture.lights.expected_error, atol=0.01)
     events.clear()
-    tasks.do_look(**about, whole=False)  # as during a solve
+    tasks.run(protocol.Look(*place, whole=False), control)  # as during a solve
     assert [event for event, _ in events if event != "progress"] == ["lights", "mask", "glance"]
 
 
@@ -239,8 +259,8 @@ def test_photographs_do_not_stay_in_memory_if_their_examination_is_canceled(
     folder, tmp_path, monkeypatch
 ):
     tasks, control = Tasks(), Reporter(lambda event, **facts: None)
-    about = {"folder": str(folder), "work": str(tmp_path / "work"), "control": control}
-    tasks.do_open(**about)
+    place = (str(folder), str(tmp_path / "work"))
+    tasks.run(protocol.OpenFolder(*place), control)
 
     def cancel(capture, **others):
         assert capture.in_memory
@@ -249,12 +269,12 @@ def test_photographs_do_not_stay_in_memory_if_their_examination_is_canceled(
     with monkeypatch.context() as patch:
         patch.setattr("photostereo.pipeline.pipeline.diagnose", cancel)
         with pytest.raises(Cancelled):
-            tasks.do_look(**about)
+            tasks.run(protocol.Look(*place), control)
     whole = tasks.open.whole
     assert not whole.is_current("loaded") and not whole.is_current("stack")
-    tasks.do_look(**about)
+    tasks.run(protocol.Look(*place), control)
     monkeypatch.setattr(PhotographFiles, "all", lambda *given: pytest.fail("read again"))
-    tasks.do_look(**about)  # nothing has changed
+    tasks.run(protocol.Look(*place), control)  # nothing has changed
 
 
 def test_estimated_lights_are_a_problem_as_on_the_page(folder, tmp_path):
@@ -271,7 +291,7 @@ def test_a_worker_that_was_killed_is_replaced(served, folder):
     desk = served.open(folder)
     board = served.settled(desk)
     version = board["glance"]["version"]
-    worker = served.state.desks[desk]._desk
+    worker = served.state.open_sessions[desk].worker
     os.kill(worker.pid, signal.SIGKILL)
     while worker._process.returncode is None:  # until then a task would still go to the dead one
         time.sleep(0.01)
@@ -295,8 +315,7 @@ def test_what_is_wrong_with_a_folder_is_said(served, folder, tmp_path):
 
 
 def test_damaged_results_and_light_files_of_another_length_open_all_the_same(folder):
-    from photostereo.app.desk import Desk
-    from photostereo.app.tasks import find_photographs
+    from photostereo.app.open_capture import find_photographs
 
     (folder / "lights.txt").write_text("0 0 1\n0 0.5 1\n")
     found = find_photographs(folder)
@@ -304,13 +323,17 @@ def test_damaged_results_and_light_files_of_another_length_open_all_the_same(fol
     for name, text in (("a", "5.0"), ("b", '{"seconds": "long"}'), ("c", "{")):
         (folder / "results" / name).mkdir(parents=True)
         (folder / "results" / name / "summary.json").write_text(text)
-    assert Desk(folder).board["results"] == []
+    assert Session(folder).state.results == []
 
 
 def test_a_picture_that_is_replaced_while_it_is_read_is_whole(served, folder):
     desk = served.open(folder)
     served.settled(desk)
-    file, short, long = served.state.desks[desk].work / "mask.png", b"short", 1_000_000 * b"long"
+    file, short, long = (
+        served.state.open_sessions[desk].work / "mask.png",
+        b"short",
+        1_000_000 * b"long",
+    )
     write_bytes(file, short)
     ended = threading.Event()
 
@@ -400,13 +423,7 @@ def test_an_export_is_complete_or_not_there(tmp_path, monkeypatch):
     scene = render_scene("sphere", size=24)
     ps.save(ps.solve(scene, "ls"), tmp_path / "ls", report=False, surface=None)
     out, tasks, control = tmp_path / "ls-obj", Tasks(), Reporter(lambda event, **facts: None)
-    about = {
-        "folder": "",
-        "work": "",
-        "result": str(tmp_path / "ls"),
-        "out": str(out),
-        "formats": ["obj"],
-    }
+    task = protocol.Export(str(tmp_path / "ls"), str(out), ["obj"])
 
     def stopped(folder, *args, **options):
         (folder / "half.obj").write_text("v 0 0")
@@ -415,31 +432,99 @@ def test_an_export_is_complete_or_not_there(tmp_path, monkeypatch):
     with monkeypatch.context() as broken:
         broken.setattr("photostereo.results.export.export_result", stopped)
         with pytest.raises(OSError, match="full"):
-            tasks.do_export(**about, control=control)
+            tasks.run(task, control)
     assert [path.name for path in tmp_path.iterdir()] == ["ls"]
-    assert tasks.do_export(**about, control=control)["files"] and any(out.glob("*.obj"))
-    tasks.do_export(**about, control=control)  # once more, over the first
+    assert tasks.run(task, control)["files"] and any(out.glob("*.obj"))
+    tasks.run(task, control)  # once more, over the first
 
 
 @pytest.fixture(scope="module")
 def places_of_fixtures() -> tuple[Path, Path]:
-    return places.state_folder(), places.captures_folder()
+    return user_folders.state_folder(), user_folders.captures_folder()
 
 
 def test_fixtures_keep_away_from_the_folders_of_the_user(places_of_fixtures, monkeypatch):
     for name in ("STATE", "CAPTURES"):
         monkeypatch.delenv(f"PHOTOSTEREO_{name}")
-    assert not {places.state_folder(), places.captures_folder()} & set(places_of_fixtures)
+    assert not {user_folders.state_folder(), user_folders.captures_folder()} & set(
+        places_of_fixtures
+    )
 
 
 def test_parameters_are_those_of_the_command_line():
     settings, words = solve_settings({"method": "pls", "parameters": {"p": "3"}, "scale": 0.5})
-    assert settings == {"method": "pls", "p": 3, "scale": 0.5}
+    assert settings == {"method": "pls", "parameters": {"p": 3}, "scale": 0.5}
     assert words == ["--method", "pls", "--set", "p=3", "--scale", "0.5"]
     with pytest.raises(ParameterError):
         solve_settings({"method": "pls", "parameters": {"q": "3"}})
     with pytest.raises(ParameterError):
         solve_settings({"method": "rm -rf"})
+
+
+def test_every_task_has_a_handler():
+    assert set(HANDLERS) == set(protocol.TASKS.values())
+    assert set(EVENTS) <= set(HANDLERS)
+
+
+def test_python_code_has_every_option_of_a_result(tmp_path, monkeypatch):
+    scene = write_archive(render_scene("sphere", size=24), tmp_path / "sphere.npz")
+    options = {
+        "mask": "full",
+        "lights_axes": "x,-y,z",
+        "crop": (2, 3, 16, 16),
+        "leave_out": ("3.png", "it's.png"),
+        "lights_strengths": "given",
+        "images": 9,
+        "seed": 4,
+        "strengths": "given",
+    }
+    method = {"method": "dlnv", "parameters": {"seed": 5, "max_iter": 2, "patch": [4, 4, 3]}}
+    ps.Pipeline(scene, report=False, surface=False, **options, **method).write(tmp_path / "result")
+    summary = json.loads((tmp_path / "result" / "summary.json").read_text())
+    code = python_call(scene, summary, str(tmp_path / "again"))
+    called = []
+    monkeypatch.setattr(ps, "Pipeline", lambda *given, **named: called.append((given, named)))
+    with pytest.raises(AttributeError):  # of what the stand-in returns
+        exec(code)
+    given, named = called[0]
+    assert given == (str(scene),)
+    monkeypatch.undo()
+    again = ps.Pipeline(*given, **named, report=False, surface=False)
+    first = ps.Pipeline(scene, report=False, surface=False, **options, **method)
+    chosen = again.settings.parameters  # also λ and μ, which the method settled
+    assert first.settings.parameters.items() <= chosen.items()
+    assert again.settings == replace(first.settings, parameters=chosen)
+    assert (again.settings.seed, chosen["seed"]) == (4, 5)
+
+
+def test_an_archive_is_opened_as_a_folder(served, tmp_path):
+    scene = render_scene("sphere", size=64)
+    archive = write_archive(scene, tmp_path / "my sphere.npz")
+    listed = served.client.get("/api/browse", params={"path": str(tmp_path)}).json()
+    assert listed["files"] == ["my sphere.npz"]
+    desk = served.open(archive)
+    board = served.settled(desk)
+    assert board["capture"]["name"] == "sphere"
+    assert len(board["photographs"]) == len(scene) and board["lights"]["kind"] == "file"
+    assert np.allclose(board["lights"]["directions"], scene.lights.directions, atol=1e-6)
+    assert served.open(archive) == desk  # not a second copy
+    (tmp_path / "broken.npz").write_bytes(archive.read_bytes()[:500])
+    answer = served.client.post("/api/open", json={"path": str(tmp_path / "broken.npz")})
+    assert (answer.status_code, answer.json()["code"]) == (400, "unreadable-file")
+
+
+def test_a_page_is_told_why_there_will_be_no_more_news():
+    state = SharedState(PageState({"name": "owl"}, {}, {}, {}))
+
+    async def read() -> list[str]:
+        asyncio.get_running_loop().call_later(0.3, state.end, "app")
+        return [message async for message in state.messages()]
+
+    first, last = asyncio.run(asyncio.wait_for(read(), 10))
+    assert json.loads(first.removeprefix("data:"))["capture"] == {"name": "owl"}
+    assert last.startswith("event: end\n") and '"app"' in last
+    with pytest.raises(KeyError):
+        state.put(captur={})
 
 
 def test_circles_follow_the_scale_of_the_copies():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import photostereo as ps
-from photostereo.app import places
+from photostereo.app import user_folders
 from photostereo.app.process import WorkerProcess
 from photostereo.capture.edits import EDITS_FILE
 
@@ -261,9 +261,11 @@ def test_results_are_compared(tab, served, desk):
 def test_show_in_folder_runs_no_shell(tab, served, desk, monkeypatch):
     started = []
     monkeypatch.setattr(
-        places.subprocess, "Popen", lambda command, **options: started.append((command, options))
+        user_folders.subprocess,
+        "Popen",
+        lambda command, **options: started.append((command, options)),
     )
-    monkeypatch.setattr(places.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(user_folders.shutil, "which", lambda name: f"/usr/bin/{name}")
     page = tab()
     go(page, served, desk, "result")
     for platform, expected in (
@@ -271,7 +273,7 @@ def test_show_in_folder_runs_no_shell(tab, served, desk, monkeypatch):
         ("darwin", ["/usr/bin/open", "-R"]),
         ("win32", ["explorer"]),
     ):
-        monkeypatch.setattr(places.sys, "platform", platform)
+        monkeypatch.setattr(user_folders.sys, "platform", platform)
         with page.expect_response("**/reveal"):
             page.click("text=Show in folder")
         command, options = started.pop()
@@ -287,8 +289,8 @@ def test_the_copied_call_gives_the_same_files(tab, served, desk):
     result = next(one for one in served.board(desk)["results"] if one["method"] == "pls")
     page.select_option("select[aria-label=Result]", result["key"])
     folder, out = (
-        served.state.desks[desk].folder,
-        served.state.desks[desk].folder / "results" / result["name"],
+        served.state.open_sessions[desk].folder,
+        served.state.open_sessions[desk].folder / "results" / result["name"],
     )
     copied = {}
     for name in ("command", "Python"):

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,9 +16,14 @@ import httpx
 import numpy as np
 import pytest
 
-from photostereo.app.security import harmless_name
+from photostereo.app import server as server_module
+from photostereo.app.drops import harmless_name
+from photostereo.app.endpoints import refuse
+from photostereo.app.errors import NotFoundError, RequestError, TooLargeError
 from photostereo.app.server import make_server
+from photostereo.app.work_folder import WorkFolder, remove_abandoned
 from photostereo.capture.edits import Edits, read_edits, write_edits
+from photostereo.core.errors import CaptureError
 from photostereo.io.atomic import write_bytes
 from photostereo.report.serving import is_own
 
@@ -36,7 +47,7 @@ def client(server):
 @pytest.fixture
 def known(client, server):
     """A browser that has opened the address of the terminal."""
-    assert client.get(f"/?token={server.address.token}").status_code == 303
+    assert client.get(f"/?token={server.address.token}").status_code == 200
     client.headers["Origin"] = server.address.origin
     return client
 
@@ -46,7 +57,7 @@ def test_the_token_of_the_address_becomes_a_cookie(client, server):
     assert client.get("/api/start").status_code == 401
     assert client.get("/?token=guessed").status_code == 403
     answer = client.get(f"/?token={server.address.token}")
-    assert answer.status_code == 303 and answer.headers["location"] == "/"
+    assert answer.status_code == 200 and 'content="0; url=/"' in answer.text
     cookie = answer.headers["set-cookie"].lower()
     assert "httponly" in cookie and "samesite=strict" in cookie
     assert client.get("/").status_code == 200
@@ -102,7 +113,7 @@ def test_a_result_shows_its_own_folder_only(known, server, tmp_path):
     (result / "report.html").write_text('<html lang="en">page')
     (tmp_path / "secret.txt").write_text("secret")
     (result / "link.txt").symlink_to(tmp_path / "secret.txt")
-    server.state.desks["x"] = SimpleNamespace(keys={"key": result})
+    server.state.open_sessions["x"] = SimpleNamespace(keys={"key": result})
     address = f"{server.address.results_origin}/r/key"
     assert known.get(f"{address}/report.html").status_code == 200
     for name in (
@@ -114,7 +125,7 @@ def test_a_result_shows_its_own_folder_only(known, server, tmp_path):
         "",
     ):
         assert known.get(f"{address}/{name}").status_code in (403, 404), name
-    del server.state.desks["x"]
+    del server.state.open_sessions["x"]
 
 
 def test_downloads_are_finished_files_of_the_capture(known, server, tmp_path):
@@ -125,7 +136,7 @@ def test_downloads_are_finished_files_of_the_capture(known, server, tmp_path):
     for place in (results / "ls", results / ".ls-staged"):
         (place / "mesh.glb").write_text("glTF")
     (results / "ls" / "link.glb").symlink_to(tmp_path / "owl" / "IMG_1.JPG")
-    server.state.desks["x"] = SimpleNamespace(id="x", folder=tmp_path / "owl")
+    server.state.open_sessions["x"] = SimpleNamespace(id="x", folder=tmp_path / "owl")
     for name, status in (
         ("ls/mesh.glb", 200),
         (".ls-staged/mesh.glb", 404),
@@ -133,7 +144,7 @@ def test_downloads_are_finished_files_of_the_capture(known, server, tmp_path):
         ("ls/..%2f..%2fIMG_1.JPG", 404),
     ):
         assert known.get(f"/api/c/x/file/{name}").status_code == status, name
-    del server.state.desks["x"]
+    del server.state.open_sessions["x"]
 
 
 def test_links_in_a_foreign_folder_lead_nowhere(tmp_path):
@@ -182,7 +193,7 @@ def test_photographs_of_every_plain_format_can_be_dropped(known, suffix):
 
 
 def test_dropped_files_are_limited_in_size(known, monkeypatch):
-    monkeypatch.setattr("photostereo.app.server._FILE_LIMIT", 1000)
+    monkeypatch.setattr("photostereo.app.drops.FILE_LIMIT", 1000)
     drop = known.post("/api/drop", json={}).json()
     assert known.put(f"/api/drop/{drop['drop']}/lights.csv", content=b"x" * 2000).status_code == 413
     assert not Path(drop["folder"]).exists()
@@ -222,3 +233,109 @@ def test_links_out_of_a_folder_are_followed(tmp_path):
     assert is_own(tmp_path / "open", tmp_path / "open" / "a.png")
     assert not is_own(tmp_path / "open", tmp_path / "open" / "way" / "passwd")
     assert not is_own(tmp_path / "open", tmp_path / "openly" / "a.png")
+
+
+def test_the_browser_is_sent_to_a_page_of_this_user_and_not_to_the_key(tmp_path, monkeypatch):
+    opened = []
+
+    class Stopped(server_module.AppServer):
+        def run(self, sockets):
+            page = Path(opened[0].removeprefix("file://"))
+            opened.append((page.stat().st_mode & 0o777, page.read_text(), page))
+            for one in sockets:
+                one.close()
+
+    monkeypatch.setattr(server_module, "AppServer", Stopped)
+    monkeypatch.setattr(server_module.webbrowser, "open", opened.append)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    lines = []
+    server_module.run_app(None, 0, lines.append, browse=True)
+    address, (mode, text, page) = opened
+    token = lines[0].partition("token=")[2]
+    assert token and token not in address and token in text
+    assert mode == 0o600 and not page.exists()
+
+
+def test_the_entrance_leads_to_the_page_without_the_key(known):
+    answer = known.get("/")
+    assert answer.status_code == 200 and "token" not in str(answer.url)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"path": ' + 100_000 * b"[" + 100_000 * b"]" + b"}",
+        b'{"path": "\\ud800"}',
+        b'{"path": NaN}',
+        b'{"path": 5}',
+        b"{}",
+        b'{"path": "~nosuchuser/x"}',
+        b'{"path": "/no/such\\u0000folder"}',
+    ],
+)
+def test_nonsense_is_refused_with_a_code(known, body):
+    answer = known.post("/api/open", content=body)
+    assert answer.status_code in (400, 404)
+    assert answer.json()["code"] in ("bad-request", "no-such-folder")
+
+
+def test_a_folder_of_an_unknown_user_is_not_found(known):
+    answer = known.get("/api/browse", params={"path": "~nosuchuser"})
+    assert (answer.status_code, answer.json()["code"]) == (404, "no-such-folder")
+    assert known.get("/api/browse", params={"path": "/no/such"}).json()["code"]
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (NotFoundError("x", code="anything"), 404),
+        (TooLargeError("x", code="anything"), 413),
+        (RequestError("x", code="no-spelling-decides"), 400),
+        (CaptureError("x", code="no-lights"), 400),
+        (ValueError("x"), 400),
+    ],
+)
+def test_the_class_of_an_error_decides_the_status(error, status):
+    assert asyncio.run(refuse(None, error)).status_code == status
+
+
+def test_connections_that_send_nothing_are_closed(server, monkeypatch):
+    monkeypatch.setattr(server_module, "HEADER_SECONDS", 0.3)
+    silent = [socket.create_connection(("127.0.0.1", server.address.port)) for _ in range(300)]
+    for connection in silent:
+        connection.settimeout(20)
+    assert httpx.get(server.address.origin).status_code == 401
+    assert [connection.recv(1) for connection in silent] == [b""] * len(silent)
+    for connection in silent:
+        connection.close()
+
+
+def test_more_open_files_are_asked_for():
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+        assert server_module.allow_open_files() > 256
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 256
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_copies_of_a_killed_app_are_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    in_use = WorkFolder()
+    code = (
+        "import os, signal; from photostereo.app.work_folder import WorkFolder; folder = WorkFolder();"
+        "(folder.path / 'copy.ppm').write_bytes(b'x'); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=False)
+    (tmp_path / "photostereo-app-0ld").mkdir()
+    (tmp_path / "photostereo-other").mkdir()
+    assert len(list(tmp_path.glob("photostereo-app-*"))) == 5
+    remove_abandoned()
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {in_use.path.name, in_use.path.name + ".lock", "photostereo-other"}
+    in_use.remove()
+    assert [path.name for path in tmp_path.iterdir()] == ["photostereo-other"]

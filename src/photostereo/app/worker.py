@@ -15,98 +15,120 @@ import traceback
 from collections.abc import Callable
 from typing import IO, Any
 
+from photostereo.app.protocol import Task, read_task
 from photostereo.app.tasks import Tasks
 from photostereo.core.control import Cancelled, Control, Iteration, Stage
 from photostereo.core.errors import PhotostereoError
 from photostereo.io.json_text import json_text
 
-#: Minimum time between progress reports, in seconds.
-_INTERVAL = 0.1
+#: Minimum time between progress reports, in seconds: faster than the eye follows.
+INTERVAL = 0.1
+#: Seconds after which a worker whose server is gone no longer waits for its task to stop.
+PATIENCE = 0.8
+
+#: Sends an event: its kind, and its values by name.
+Emit = Callable[..., None]
 
 
 class Reporter(Control):
     """Sends the progress of one task to the server: the stages so far."""
 
-    def __init__(self, emit: Callable[..., None]) -> None:
+    def __init__(self, emit: Emit) -> None:
         self.emit = emit
-        self._stage, self._said = Stage(), 0.0
-        self._shown: list[dict[str, Any]] = []
+        self._stage = Stage()
+        self._last_report = 0.0
+        self._stages: list[dict[str, Any]] = []
 
     def on_stage(self, name: str, total: int | None) -> None:
-        if not self._shown or name != self._stage.name:
-            if self._shown:
-                self._shown[-1] |= {"ended": time.time(), "seconds_left": None}
-            self._shown.append({"stage": name, "began": time.time()})
-        self._stage, self._said = Stage(name, total), 0.0  # said at once
-        self._say()
+        if not self._stages or name != self._stage.name:
+            if self._stages:
+                self._stages[-1] |= {"ended": time.time(), "seconds_left": None}
+            self._stages.append({"stage": name, "began": time.time()})
+        self._stage = Stage(name, total)
+        self._last_report = 0.0  # a new stage is reported at once
+        self._report()
 
     def on_advance(self, steps: int) -> None:
         self._stage.reach(self._stage.done + steps)
-        self._say()
+        self._report()
 
     def on_iteration(self, record: Iteration) -> None:
         self._stage.note = f"change {record.change:.1g}"
 
-    def _say(self) -> None:
-        if self._shown and time.monotonic() - self._said > _INTERVAL:
-            self._said = time.monotonic()
-            facts = ("total", "done", "note", "seconds_left")
-            self._shown[-1] |= {name: getattr(self._stage, name) for name in facts}
-            self.emit("progress", stages=list(self._shown))
+    def _report(self) -> None:
+        if not self._stages or time.monotonic() - self._last_report <= INTERVAL:
+            return
+        self._last_report = time.monotonic()
+        self._stages[-1] |= {
+            "total": self._stage.total,
+            "done": self._stage.done,
+            "note": self._stage.note,
+            "seconds_left": self._stage.seconds_left,
+        }
+        self.emit("progress", stages=list(self._stages))
 
 
-def run_task(handler: Callable[..., Any], arguments: dict[str, Any], control: Reporter) -> None:
-    emit = control.emit
+def run_task(tasks: Tasks, task: Task, control: Reporter) -> None:
+    """Run a task and send its last event; nothing that goes wrong ends the process."""
     try:
         control.check()
-        emit("done", result=handler(**arguments, control=control))
+        control.emit("done", result=tasks.run(task, control))
     except Cancelled:
-        emit("cancelled")
+        control.emit("canceled")
     except PhotostereoError as problem:
-        emit("failed", error=problem.as_dict("app"))
+        control.emit("failed", error=problem.as_dict("app"))
     except MemoryError:
-        emit("failed", error={"code": "out-of-memory", "message": "Not enough memory."})
+        control.emit("failed", error={"code": "out-of-memory", "message": "Not enough memory."})
     except Exception as problem:
         traceback.print_exc()
         message = f"Internal error ({type(problem).__name__}: {problem}). See the log for details."
-        emit("failed", error={"code": "internal", "message": message})
+        control.emit("failed", error={"code": "internal", "message": message})
 
 
-def main(lines: IO[bytes], out: IO[bytes]) -> None:
-    """Run tasks from a stream until it ends."""
-    waiting: queue.Queue[dict[str, Any] | None] = queue.Queue()
-    controls: dict[int, Reporter] = {}
-    writing = threading.Lock()
+class Worker:
+    """Runs the tasks of a stream, one after another, until the stream ends."""
 
-    def emitter(task: int) -> Callable[..., None]:
-        def emit(event: str, **facts: Any) -> None:
-            line = json_text({"task": task, "event": event, **facts}, indent=None, ascii_only=True)
-            with writing:
-                out.write(line.encode() + b"\n")
-                out.flush()
+    def __init__(self, lines: IO[bytes], out: IO[bytes]) -> None:
+        self._lines = lines
+        self._out = out
+        self._writing = threading.Lock()
+        self._waiting: queue.Queue[tuple[int, Task] | None] = queue.Queue()
+        self._controls: dict[int, Reporter] = {}
 
-        return emit
+    def run(self) -> None:
+        """Run tasks; another thread reads the stream, so that a running task can be canceled."""
+        threading.Thread(target=self._listen, daemon=True).start()
+        tasks = Tasks()
+        while (item := self._waiting.get()) is not None:
+            number, task = item
+            run_task(tasks, task, self._controls[number])
+            del self._controls[number]
 
-    def listen() -> None:
-        for line in lines:
+    def _listen(self) -> None:
+        for line in self._lines:
             message = json.loads(line)
             if "cancel" in message:
-                if message["cancel"] in controls:
-                    controls[message["cancel"]].cancel()
+                control = self._controls.get(message["cancel"])
+                if control is not None:
+                    control.cancel()
             else:
-                controls[message["task"]] = Reporter(emitter(message["task"]))
-                waiting.put(message)
-        for control in list(controls.values()):
+                number = message["task"]
+                self._controls[number] = Reporter(self._emitter(number))
+                self._waiting.put((number, read_task(message)))
+        for control in list(self._controls.values()):
             control.cancel()
-        waiting.put(None)
-        threading.Timer(0.8, os._exit, [1]).start()  # stop whatever is still running
+        self._waiting.put(None)
+        threading.Timer(PATIENCE, os._exit, [1]).start()  # stop whatever is still running
 
-    threading.Thread(target=listen, daemon=True).start()
-    tasks = Tasks()
-    while (message := waiting.get()) is not None:
-        task, do = message.pop("task"), message.pop("do")
-        run_task(getattr(tasks, f"do_{do}"), message, controls[task])
-        del controls[task]
+    def _emitter(self, number: int) -> Emit:
+        def emit(kind: str, **values: Any) -> None:
+            event = {"task": number, "event": kind, **values}
+            line = json_text(event, indent=None, ascii_only=True)
+            with self._writing:
+                self._out.write(line.encode() + b"\n")
+                self._out.flush()
+
+        return emit
 
 
 if __name__ == "__main__":
@@ -116,5 +138,5 @@ if __name__ == "__main__":
     # Redirect output of libraries to the log, away from the events.
     events = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    main(sys.stdin.buffer, events)
+    Worker(sys.stdin.buffer, events).run()
     os._exit(0)

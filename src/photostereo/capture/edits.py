@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,12 @@ from photostereo.io.schema import NUMBER, check_facts
 #: The name of the file, in the folder of a capture.
 EDITS_FILE = "photostereo-edits.json"
 _VERSION = 1
+#: Largest coordinate of a circle, in pixels: ten times that of the largest photographs.
+LARGEST_PIXEL = 1e6
+#: Smallest radius of a ball, in pixels; no highlight can be found on a smaller one.
+SMALLEST_RADIUS = 0.5
+#: Longest direction, and the inverse of the shortest: directions are normalized, but must not overflow.
+LONGEST_DIRECTION = 1e6
 _SCHEMA = {
     "photostereo-edits": int,
     "mask?": str,
@@ -107,7 +113,8 @@ class Edits:
             raise fail(f"their format version {facts['photostereo-edits']} is not supported")
         for name in ("mask", "lights"):
             path = facts.get(name) or ""
-            if os.path.isabs(path) or ".." in Path(path).parts or "\0" in path or ":" in path:
+            is_rooted = path.startswith(("/", "\\"))  # also on Windows, without a drive
+            if is_rooted or ".." in Path(path).parts or "\0" in path or ":" in path:
                 raise fail(f"{name} is not a file in the folder of the capture")
         said: dict[str, Any] = {
             name: facts[name] for name in cls.__dataclass_fields__ if facts.get(name)
@@ -115,11 +122,11 @@ class Edits:
         said |= {
             name: tuple(said[name]) for name in ("circle", "leave_out", "keep") if name in said
         }
-        if "circle" in said and not (len(said["circle"]) == 3 and said["circle"][2] > 0):
-            raise fail("circle needs a center and a radius")
+        if "circle" in said and not _is_circle(said["circle"]):
+            raise fail("circle needs a center and a radius, in pixels")
         moved = {name: tuple(to) for name, to in said.get("moved_lights", {}).items()}
         for name, to in moved.items():
-            if len(to) != 3 or not 0 < math.hypot(*to) < math.inf:
+            if len(to) != 3 or not 1 / LONGEST_DIRECTION < math.hypot(*to) < LONGEST_DIRECTION:
                 raise fail(f"moved_lights.{name} is not a direction x, y, z")
         return cls(**{**said, "moved_lights": moved})
 
@@ -134,6 +141,15 @@ class Edits:
         for name in ("leave_out", "keep"):
             filled[name] = tuple(dict.fromkeys((*getattr(options, name), *getattr(self, name))))
         return replace(options, **filled, edits=used.describe())
+
+
+def _is_circle(values: Sequence[float]) -> bool:
+    """Whether numbers are the center and radius of a circle that may be in a photograph."""
+    return (
+        len(values) == 3
+        and values[2] >= SMALLEST_RADIUS
+        and all(abs(value) <= LARGEST_PIXEL for value in values)
+    )
 
 
 def read_edits(path: str | os.PathLike[str]) -> Edits:

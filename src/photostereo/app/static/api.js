@@ -30,6 +30,13 @@ export function say(words, kind = "notice") {
   if (kind !== "problem") setTimeout(() => line.remove(), 6000);
 }
 
+// The last message of a page that is no longer connected, perhaps with a button.
+function sayEnd(words, button = null) {
+  const box = document.getElementById("messages");
+  const act = button && h("button", { type: "button", class: "primary", onclick: button.act }, button.words);
+  box.replaceChildren(h("p", { class: "message problem ended" }, words, act));
+}
+
 // Runs something that may fail; the failure is shown.
 export async function attempt(work) {
   try {
@@ -53,10 +60,34 @@ export class Capture {
       document.documentElement.classList.remove("lost");
       onchange(new Set(Object.keys(news)));
     };
+    this.source.addEventListener("end", (message) => this.end(JSON.parse(message.data).reason));
     this.source.onerror = () => {
       document.documentElement.classList.add("lost");
-      if (this.source.readyState === EventSource.CLOSED) ask("/api/start").catch((problem) => say(problem.message, "problem"));
+      if (this.source.readyState === EventSource.CLOSED) this.end("closed");
     };
+  }
+
+  // There will be no more news: the app has ended, or this capture was closed because others were opened.
+  async end(reason) {
+    this.source.close();
+    document.documentElement.classList.remove("lost");
+    document.documentElement.classList.add("ended");
+    if (reason === "app") {
+      sayEnd("The app has ended. Start it again in the terminal: photostereo app");
+      return;
+    }
+    try {
+      const facts = await ask("/api/start");
+      const entry = facts.recent.find((one) => one.id === this.id);
+      if (entry) sayEnd("This capture was closed.", { words: "Open again", act: () => this.openAgain(entry.folder) });
+      else sayEnd("This capture is no longer open.", { words: "Start page", act: () => location.assign("#/") });
+    } catch (problem) {
+      sayEnd(problem.message);
+    }
+  }
+
+  async openAgain(folder) {
+    if (await attempt(() => post("/api/open", { path: folder }))) location.reload();
   }
 
   close() { this.source.close(); }

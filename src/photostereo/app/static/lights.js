@@ -226,7 +226,7 @@ export class LightsStep {
           this.render();
         }
       } catch (problem) {
-        if (problem.code !== "circle-without-ball" && problem.code !== "cancelled" && this.circle) say(problem.message, "problem");
+        if (problem.code !== "circle-without-ball" && problem.code !== "canceled" && this.circle) say(problem.message, "problem");
       }
     }
     this.asking = false;

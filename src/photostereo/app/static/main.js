@@ -45,6 +45,8 @@ class Frame {
   leave() {
     this.capture?.close();
     this.capture = null;
+    document.documentElement.classList.remove("ended");
+    document.querySelector("#messages .ended")?.remove();
   }
 
   show(step, name) {

@@ -100,7 +100,7 @@ export class SolveStep {
     this.job.hidden = !job;
     if (!job) return;
     const running = ["running", "canceling"].includes(job.state);
-    const title = { running: job.kind === "preview" ? (job.refining ? "Refining the preview" : "Preview") : `Solving with ${job.method}`, canceling: "Stopping …", done: job.kind === "preview" ? "The preview is ready" : "Done", failed: "That did not work", cancelled: "Canceled" }[job.state];
+    const title = { running: job.kind === "preview" ? (job.refining ? "Refining the preview" : "Preview") : `Solving with ${job.method}`, canceling: "Stopping …", done: job.kind === "preview" ? "The preview is ready" : "Done", failed: "That did not work", canceled: "Canceled" }[job.state];
     // What is done several times, such as reading, has one line.
     const stages = [];
     for (const stage of job.stages ?? []) {

@@ -81,7 +81,8 @@ export class StartPage {
       h("ul", { class: "folders" },
         facts.parent ? h("li", {}, h("button", { type: "button", onclick: () => this.browse(facts.parent) }, "↑ One level up")) : null,
         facts.folders.map((name) => h("li", {}, h("button", { type: "button", onclick: () => this.browse(`${facts.path}/${name}`) }, name))),
-        facts.folders.length ? null : h("li", { class: "small empty" }, "No folders inside")),
+        facts.files.map((name) => h("li", { class: "capture-file" }, h("button", { type: "button", onclick: () => { this.dialog.close(); this.open(`${facts.path}/${name}`); } }, name))),
+        facts.folders.length + facts.files.length ? null : h("li", { class: "small empty" }, "No folders inside")),
       h("footer", { class: "row" }, h("p", { class: "small" }, facts.photographs ? plural(facts.photographs, "photograph") : "No photographs in this folder"),
         h("button", { type: "button", class: "primary", disabled: !facts.is_capture, onclick: () => { this.dialog.close(); this.open(facts.path); } }, "Open this folder")));
     if (!this.dialog.open) this.dialog.showModal();
