@@ -112,15 +112,14 @@ def ask_app(words: list[str]) -> tuple[int | None, str, str]:
 async def _ask(folder: Path, asked: list[Any]) -> str:
     import httpx
 
-    from photostereo.app import desk as desks
-    from photostereo.app import places, server
+    from photostereo.app import server, session, sessions, user_folders
     from photostereo.app.security import Address
 
     wrong: list[str] = []
-    desks.WorkerProcess = server.WorkerProcess = _in_process(wrong)  # type: ignore[misc]
-    places.captures_folder = lambda: folder.parent / "out"
-    places.state_folder = lambda: folder.parent / "out" / "state"
-    places.show_in_folder = lambda path: False
+    session.WorkerProcess = sessions.WorkerProcess = _in_process(wrong)  # type: ignore[misc]
+    user_folders.captures_folder = lambda: folder.parent / "out"
+    user_folders.state_folder = lambda: folder.parent / "out" / "state"
+    user_folders.show_in_folder = lambda path: False
     address = Address(50001, 50002)
     app = server.make_app(address)
     transport = httpx.ASGITransport(app, raise_app_exceptions=True)
@@ -148,16 +147,17 @@ async def _ask(folder: Path, asked: list[Any]) -> str:
                     "desk": found.get("id", names["desk"]),
                     "drop": found.get("drop", names["drop"]),
                 }
-            desk = app.state.photostereo.desks.get(names["desk"])
+            desk = app.state.sessions.open_sessions.get(names["desk"])
             names["key"] = next(iter(desk.keys), "-") if desk else "-"
             await asyncio.sleep(0)
-    await app.state.photostereo.close()
+    await app.state.sessions.close()
     return "\n".join(wrong)
 
 
 def _in_process(wrong: list[str]) -> type:
     """A worker whose tasks are done as soon as they are sent."""
     from photostereo.app.process import WorkerProcess
+    from photostereo.app.protocol import read_task
     from photostereo.app.tasks import Tasks
     from photostereo.app.worker import Reporter, run_task
     from photostereo.io.json_text import json_text
@@ -169,17 +169,15 @@ def _in_process(wrong: list[str]) -> type:
         async def _write(self, message: dict[str, Any]) -> None:
             if "cancel" in message:
                 return
-            number, do = message.pop("task"), message.pop("do")
+            number, task = message["task"], read_task(message)
             own = self.__dict__.setdefault("_own", Tasks())
 
             def emit(event: str, **facts: Any) -> None:
-                line = json_text(
-                    {"task": number, "event": event, **facts}, indent=None, ascii_only=True
-                )
+                line = json_text(facts, indent=None, ascii_only=True)
                 if (facts.get("error") or {}).get("code") == "internal":
-                    wrong.append(f"Traceback? {do}: {facts['error']['message']}")
-                self._receive(json.loads(line))
+                    wrong.append(f"Traceback? {task}: {facts['error']['message']}")
+                self._receive(number, event, json.loads(line))
 
-            run_task(getattr(own, f"do_{do}"), message, Reporter(emit))
+            run_task(own, task, Reporter(emit))
 
     return InProcess
