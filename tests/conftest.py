@@ -30,6 +30,18 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def errors_have_messages() -> Iterator[None]:
+    """An error that is raised without a message fails the test."""
+
+    def complain(code: str, values: object) -> str:
+        raise AssertionError(f"an error with the code {code} has no message: {values}")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("photostereo.core.errors.without_message", complain)
+        yield
+
+
 def find_data() -> Path | None:
     """The folder of shared research captures, or None."""
     for candidate in (os.environ.get("PHOTOSTEREO_DATA"), PROJECT.parent / "shared" / "data"):

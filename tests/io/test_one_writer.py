@@ -45,7 +45,7 @@ ALLOWED = {
     "batch/local_worker.py": "jobs from our own process",
     "batch/settings.py": "the content of captures and files, hashed",
     "batch/page.py": "pictures that this run has written",
-    "core/texts.py": "our own sources",
+    "core/findings.py": "our own sources",
     "cli/command.py": "our own sources",
     "runtime/cuda_kernels.py": "our own sources",
     "runtime/keeping.py": "our own sources, hashed",

@@ -69,7 +69,12 @@ def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
     for image in capture.images:
         values = image[capture.mask].astype(np.float64)
         if (values < 0).any():
-            raise CaptureError(code="negative-intensities", name=capture.name)
+            raise CaptureError(
+                f"{capture.name} has negative intensities, for which Poisson noise is not "
+                "defined. Subtract a smaller black level, or use Gaussian noise.",
+                code="negative-intensities",
+                name=capture.name,
+            )
         total += float(values.sum())
         squares += float(values @ values) if values.ndim == 1 else float((values * values).sum())
     if squares == 0:
@@ -178,4 +183,11 @@ def _changed(capture: Capture, change: Any, words: str) -> Capture:
 def _require_within(value: float, words: str, low: float, high: float) -> None:
     # Written so that NaN fails.
     if not isinstance(value, (int, float, np.integer, np.floating)) or not low <= value <= high:
-        raise ParameterError(code="bad-noise", words=words, low=low, high=high, value=value)
+        raise ParameterError(
+            f"The {words} must be a number from {low:g} to {high:g}, not {value!r}.",
+            code="bad-noise",
+            words=words,
+            low=low,
+            high=high,
+            value=value,
+        )

@@ -172,8 +172,16 @@ class WorkerProcess:
 def end_error(code: int) -> dict[str, Any]:
     """Describe why a process ended unexpectedly, from its exit code (negative: a signal)."""
     if code == -9:
-        return PhotostereoError(code="worker-out-of-memory").as_dict("app")
+        return PhotostereoError(
+            "The solver was stopped by the system: out of memory. Close other programs, or work "
+            "at a lower resolution.",
+            code="worker-out-of-memory",
+        ).as_dict("app")
     name = f"exit code {code}"
     if code < 0:
         name = signal.Signals(-code).name
-    return PhotostereoError(code="worker-stopped", name=name).as_dict("app")
+    return PhotostereoError(
+        f"The solver stopped unexpectedly ({name}). The log may say why.",
+        code="worker-stopped",
+        name=name,
+    ).as_dict("app")

@@ -23,8 +23,8 @@ from photostereo.app import user_folders
 from photostereo.app.endpoints import Endpoints, refuse
 from photostereo.app.security import Address, Guard
 from photostereo.app.sessions import Sessions
-from photostereo.core.errors import OutputError, PhotostereoError
-from photostereo.report.serving import LOOPBACK
+from photostereo.core.errors import PhotostereoError
+from photostereo.report.serving import LOOPBACK, port_unavailable
 
 # Windows may register it as plain text, which browsers refuse to run.
 mimetypes.add_type("text/javascript", ".js")
@@ -194,7 +194,5 @@ def _listening(port: int) -> socket.socket:
         listener.bind((LOOPBACK, port))
     except (OSError, OverflowError) as problem:
         listener.close()
-        raise OutputError(
-            code="port-unavailable", port=port, host=LOOPBACK, problem=str(problem)
-        ) from None
+        raise port_unavailable(port, problem) from None
     return listener

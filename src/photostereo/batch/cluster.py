@@ -77,7 +77,13 @@ def connected(address: str) -> Iterator[Cluster]:
     try:
         client = Client(address, timeout=f"{CONNECT_SECONDS}s")
     except (OSError, ValueError, TimeoutError) as problem:
-        raise ParameterError(code="no-scheduler", scheduler=address, problem=str(problem)) from None
+        raise ParameterError(
+            f"No Dask scheduler answers at {address} ({problem}). Start one with `dask scheduler` "
+            "and its workers with `dask worker`, or give no address to use this machine.",
+            code="no-scheduler",
+            scheduler=address,
+            problem=str(problem),
+        ) from None
     with client:
         _require_same_version(client)
         yield Cluster(client)
@@ -89,14 +95,21 @@ def _require_same_version(client: Client) -> None:
         versions = sorted(set(client.run(_version).values()))
     except Exception as problem:
         raise ParameterError(
+            f"The workers of {client.scheduler.address} cannot run photostereo ({problem}). "
+            f"Install photostereo {__version__} there, and start at least one.",
             code="no-photostereo-on-workers",
             problem=str(problem),
             address=client.scheduler.address,
             version=__version__,
         ) from None
     if versions != [__version__]:
+        others = ", ".join(versions)
         raise ParameterError(
-            code="other-version-on-workers", versions=", ".join(versions), version=__version__
+            f"The workers have photostereo {others} and this is {__version__}: their results "
+            "would not be comparable. Install the same version everywhere.",
+            code="other-version-on-workers",
+            versions=others,
+            version=__version__,
         )
 
 

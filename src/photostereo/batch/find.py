@@ -36,7 +36,11 @@ def _inside(place: Path, out: Path) -> Iterator[Path]:
     from photostereo.solver.result_files import is_result
 
     if not place.exists():
-        raise CaptureError(code="missing-capture", file=place)
+        raise CaptureError(
+            f"{place} does not exist. Name captures, or a folder that contains captures.",
+            code="missing-capture",
+            file=place,
+        )
     if place.is_file() or recognize(place) is not None or len(list_images(place)) >= FEWEST:
         yield place
         return

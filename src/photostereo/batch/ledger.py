@@ -76,7 +76,14 @@ class Ledger:
             LookupError,
             RecursionError,
         ) as problem:
-            raise OutputError(code="database", file=self.path, problem=str(problem)) from None
+            raise OutputError(
+                f"The records in {self.path} cannot be read or written ({problem}). Check the "
+                "free disk space and the permissions; if the file is damaged, remove it to start "
+                "over.",
+                code="database",
+                file=self.path,
+                problem=str(problem),
+            ) from None
 
     def write(self, name: str, path: Path, key: str, outcome: Outcome) -> None:
         """Write a row, replacing an older one of that capture, and append a line."""

@@ -33,7 +33,12 @@ class RunOptions:
         for name in ("deadline", "wait_for_workers"):
             seconds = getattr(self, name)
             if not seconds > 0:
-                raise ParameterError(code="bad-deadline", name=name, seconds=seconds)
+                raise ParameterError(
+                    f"{name} must be a positive number of seconds, not {seconds}.",
+                    code="bad-deadline",
+                    name=name,
+                    seconds=seconds,
+                )
 
     @contextmanager
     def connect(self, jobs: int | None = None) -> Iterator[Executor]:

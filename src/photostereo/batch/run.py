@@ -55,7 +55,14 @@ def batch(
     find = partial(find_captures, [Path(place) for place in places], out=target)
     found = find()
     if not found and not watch:
-        raise CaptureError(code="no-captures", file=places[0], places=", ".join(map(str, places)))
+        names = ", ".join(map(str, places))
+        raise CaptureError(
+            f"There are no captures in {names}. Name captures, or a folder that contains a "
+            "folder (or an .npz or .lp file) for each.",
+            code="no-captures",
+            file=places[0],
+            places=names,
+        )
     run = _Batch(
         Ledger(target), settings, list(command or ["photostereo", *sys.argv[1:]]), options, control
     )

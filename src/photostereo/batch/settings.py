@@ -75,7 +75,13 @@ def check_settings(settings: Settings) -> None:
     for label in NAMED_FILES:
         path = settings.reading.path_of(label)
         if path is not None and str(path) not in KEYWORDS and not path.exists():
-            raise ParameterError(code="missing-file", file=path, option=label)
+            raise ParameterError(
+                f"The {label} file {path} does not exist. Give the path of a file for all "
+                "captures.",
+                code="missing-file",
+                file=path,
+                option=label,
+            )
 
 
 def key_of(settings: Settings, capture: str) -> str:
@@ -116,5 +122,10 @@ def fingerprint(path: Path) -> str:
                     os.fsencode(f"{file.relative_to(path).as_posix()} {file.stat().st_size}\n")
                 )
     except OSError as problem:
-        raise CaptureError(code="unreadable-capture", file=path, problem=str(problem)) from None
+        raise CaptureError(
+            f"{path} cannot be read ({problem}). Check the path and its permissions.",
+            code="unreadable-capture",
+            file=path,
+            problem=str(problem),
+        ) from None
     return state.hexdigest()

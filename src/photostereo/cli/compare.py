@@ -184,9 +184,18 @@ def compare_results(
 
     for source in sources:
         if not is_result(source):
-            raise ps.ParameterError(code="not-a-result", file=source)
+            raise ps.ParameterError(
+                f"{source} is not the result of a solve. Give one capture, or two or more OUT "
+                "folders of `photostereo solve`.",
+                code="not-a-result",
+                file=source,
+            )
     if len(sources) < 2:
-        raise ps.ParameterError(code="one-result", file=sources[0])
+        raise ps.ParameterError(
+            f"{sources[0]} is a result. Give at least one more result to compare it with.",
+            code="one-result",
+            file=sources[0],
+        )
     names = numbered([(s.resolve() if s.name in ("", "..") else s).name for s in sources])
     sizes = {size_of_result(source) for source in sources}
     size = sizes.pop() if not pixel_size.known and len(sizes) == 1 else pixel_size

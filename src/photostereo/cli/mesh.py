@@ -51,7 +51,11 @@ def mesh(
         options={} if highpass is None else {"highpass": highpass},
     )
     if not exists(source):
-        raise ps.CaptureError(code="missing-result", file=source)
+        raise ps.CaptureError(
+            f"{source} does not exist. Give the OUT folder of a solve, or a normal-map PNG.",
+            code="missing-result",
+            file=source,
+        )
     in_place = source.is_dir() and (out is None or out.resolve() == source.resolve())
     if source.is_dir():
         result = ps.Reconstruction.load(source)

@@ -116,7 +116,12 @@ def parse_parameters(settings: list[str] | None, example: str = "--set mu=0.05")
     for text in settings or []:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise ParameterError(code="not-a-setting", text=text, example=example)
+            raise ParameterError(
+                f'"{text}" is not a setting. Write NAME=VALUE, for example {example}.',
+                code="not-a-setting",
+                text=text,
+                example=example,
+            )
         values[name.strip()] = value.strip()
     return values
 
@@ -145,5 +150,11 @@ def numbers(
     except ValueError:
         values = ()
     if len(values) != count or not all(abs(value) < 1e9 for value in values):
-        raise ParameterError(code="not-numbers", option=option, text=text, count=count)
+        raise ParameterError(
+            f'"{text}" is not a value of {option}: expected {count} comma-separated numbers.',
+            code="not-numbers",
+            option=option,
+            text=text,
+            count=count,
+        )
     return tuple(int(value) for value in values) if whole else values

@@ -49,7 +49,12 @@ class Shell(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         found = super().get_command(ctx, cmd_name)
         if found is None and cmd_name in OF_THE_LAB:
-            raise MissingDependencyError(code="missing-lab", command=cmd_name)
+            raise MissingDependencyError(
+                f"The command {cmd_name} is in the package photostereo-lab. Install it with: pip "
+                "install photostereo-lab (in a checkout of photostereo: pip install ./lab)",
+                code="missing-lab",
+                command=cmd_name,
+            )
         return found
 
 

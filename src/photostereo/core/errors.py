@@ -1,16 +1,22 @@
 """Errors that the user can fix: what is wrong, in which file, and what to do.
 
-An error carries facts, and a shell turns them into words for its users::
+An error carries its message and the facts behind it::
 
-    raise CaptureError(code="too-few-photographs", file=path, found=found, remedy="add-photographs")
+    raise CaptureError(
+        f"{path} has {count} photographs; three are the least.",
+        code="too-few-photographs",
+        file=path,
+        found=count,
+        remedy="add-photographs",
+    )
 
-- ``code`` identifies the problem for programs and tests; it never changes, the message may. The message is the text of
-  the code in ``core/texts.toml``, unless one is given as the first argument.
+- The message is one or two sentences for people. It never names an option of the command line.
+- ``code`` identifies the problem for programs and tests; it never changes, the message may.
 - ``file`` is the file or folder concerned.
-- further keywords (``found=2``) are the values in the message, in :attr:`PhotostereoError.values`.
-- ``remedy`` names a remedy in ``core/texts.toml``: what to do, as a keyword argument in Python, as an
-  option in the terminal, as a button in the app. Library messages never name a command-line option themselves.
-  A remedy that is the same in every shell ("Check the exposure.") is simply the last sentence of the message.
+- further keywords (``found=2``) are facts for programs, in :attr:`PhotostereoError.values`.
+- ``remedy`` names an entry of :mod:`photostereo.core.remedies`: what to do, as a keyword argument in Python, as an
+  option in the terminal, as a button in the app. A remedy that is the same in every shell ("Check the exposure.") is
+  simply the last sentence of the message.
 
 The command line prints the message of a :class:`PhotostereoError` and exits with code 2; anything else is a bug.
 """
@@ -19,14 +25,13 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
 from photostereo.core.remedies import remedy_text
-from photostereo.core.texts import text_of
 
 
 class PhotostereoError(Exception):
@@ -53,7 +58,7 @@ class PhotostereoError(Exception):
         **values: Any,
     ) -> None:
         self.code = code or self.kind
-        self.message = message or text_of("errors", self.code, {"file": file, **values})
+        self.message = message or without_message(self.code, values)
         super().__init__(self.message)
         self.file = None if file is None else Path(file)
         self.remedy = remedy
@@ -89,6 +94,12 @@ class PhotostereoError(Exception):
     def __reduce__(self) -> Any:  # keep all fields when it is sent to another process
         facts = {"code": self.code, "file": self.file, "remedy": self.remedy, **self.values}
         return partial(type(self), **facts), (self.message,)
+
+
+def without_message(code: str, values: Mapping[str, Any]) -> str:
+    """Return words for an error that was raised without a message, which only a mistake in a program can do."""
+    facts = ", ".join(f"{name}: {value}" for name, value in values.items())
+    return f"{code.replace('-', ' ').capitalize()}{facts and f' ({facts})'}."
 
 
 class CaptureError(PhotostereoError, ValueError):

@@ -85,13 +85,26 @@ def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Set
     )  # in addition to the photographs
     if whole and OF_THE_PROGRAM + capture.stack_bytes + at_once > plan.budget:
         name, budget, remedy = capture.name, amount(plan.budget), "state-needs-memory"
-        raise ParameterError(code="no-state-in-parts", remedy=remedy, name=name, budget=budget)
+        raise ParameterError(
+            f"{name} does not fit into {budget} and is solved in parts, which have no state to "
+            "save or resume.",
+            code="no-state-in-parts",
+            remedy=remedy,
+            name=name,
+            budget=budget,
+        )
     need = OF_THE_PROGRAM + plan.writing
     if need > plan.budget:
         size, words, left = f"{width} × {height}", amount(need), amount(max(plan.budget, 0))
         remedy = "less-to-write" if settings.surface or settings.report else "more-memory"
         raise ParameterError(
-            code="no-memory-for-results", remedy=remedy, size=size, need=words, budget=left
+            f"Writing the results of {size} pixels needs {words} of memory, but only {left} may "
+            "be used.",
+            code="no-memory-for-results",
+            remedy=remedy,
+            size=size,
+            need=words,
+            budget=left,
         )
     if not whole and (method.model.divisible or not plan.loads):
         bands_of(capture, method, method.resolve(settings.parameters), where, plan.solving)

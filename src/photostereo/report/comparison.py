@@ -67,7 +67,10 @@ def write_comparison(
     parameters are those of :func:`.page.write_report`.
     """
     if not results:
-        raise ParameterError(code="nothing-to-compare")
+        raise ParameterError(
+            "There is nothing to compare: give at least one result.",
+            code="nothing-to-compare",
+        )
     mask = compared_mask(results, capture, truth)
     if capture is not None and truth is None:
         truth = capture.truth
@@ -180,14 +183,24 @@ def compared_mask(
         _require_size("The truth", truth, frame)
     mask = np.logical_and.reduce([result.mask for result in results])
     if not mask.any():
-        raise ParameterError(code="nothing-in-common")
+        raise ParameterError(
+            "The results have no pixels in common. Compare results of the same capture.",
+            code="nothing-in-common",
+        )
     return np.asarray(mask)
 
 
 def _require_size(what: str, array: FloatArray, frame: tuple[int, ...]) -> None:
     if array.shape[:2] != frame:
         found, expected = (" × ".join(map(str, shape[:2])) for shape in (array.shape, frame))
-        raise ParameterError(code="sizes-differ", what=what, found=found, expected=expected)
+        raise ParameterError(
+            f"{what} is {found} pixels, the others {expected}. Compare results of the same "
+            "capture.",
+            code="sizes-differ",
+            what=what,
+            found=found,
+            expected=expected,
+        )
 
 
 def entries_of(
@@ -203,7 +216,13 @@ def entries_of(
     unknown = [None] * len(results)
     names = [result.method for result in results] if labels is None else labels
     if depths is not None and len(depths) != len(results):
-        raise ParameterError(code="counts-differ", results=len(results), depths=len(depths))
+        raise ParameterError(
+            f"{len(results)} results but {len(depths)} depth maps were given. Give one for each, "
+            "or None.",
+            code="counts-differ",
+            results=len(results),
+            depths=len(depths),
+        )
     entries = []
     of_each = zip(results, names, depths or unknown, folders or unknown, strict=True)
     for number, (result, name, depth, folder) in enumerate(of_each):

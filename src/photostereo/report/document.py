@@ -171,7 +171,13 @@ def safe_links(
             or target.startswith(("/", "\\"))
             or ":" in target.split("/")[0]
         ):
-            raise ParameterError(code="link-leaves-folder", label=str(label), target=target)
+            raise ParameterError(
+                f'The report links files beside it, but "{label}" points to "{target}". Give a '
+                "path relative to the report's folder.",
+                code="link-leaves-folder",
+                label=str(label),
+                target=target,
+            )
         note = (meanings or {}).get(target, "")
         result.append({"label": str(label), "href": quote(target), "note": note})
     return result

@@ -187,7 +187,10 @@ def plot(shown: Any) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as problem:
-        raise MissingDependencyError(code="needs-matplotlib") from problem
+        raise MissingDependencyError(
+            'Plots need matplotlib: pip install "photostereo[figures]"',
+            code="needs-matplotlib",
+        ) from problem
     _, found, _ = contents(shown)
     figure = Figure(figsize=(3.2 * len(found), 3.4), layout="constrained")
     for axes, (title, picture) in zip(

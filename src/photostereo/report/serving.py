@@ -107,6 +107,18 @@ def page_text(page: Path) -> str:
     return read_bytes(page, "report", remedy="Solve again.").decode("utf-8", "replace")
 
 
+def port_unavailable(port: int, problem: Exception) -> OutputError:
+    """Return the error that a port of this machine cannot be opened."""
+    return OutputError(
+        f"Port {port} on {LOOPBACK} cannot be used ({problem}). Choose another, or 0 for any free "
+        "port.",
+        code="port-unavailable",
+        port=port,
+        host=LOOPBACK,
+        problem=str(problem),
+    )
+
+
 def make_server(page: Path, port: int = 0) -> ThreadingHTTPServer:
     """Return a server bound to 127.0.0.1 for a page and the files beside it, and nothing else."""
     folder = Path(os.path.realpath(page.parent))
@@ -115,9 +127,7 @@ def make_server(page: Path, port: int = 0) -> ThreadingHTTPServer:
         handler = partial(LocalHandler, directory=str(folder), tiles=tiles)
         return LocalServer((LOOPBACK, port), handler)
     except (OSError, OverflowError) as problem:
-        raise OutputError(
-            code="port-unavailable", port=port, host=LOOPBACK, problem=str(problem)
-        ) from None
+        raise port_unavailable(port, problem) from None
 
 
 class LocalServer(ThreadingHTTPServer):
@@ -239,5 +249,10 @@ def find_report(out_dir: str | Path) -> Path:
         return page
     below = [*folder.glob(f"*/{PAGE}"), *folder.glob(f"results/*/{PAGE}")]
     if not below:
-        raise CaptureError(code="no-report", file=folder)
+        raise CaptureError(
+            f"{folder} has no report.html. Give the output folder of a solve, a comparison or the "
+            "demo.",
+            code="no-report",
+            file=folder,
+        )
     return max(below, key=lambda path: path.stat().st_mtime)

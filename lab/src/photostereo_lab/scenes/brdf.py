@@ -179,5 +179,9 @@ def half_cosine(nl: Array, nv: Array, lv: Array) -> Array:
 def _require(holds: bool, name: str, value: float, wanted: str) -> None:
     if not holds:
         raise ParameterError(
-            code="bad-reflectance-parameter", name=name, value=value, wanted=wanted
+            f'The reflectance parameter "{name}" is {value!r}, but it must be {wanted}.',
+            code="bad-reflectance-parameter",
+            name=name,
+            value=value,
+            wanted=wanted,
         )

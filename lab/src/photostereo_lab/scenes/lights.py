@@ -84,6 +84,16 @@ def _from_azimuth(azimuth: Array, z: Array) -> Array:
 
 def _check(d: int, angle: float) -> None:
     if d < 1:
-        raise ParameterError(code="too-few-lights", count=d)
+        raise ParameterError(
+            f"{d} lights were requested; a scene needs at least 1, photometric stereo at least 3.",
+            code="too-few-lights",
+            count=d,
+        )
     if not 0.0 <= angle < 90.0:
-        raise ParameterError(code="light-behind-object", angle=angle)
+        raise ParameterError(
+            f"A light {angle:g} degrees from the camera axis was requested. Lights must be in "
+            "front of the object: choose an angle from the axis of at least 0 and below 90 "
+            "degrees (an elevation above 0).",
+            code="light-behind-object",
+            angle=angle,
+        )

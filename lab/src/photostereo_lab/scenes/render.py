@@ -138,7 +138,10 @@ def albedo_of(
     albedo = np.zeros((*surface.mask.shape, 3))
     if texture == "painted":
         if surface.paint is None:
-            raise ParameterError(code="shape-without-colors")
+            raise ParameterError(
+                'This shape has no colors, so it cannot have the texture "painted".',
+                code="shape-without-colors",
+            )
         albedo[surface.mask] = surface.paint[surface.mask]
     else:
         function = texture_named(texture) if isinstance(texture, str) else texture
@@ -167,7 +170,11 @@ def render_surface(
     """
     brdf = brdf_named(reflectance) if isinstance(reflectance, str) else reflectance
     if not attached and not isinstance(brdf, Lambertian):
-        raise ParameterError(code="no-attached-shadows")
+        raise ParameterError(
+            "Only a Lambertian reflectance is defined for surfaces that face away from the "
+            'light; keep attached shadows for the others, or choose reflectance="lambertian".',
+            code="no-attached-shadows",
+        )
     directions = _unit_lights(lights)
     normals, shades = surface.normals[surface.mask], albedo[surface.mask]
     images = np.zeros((len(directions), *albedo.shape), dtype=np.float32)
@@ -204,7 +211,11 @@ def render_surface(
 def _unit_lights(lights: ArrayLike) -> Array:
     directions = np.array(lights, dtype=np.float64)
     if directions.ndim != 2 or directions.shape[1] != 3 or not (directions[:, 2] > 0.0).all():
-        raise ParameterError(code="bad-scene-lights")
+        raise ParameterError(
+            "The lights of a scene must be directions x y z, one row each, in front of the "
+            "object (z above 0).",
+            code="bad-scene-lights",
+        )
     return np.asarray(directions / np.linalg.norm(directions, axis=1, keepdims=True))
 
 

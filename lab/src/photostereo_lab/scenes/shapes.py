@@ -50,7 +50,11 @@ def sphere(size: Size = 256, *, radius: float = 0.92) -> Surface:
     ([0.0, 0.0, 1.0], 29.9)
     """
     if not radius > 0.0:
-        raise ParameterError(code="bad-radius", radius=radius)
+        raise ParameterError(
+            f"The sphere's radius is {radius:g}, but it must be above 0.",
+            code="bad-radius",
+            radius=radius,
+        )
     u, v, scale = grid_variables(size)
     squared = radius**2 - u.square() - v.square()
     return surface_of(squared.sqrt(), squared.value > (RIM * radius) ** 2, scale)

@@ -66,7 +66,12 @@ def frame_of(size: Size) -> tuple[int, int]:
         else [float(side) for side in size]
     )
     if len(sides) != 2 or any(side != int(side) or side < 2 for side in sides):
-        raise ParameterError(code="bad-scene-size", size=size)
+        raise ParameterError(
+            f"The size of a scene is {size!r}, but it must be one whole number or two (height, "
+            "width), each at least 2.",
+            code="bad-scene-size",
+            size=size,
+        )
     return int(sides[0]), int(sides[1])
 
 

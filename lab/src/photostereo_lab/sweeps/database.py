@@ -46,7 +46,13 @@ class Database:
         self.path, self.tables, self.what, self.read_only = path, tables, what, read_only
         if read_only:
             if not path.is_file() or not path.stat().st_size:
-                raise OutputError(code="no-database", file=path, what=what, folder=path.parent)
+                raise OutputError(
+                    f"There are no {what} in {path.parent}. Compute them first.",
+                    code="no-database",
+                    file=path,
+                    what=what,
+                    folder=path.parent,
+                )
             return
         with self.explained():
             path.parent.mkdir(parents=True, exist_ok=True)
