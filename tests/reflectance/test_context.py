@@ -14,6 +14,7 @@ from photostereo.reflectance.learned.context.correct import SIDE, Square
 from photostereo.reflectance.learned.context.features import CHANNELS, VECTORS
 from photostereo.reflectance.learned.model import Learned
 from photostereo.reflectance.learned.weights import context_network
+from photostereo.reflectance.model import Overview
 from photostereo_lab.scenes import dome_lights, render_scene
 
 
@@ -69,16 +70,16 @@ def test_parts_of_an_object_agree_with_the_whole() -> None:
     pixels, colors = scene.pixels(), scene.colors()
     whole = Learned(pixels, lights, colors=colors, mask=mask, outline=False)
     alone = Learned(pixels, lights, colors=colors, mask=mask, outline=False, context=False)
-    field = Learned.see_whole(pixels, lights, mask, mask, colors=colors)
+    facts = Learned.survey(Overview(pixels, lights, mask, mask, colors), SILENT)
     upper = np.arange(np.count_nonzero(mask[:45]))
-    around = field.at(*(part[upper] for part in np.nonzero(mask)))
+    rows, columns = np.nonzero(mask)
     part = Learned(
         pixels[upper],
         lights,
         colors=colors[upper],
         mask=mask[:45],
         outline=False,
-        surroundings=around,
+        facts=facts.at(rows[upper], columns[upper]),
     )
     found, wanted, plain = (model.alone(SILENT).normals[upper] for model in (part, whole, alone))
     assert np.linalg.norm(wanted - plain, axis=1).mean() > 1e-3  # the context does something here

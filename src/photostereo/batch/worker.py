@@ -30,7 +30,7 @@ from photostereo.solver.tiles import Band
 
 if TYPE_CHECKING:
     from photostereo.solver.finish import Pictures
-    from photostereo.solver.prepared import Learned
+    from photostereo.solver.prepared import FromSample
 
 O = TypeVar("O")  # noqa: E741
 
@@ -167,7 +167,7 @@ _opened: tuple[tuple[Path, Settings], Capture] | None = None
 
 
 def share_bands(
-    path: Path, settings: Settings, capture: Capture, bands: Sequence[Band], learned: Learned
+    path: Path, settings: Settings, capture: Capture, bands: Sequence[Band], learned: FromSample
 ) -> Iterator[tuple[Band, Pictures]]:
     """Solve the bands of a capture on the workers of this process's cluster, or here if there is no second one."""
     if len(bands) < 2 or _others() < 1:
@@ -187,7 +187,7 @@ def share_bands(
             yield waiting.pop(future), future.result()
 
 
-def _solve_there(path: Path, settings: Settings, band: Band, learned: Learned) -> Pictures:
+def _solve_there(path: Path, settings: Settings, band: Band, learned: FromSample) -> Pictures:
     global _opened
     set_threads()
     if _opened is None or _opened[0] != (path, settings):
@@ -198,7 +198,7 @@ def _solve_there(path: Path, settings: Settings, band: Band, learned: Learned) -
     return _solve_band(_opened[1], settings, band, learned)
 
 
-def _solve_band(capture: Capture, settings: Settings, band: Band, learned: Learned) -> Pictures:
+def _solve_band(capture: Capture, settings: Settings, band: Band, learned: FromSample) -> Pictures:
     from photostereo.solver.bands import solve_band
     from photostereo.solver.prepared import device_for
 

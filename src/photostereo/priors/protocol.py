@@ -10,7 +10,7 @@ touches the prior at the current normals:
     prior(n, s)  ≤  Σ_pixels ( w |n|² − 2 n·q )  +  constant,
 
 so that the model can answer with the exact minimizer of ``data + w |n|² − 2 n·q`` over its own pixel. A prior never
-sees photographs, and a model never sees neighbors. A new prior is one folder with a subclass of :class:`Prior` and one
+sees photographs, and the model's step never sees neighbors. A new prior is one folder with a subclass of :class:`Prior` and one
 registry line, and works with every model.
 """
 

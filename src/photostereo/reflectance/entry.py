@@ -49,9 +49,12 @@ class ModelEntry:
     tolerance: float = 1e-3
     #: Additional inputs of the model besides gray pixels and lights, passed as keyword arguments: ``"colors"`` (N, d, 3)
     #: if the photographs have them, the ``"mask"``, the ``"noise"`` of each pixel
-    #: (:class:`photostereo.diagnosis.noise.PixelNoise`), the ``"surroundings"`` of pixels that are not the whole object
-    #: (:meth:`.Model.see_whole`), and the ``"fall_off"`` (N, d) by which the intensities of near lights were divided.
+    #: (:class:`photostereo.diagnosis.noise.PixelNoise`), the ``"facts"`` about the whole object if these pixels are a part
+    #: of it (:meth:`.Model.survey`), and the ``"fall_off"`` (N, d) by which the intensities of near lights were divided.
     sees: tuple[str, ...] = ()
+    surveys: bool = (
+        False  #: Whether :meth:`.Model.survey` needs the whole object in small photographs.
+    )
     workspace: int = 0  #: Additional bytes per intensity of a pixel while the model is built.
     divisible: bool = (
         True  #: Whether it can be solved in parts; a model that compares all pixels cannot.

@@ -9,8 +9,19 @@ s. With s fixed, the prior is bounded by a separate term for each pixel (:mod:`p
 
     w |n|² − 2 n·q + constant.
 
-So a model never sees neighbors. It gets (w, q) and returns the exact minimizer over its own pixel. A new model is
-one folder with a subclass of :class:`Model` and one registry line, and works with every prior.
+So the descent treats each pixel alone: the model gets (w, q) and returns the exact minimizer over its own pixel. Normals
+of neighbors never enter it.
+
+A model may need more than the intensities of a pixel, such as a noise level or a correction that depends on the shape of
+the whole object. All of it is gathered before the descent, in two steps:
+
+1. :meth:`Model.survey` looks at the whole object once and returns frozen :class:`Facts`;
+2. the model is built from pixels and the facts about them, ``facts.at(rows, columns)``.
+
+A capture that fits into memory needs no survey: its pixels are the whole object. A larger one is surveyed, a sample of
+it is solved, and the bands are built with the facts of the sample's model (:meth:`Model.facts`).
+
+A new model is one folder with a subclass of :class:`Model` and one registry line, and works with every prior.
 """
 
 from __future__ import annotations
@@ -18,12 +29,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
 from photostereo.core.control import Control
-from photostereo.core.conventions import BoolArray
+from photostereo.core.conventions import BoolArray, Indices
 from photostereo.runtime.arrays import Array
 
 #: Pixels per batch of a compiled loop: a few milliseconds of work, so that progress can be reported.
@@ -42,13 +53,37 @@ class Fit:
     converged: bool = True  #: Whether every pixel met the model's tolerance.
 
 
+@dataclass(frozen=True, eq=False)
+class Overview:
+    """A whole object in small photographs, for :meth:`Model.survey`."""
+
+    pixels: Array  #: (N, d) intensities of order one, of the pixels in ``mask``
+    lights: NDArray[Any]  #: (3, d), or (N, 3, d) for near lights
+    mask: BoolArray  #: (h, w) of the small photographs
+    full_mask: BoolArray  #: (H, W) of the photographs in full size
+    colors: Array | None = None  #: (N, d, 3), if the photographs have colors
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the models of parts of an object must know of the whole. Subclasses add the fields."""
+
+    def at(self, rows: Indices, columns: Indices) -> Self:
+        """Return the facts about some pixels of the photographs in full size."""
+        return self
+
+
 class Model(ABC):
     """Interface of a reflectance model for :class:`~photostereo.solver.problem.Problem`.
 
     A model is built from ``(pixels, lights, **parameters)``: (N, d) intensities of order one, and unit lights as columns,
     (3, d) shared by all pixels or (N, 3, d) per pixel, with the view direction (0, 0, 1) in either case
-    (:mod:`photostereo.runtime.illumination` has the products). Four members are required; the defaults of the others suit
-    a model without unknowns of its own. The module docstring explains the symbols.
+    (:mod:`photostereo.runtime.illumination` has the products). The constructor only stores its inputs or reduces them in
+    a few passes; work that takes longer belongs in :meth:`alone` and :meth:`start`, which can be canceled. One of the two
+    is called before any other method.
+
+    Four members are required: :meth:`alone`, :meth:`update_normals`, :meth:`cost` and :meth:`mean_hessian`. The defaults
+    of the others suit a model without unknowns of its own. The module docstring explains the symbols.
     """
 
     #: Whether its normals respond to noise in a way specific to the model, which must be measured: see
@@ -62,15 +97,28 @@ class Model(ABC):
     maps_photographs: ClassVar[bool] = False
 
     @classmethod
-    def see_whole(
-        cls, pixels: Array, lights: NDArray[Any], mask: BoolArray, whole: BoolArray, **others: Any
-    ) -> Any:
-        """Return what parts of an object must know about the whole, from small photographs with pixels in ``mask``.
+    def survey(cls, overview: Overview, control: Control, **parameters: Any) -> Facts | None:
+        """Look at the whole object once, before models of its parts are built.
 
-        ``whole`` is the mask of the full-size photographs; ``others`` are ``colors``, ``control`` and the parameters. If a
-        model returns an object here, it accepts the keyword ``surroundings``: what its method ``at(rows, columns)`` returns
-        for the model's pixels.
+        Parameters
+        ----------
+        overview : Overview
+            The object in small photographs.
+        control : Control
+            Progress and cancellation.
+        **parameters
+            Those of the model.
+
+        Returns
+        -------
+        Facts or None
+            Passed on, as the keyword ``facts``, to the models of parts of the object. An entry whose ``sees`` does not
+            contain ``"facts"`` is not asked. By default none.
         """
+        return None
+
+    def facts(self, control: Control) -> Facts | None:
+        """Return what the bands of a capture must know from the model of its sample; by default nothing."""
         return None
 
     @property
@@ -81,12 +129,6 @@ class Model(ABC):
     def excess_variance(self, unknowns: Unknowns) -> float:
         """Ratio of the variance of the model's normals to that of least squares with its mean Hessian, σ² H⁻¹."""
         return 1.0
-
-    def lead(self, captured: int) -> None:  # noqa: B027  (most models have nothing to learn)
-        """Declare this a model of the sample of a capture of ``captured`` pixels; its parts will :meth:`adopt` it."""
-
-    def adopt(self, sample: Model) -> None:  # noqa: B027  (most models measure nothing on the whole capture)
-        """Take over measurements for the whole capture from the model of its sample, before anything else."""
 
     @abstractmethod
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
@@ -106,13 +148,26 @@ class Model(ABC):
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
         """Return the exact minimizer over n of ``data + w |n|² − 2 n·q``, with the unknowns fixed or eliminated.
 
-        ``weight`` (N,) is w and ``pull`` (N, 3) is q; both may have a leading axis of problems.
+        Parameters
+        ----------
+        unknowns : dict of str to array
+            The model's own.
+        weight : array (N,)
+            w; it may have a leading axis of problems.
+        pull : array (N, 3)
+            q; likewise.
+
+        Returns
+        -------
+        array (N, 3)
         """
 
     def quadratic(self, unknowns: Unknowns) -> tuple[Array, Array] | None:
-        """Return H (N, 6), or (1, 6) if all pixels share it, and h (N, 3) of ``data = nᵀH n − 2 hᵀn + constant`` at fixed
-        or eliminated unknowns, which makes constraints on n cheap. H is xx, xy, xz, yy, yz, zz, or (N, 1) for a multiple
-        of the identity; None if the cost has another form."""
+        """Return H and h of ``data = nᵀH n − 2 hᵀn + constant`` at fixed or eliminated unknowns, if it has this form.
+
+        With it, constraints on n are cheap. H is (N, 6) as xx, xy, xz, yy, yz, zz, or (1, 6) if all pixels share it, or
+        (N, 1) for a multiple of the identity; h is (N, 3). None if the cost has another form.
+        """
         return None
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
@@ -140,7 +195,19 @@ class Model(ABC):
 def pixel_batches(
     count: int, control: Control, stage: str, *, size: int = BATCH
 ) -> Iterator[slice]:
-    """Yield slices that cover ``range(count)``; report the stage and every finished batch to the control."""
+    """Yield slices that cover ``range(count)``; report the stage and every finished batch to the control.
+
+    Parameters
+    ----------
+    count : int
+        Number of pixels.
+    control : Control
+        Progress and cancellation.
+    stage : str
+        Name of the stage.
+    size : int
+        Pixels per batch.
+    """
     control.stage(stage, count)
     for first in range(0, count, size):
         part = slice(first, min(first + size, count))

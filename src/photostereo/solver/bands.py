@@ -17,7 +17,7 @@ from photostereo.priors.entry import Setting
 from photostereo.runtime.arrays import CPU, Array, Device, empty
 from photostereo.runtime.threads import in_turn, processors
 from photostereo.solver.finish import Pictures, pictures_of
-from photostereo.solver.prepared import Learned, Measured
+from photostereo.solver.prepared import FromSample, Measured
 from photostereo.solver.problem import Problem
 from photostereo.solver.tiles import READ_AT_A_TIME, Band, Part
 from photostereo.solver.within_noise import WithinNoise
@@ -88,7 +88,11 @@ def _gray_on_device(
 
 
 def solve_band(
-    capture: Capture, learned: Learned, band: Band, device: Device = CPU, control: Control = SILENT
+    capture: Capture,
+    learned: FromSample,
+    band: Band,
+    device: Device = CPU,
+    control: Control = SILENT,
 ) -> Pictures:
     """Solve a band, whose rows show the object, on a device; return its own rows. Advances ``control`` by
     :data:`STEPS_OF_A_BAND` steps."""
@@ -102,7 +106,6 @@ def solve_band(
     control.check()
     model = learned.measured.model_of(part, lights, pixels, colors, inside)
     del pixels, colors, lights
-    model.adopt(learned.model)
     control.advance()
     if entry is None:
         solution = Problem(model).solve(control=inside)

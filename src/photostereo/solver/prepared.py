@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from photostereo.lights.unknown.crops import Crop
 from photostereo.photographs.source import digest_of, hash_of
 from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Lesson
-from photostereo.reflectance.model import Model
+from photostereo.reflectance.model import Facts, Model, Overview
 from photostereo.runtime.arrays import Array, Device, find_device, in_full_precision, like
 from photostereo.runtime.illumination import PixelLights
 from photostereo.runtime.threads import processors, shorten_spinning
@@ -57,7 +57,7 @@ class Measured:
     values: dict[str, Any]  #: of the model's parameters
     scale: float  #: brightness of the photographs
     conditions: Conditions  #: their noise and strengths
-    whole: Any = None  #: the model's information on the whole object, if it uses any
+    facts: Facts | None = None  #: about the whole object, if the model uses any
 
     def model_of(
         self,
@@ -71,7 +71,8 @@ class Measured:
     ) -> Model:
         """Build the model of a part with all it needs (see ``ModelEntry.sees``). Unless they are already ``corrected``, its
         intensities are corrected in place, and their noise is measured; gray ones are already divided by the fall-off."""
-        entry, whole, noise = self.method.model, self.whole, None
+        entry = self.method.model
+        noise = None
         if not corrected:
             if "noise" in entry.sees and self.conditions.noise is not None:
                 noise = self.conditions.noise.at(pixels, lights.amplified)
@@ -79,27 +80,27 @@ class Measured:
             self.conditions.correct(pixels)
             if colors is not None:
                 self.conditions.correct(lights.even(colors))
+        facts = self.facts
+        if facts is not None:
+            facts = control.aside(partial(facts.at, *part.places))
         available = {
             "mask": part.mask,
             "colors": colors,
             "noise": noise,
-            "surroundings": None
-            if whole is None
-            else control.aside(lambda: whole.at(*part.places)),
+            "facts": facts,
             "fall_off": lights.fall_off,
         }
-        seen = {name: available[name] for name in entry.sees if available[name] is not None}
-        model: Model = entry.kind(pixels, lights.matrix, **self.values, **seen)
+        inputs = {name: available[name] for name in entry.sees if available[name] is not None}
+        model: Model = entry.kind(pixels, lights.matrix, **self.values, **inputs)
         return model
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
+class FromSample:
     """What the tiles of a capture reuse from its sample."""
 
-    measured: Measured
+    measured: Measured  #: with the facts that the model of the sample found
     values: dict[str, Any]  #: all parameters
-    model: Model  #: of the sample
     #: lessons, iterations: of the prior, in each iteration
     lessons: Sequence[Lesson] = ()
     iterations: int = 0
@@ -194,20 +195,22 @@ class Prepared:
             for g, values in enumerate(settings)
         ]
 
-    def learn(self, values: Mapping[str, Any], control: Control) -> tuple[Learned, dict[str, Any]]:
+    def learn(
+        self, values: Mapping[str, Any], control: Control
+    ) -> tuple[FromSample, dict[str, Any]]:
         """Return what tiles reuse from a descent on the sample, and the history and arrays of the result."""
         if self.measured.method.prior is None:
-            return Learned(self.measured, dict(values), self.model), {}
+            measured = replace(self.measured, facts=self.model.facts(control))
+            return FromSample(measured, dict(values)), {}
         problem, values = self._problem(values, control)
         solution = self._solved(problem, values, control, keep_lessons=True)
-        learned = Learned(
-            self.measured,
-            dict(values),
-            self.model,
-            solution.lessons,
-            solution.iterations,
-            solution.shares,
-            problem.model.bound if isinstance(problem.model, WithinNoise) else None,
+        learned = FromSample(
+            measured=replace(self.measured, facts=self.model.facts(control)),
+            values=dict(values),
+            lessons=solution.lessons,
+            iterations=solution.iterations,
+            shares=solution.shares,
+            bound=problem.model.bound if isinstance(problem.model, WithinNoise) else None,
         )
         return learned, {"history": solution.history, "arrays": solution.arrays()}
 
@@ -315,11 +318,9 @@ def prepare(
         capture.require_light()
         seen = intensities(capture, where, colors=entry.sees_colors)
     else:
-        part, small = (
-            sample,
-            Crop(capture.mask, SMALL) if "surroundings" in entry.model.sees else None,
-        )
-        seen, digest, images = _survey(
+        part = sample
+        small = Crop(capture.mask, SMALL) if entry.model.surveys else None
+        seen, digest, images = _read_sample(
             capture, sample, where, control, small, colors=entry.sees_colors
         )
     lights = capture.lights_at(part.index)
@@ -330,13 +331,11 @@ def prepare(
     )
     measured = Measured(entry, values, seen.scale, conditions)
     if sample is not None and small is not None:
-        measured = replace(measured, whole=_see_whole(measured, capture, small, images, control))
+        measured = replace(measured, facts=_survey(measured, capture, small, images, control))
     clock.lap("prepare")
     model = measured.model_of(part, lights, pixels, colors)
     if conditions.corrects:
         noise = Noise(pixels, lights.matrix, part.mask, lights.amplified)
-    if sample is not None:
-        model.lead(capture.pixel_count)
     clock.lap("statistics")
     if sample is None and not where.uses_torch:
         colors = None  # on the CPU the photographs are read again
@@ -344,7 +343,7 @@ def prepare(
     return Prepared(measured, capture, part, lights, model, where, digest, clock.laps, held, colors)
 
 
-def _survey(
+def _read_sample(
     capture: Capture,
     sample: Part,
     device: Device,
@@ -400,14 +399,14 @@ def _survey(
     )
 
 
-def _see_whole(
+def _survey(
     measured: Measured,
     capture: Capture,
     small: Crop,
     images: Sequence[NDArray[np.float32]],
     control: Control,
-) -> Any:
-    """Return what the model computes from small photographs of the whole object."""
+) -> Facts | None:
+    """Let the model look at small photographs of the whole object."""
     colors = np.stack(images, 1) / np.float32(measured.scale)
     frame, lights = capture.frame, PixelLights(capture.lights.matrix)
     if capture.lights.is_near:  # at the centers of the small pixels
@@ -415,15 +414,15 @@ def _see_whole(
         down, right = (small.shrink(part)[small.mask, 0] for part in (rows, columns))
         lights = capture.lights.over(down, right, frame)
     measured.conditions.correct(lights.even(colors))
-    return measured.method.model.kind.see_whole(
-        gray_from_rgb(colors),
-        lights.matrix,
-        small.mask,
-        capture.mask,
+    overview = Overview(
+        pixels=gray_from_rgb(colors),
+        lights=lights.matrix,
+        mask=small.mask,
+        full_mask=capture.mask,
         colors=colors if capture.is_color else None,
-        control=control.unreported(),
-        **measured.values,
     )
+    model: type[Model] = measured.method.model.kind
+    return model.survey(overview, control.unreported(), **measured.values)
 
 
 def device_for(entry: Method, name: str) -> Device:

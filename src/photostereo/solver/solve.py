@@ -20,13 +20,13 @@ from photostereo.solver.choice import DEFAULT_METHOD
 from photostereo.solver.finish import Pictures
 from photostereo.solver.methods import Method, find_method, method_for
 from photostereo.solver.near import with_depth
-from photostereo.solver.prepared import Clock, Learned, Prepared, device_for, prepare
+from photostereo.solver.prepared import Clock, FromSample, Prepared, device_for, prepare
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.state import SolveState
 from photostereo.solver.tiles import CROPS, SAMPLE_PIXELS, Band, bands_of, choose_sample
 
 #: Solves bands with the lessons from the sample, in any order: see :mod:`photostereo.batch.worker`.
-Deal = Callable[[Capture, Sequence[Band], Learned], Iterable[tuple[Band, Pictures]]]
+Deal = Callable[[Capture, Sequence[Band], FromSample], Iterable[tuple[Band, Pictures]]]
 
 
 @memory_in_words()

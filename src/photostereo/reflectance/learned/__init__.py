@@ -38,7 +38,8 @@ NET = ModelEntry(
     look=Look("net", "#cc3311", "d"),
     parameters=LearnedParameters,
     exact=False,
-    sees=("colors", "mask", "noise", "surroundings"),
+    sees=("colors", "mask", "noise", "facts"),
+    surveys=True,
     workspace=18,
     on_gpu=True,
 )

@@ -1,4 +1,4 @@
-"""Evidence of single pixels: the matte fit and the set network, on photographs averaged within the noise."""
+"""Evidence about single pixels: the matte fit and the set network, on photographs averaged within the noise."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray
 from photostereo.diagnosis.noise import PixelNoise
 from photostereo.reflectance.learned import kernels
+from photostereo.reflectance.learned.distilled.network import Distilled
 from photostereo.reflectance.learned.matte import Witness, fit_both, matte_witness, misfits_around
 from photostereo.reflectance.learned.neighbors import average_neighbors
-from photostereo.reflectance.learned.student import Student
 from photostereo.reflectance.learned.weights import Weights
 from photostereo.runtime.arrays import Array, contiguous, is_tensor, like, namespace, to_numpy
 from photostereo.runtime.illumination import some_lights
@@ -25,116 +25,159 @@ from photostereo.runtime.illumination import some_lights
 MATTE_ALONE = 3e-5
 
 
-class Photographs(NamedTuple):
-    """What is seen of N pixels: intensities (N, d), colors (N, d, 3) or None, and lights (3, d) or (N, 3, d)."""
+class Observations(NamedTuple):
+    """What the photographs show of N pixels."""
 
-    pixels: Array
-    colors: Array | None
-    lights: NDArray[Any]
+    pixels: Array  #: (N, d) intensities
+    colors: Array | None  #: (N, d, 3); None if the photographs are gray
+    lights: NDArray[Any]  #: (3, d), or (N, 3, d) for near lights
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """Evidence about N pixels, one by one."""
 
-    seen: Photographs  #: averaged within the noise
+    observations: Observations  #: averaged within the noise
     fine: Array  #: (N,) variance of their noise
     noise: Array  #: (N,) the same, including noise that neighbors share
     around: tuple[Array, Array]  #: misfits that neighbors share, of both matte fits
-    #: matte, network: the witnesses; the network's variance is infinite for pixels that the matte fit settles
-    matte: Witness
-    network: Witness
+    matte: Witness  #: the matte fit
+    network: Witness  #: the set network; of infinite variance for pixels that the matte fit settles
 
     def some(self, which: slice) -> Evidence:
         """Return a copy for some of the pixels."""
 
-        def of(part: Array) -> Array:
-            return contiguous(part[which] + 0)
+        def copy(values: Array) -> Array:
+            return contiguous(values[which] + 0)
 
-        pixels, colors, lights = self.seen
-        seen = Photographs(
-            of(pixels), None if colors is None else of(colors), some_lights(lights, which)
-        )
-        around = (of(self.around[0]), of(self.around[1]))
-        witnesses = (self.matte, self.network)
+        pixels, colors, lights = self.observations
+        if colors is not None:
+            colors = copy(colors)
+        of_all, of_lit = self.around
         return Evidence(
-            seen, of(self.fine), of(self.noise), around, *(one.some(which) for one in witnesses)
+            observations=Observations(copy(pixels), colors, some_lights(lights, which)),
+            fine=copy(self.fine),
+            noise=copy(self.noise),
+            around=(copy(of_all), copy(of_lit)),
+            matte=self.matte.some(which),
+            network=self.network.some(which),
         )
 
 
 def gather_evidence(
-    seen: Photographs,
+    observations: Observations,
     mask: BoolArray | None,
     noise: PixelNoise,
     weights: Weights,
     *,
     neighbors: bool = True,
-    student: Student | None = None,
+    distilled: Distilled | None = None,
     control: Control = SILENT,
 ) -> Evidence:
-    """Compute the witnesses of every pixel in ``mask``; with ``neighbors``, similar pixels are averaged."""
+    """Compute the witnesses of every pixel in a mask.
+
+    Parameters
+    ----------
+    observations : Observations
+        Intensities of order one.
+    mask : array of bool (H, W), or None
+        The positions of the pixels, row by row; without it, pixels have no neighbors.
+    noise : PixelNoise
+        Variance of an intensity of each pixel.
+    weights : Weights
+        Of the set network.
+    neighbors : bool
+        Whether neighbors that cannot be distinguished within the noise are averaged.
+    distilled : Distilled, optional
+        A small network that answers in place of the set network where it can.
+    control : Control
+        Progress and cancellation.
+    """
     fine = noise.fine
     if neighbors and mask is not None and bool(fine.any()):
-        seen, fine = _averaged(seen, mask, fine, control)
-    unexplained = fine if noise.coarse is None else namespace(fine).maximum(fine, noise.coarse)
+        observations, fine = _averaged(observations, mask, fine, control)
+    unexplained = fine
+    if noise.coarse is not None:
+        unexplained = namespace(fine).maximum(fine, noise.coarse)
     control.check()
-    fits = fit_both(seen.pixels, seen.lights, unexplained)
+    fits = fit_both(observations.pixels, observations.lights, unexplained)
     control.check()
     around = 0.0 * fine, 0.0 * fine
     if mask is not None:
         around = misfits_around(fits, unexplained, mask, noise.coarse is not None)
     matte = matte_witness(fits, unexplained, around)
-    network = ask_network(matte, seen, weights, student, control)
-    return Evidence(seen, fine, unexplained, around, matte, network)
+    network = ask_network(matte, observations, weights, distilled, control)
+    return Evidence(observations, fine, unexplained, around, matte, network)
 
 
 def ask_network(
     matte: Witness,
-    seen: Photographs,
+    observations: Observations,
     weights: Weights,
-    student: Student | None = None,
+    distilled: Distilled | None = None,
     control: Control = SILENT,
 ) -> Witness:
-    """Return the network's witness, or that of a ``student`` if it can answer, for pixels that the matte fit does not
-    settle."""
-    open_ = matte.variance > MATTE_ALONE
-    if student is None and bool(open_.all()):
-        normals, error = _predict(seen, weights, None, control)
+    """Return the network's witness for pixels that the matte fit does not settle.
+
+    Parameters
+    ----------
+    matte : Witness
+        The matte fit.
+    observations : Observations
+        Intensities of order one.
+    weights : Weights
+        Of the set network.
+    distilled : Distilled, optional
+        A small network that answers instead where it can.
+    control : Control
+        Progress and cancellation.
+
+    Returns
+    -------
+    Witness
+        Of infinite variance for the other pixels.
+    """
+    unsettled = matte.variance > MATTE_ALONE
+    if distilled is None and bool(unsettled.all()):
+        normals, error = _predict(observations, weights, None, control)
         return Witness(normals, error * error)
-    which = like(np.flatnonzero(to_numpy(open_)), seen.pixels)
-    found = Witness(matte.normals + 0, namespace(matte.variance).full_like(matte.variance, np.inf))
-    if student is not None and len(which):
-        normals, error, trusted = student.answer(seen.pixels, seen.colors, matte, which, control)
-        found.normals[which] = normals
-        found.variance[which] = error * error
+    pixels, colors, _ = observations
+    which = like(np.flatnonzero(to_numpy(unsettled)), pixels)
+    normals = matte.normals + 0
+    variance = namespace(matte.variance).full_like(matte.variance, np.inf)
+    if distilled is not None and len(which):
+        quick, error, trusted = distilled.answer(pixels, colors, matte, which, control)
+        normals[which] = quick
+        variance[which] = error * error
         which = which[~trusted]
     if len(which):
-        normals, error = _predict(seen, weights, which, control)
-        found.normals[which] = normals
-        found.variance[which] = error * error
-    return found
+        slow, error = _predict(observations, weights, which, control)
+        normals[which] = slow
+        variance[which] = error * error
+    return Witness(normals, variance)
 
 
 def _averaged(
-    seen: Photographs, mask: BoolArray, noise: Array, control: Control
-) -> tuple[Photographs, Array]:
+    observations: Observations, mask: BoolArray, noise: Array, control: Control
+) -> tuple[Observations, Array]:
     """Average pixels with neighbors that are equal within the noise; also return the remaining variance."""
-    pixels, colors, lights = seen
+    pixels, colors, lights = observations
     values = pixels
     if colors is not None:
         values = namespace(pixels).concatenate([pixels[..., None], colors], -1)
     control.check()
     averaged, share = average_neighbors(values, pixels, mask, noise, control)
     if colors is not None:
-        averaged, colors = contiguous(averaged[..., 0]), contiguous(averaged[..., 1:])
-    return Photographs(averaged, colors, lights), noise * share
+        colors = contiguous(averaged[..., 1:])
+        averaged = contiguous(averaged[..., 0])
+    return Observations(averaged, colors, lights), noise * share
 
 
 def _predict(
-    seen: Photographs, weights: Weights, index: Array | None, control: Control
+    observations: Observations, weights: Weights, index: Array | None, control: Control
 ) -> tuple[Array, Array]:
     """Return the network's normals and expected errors of the pixels in ``index``, or of all."""
-    pixels, colors, lights = seen
+    pixels, colors, lights = observations
     directions = np.ascontiguousarray(lights.swapaxes(-1, -2), dtype=np.float32)
     if is_tensor(pixels):
         from photostereo.reflectance.learned import torch_network

@@ -6,26 +6,28 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import GRAY_WEIGHTS, BoolArray, Float64
+from photostereo.core.conventions import BoolArray, Indices
 from photostereo.diagnosis.noise import JPEG_SIDE, Noise, NoiseByBrightness, NoiseTable, PixelNoise
 from photostereo.reflectance.learned.context.correct import Correction, Field, Square, find_field
+from photostereo.reflectance.learned.distilled.network import Distilled
+from photostereo.reflectance.learned.distilled.training import distill
 from photostereo.reflectance.learned.evidence import (
     Evidence,
-    Photographs,
+    Observations,
     ask_network,
     gather_evidence,
 )
 from photostereo.reflectance.learned.matte import Witness, fit_both, matte_witness
 from photostereo.reflectance.learned.outline import with_rim
-from photostereo.reflectance.learned.student import Student, learn
+from photostereo.reflectance.learned.trial import TRIAL_PIXELS, noise_part, try_noise
 from photostereo.reflectance.learned.weights import context_network, set_network
-from photostereo.reflectance.model import Fit, Model, Unknowns
+from photostereo.reflectance.model import Facts, Fit, Model, Overview, Unknowns
 from photostereo.runtime.arrays import (
     Array,
     cast,
@@ -40,25 +42,43 @@ from photostereo.runtime.illumination import mean_lights, shading, some_lights
 
 #: Margin around the object, in pixels: more than the reach of a filter of 2 pixels.
 MARGIN = 12
-#: Number of pixels on which the effect of noise on the normals is measured.
-TRIED = 3000
-#: Number of classes of similar spread for it, and largest ratio of the variance of a class to that of the middle one.
-SPREAD_CLASSES = 6
-WIDEST = 10.0
-#: Number of classes of similar spread in which the effect of a prior is averaged, and the minimum share of the squared
-#: error that remains: a prior is assumed to remove at most half of an error. Half or twice the classes change means by 0.1°.
+#: Number of classes of similar spread in which the effect of a prior is averaged. Half or twice as many change means by
+#: 0.1°.
 SPREADS = 16
+#: The minimum share of the squared error that remains: a prior is assumed to remove at most half of an error.
 LEAST_LEFT = 0.25
-#: Ratio of the noise of a channel to that of the luma if the channels have independent noise: 1 / |GRAY_WEIGHTS|.
-CHANNEL_TO_LUMA = 1.5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class FromSample:
+    """What the model of a sample measures for all other pixels of a capture."""
+
+    noise: float  #: :attr:`Learned.noise`, to which the weight of the prior is relative
+    table: NoiseTable | None  #: how noise moves the normals, by their spread
+    distilled: Distilled | None  #: a small network for this capture
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedFacts(Facts):
+    """What :class:`Learned` must know of a whole object to solve a part of it."""
+
+    pixel_count: int  #: pixels of the object
+    field: Field | None  #: the corrections of the context network
+    correction: Correction | None = None  #: the same for the pixels of :meth:`at`
+    sample: FromSample | None = None  #: None for the sample itself
+
+    def at(self, rows: Indices, columns: Indices) -> Self:
+        if self.field is None:
+            return self
+        return replace(self, correction=self.field.at(rows, columns))
+
+
+@dataclass(frozen=True, eq=False)
 class Answer:
     """Combined answer of the witnesses."""
 
     normals: Array  #: (N, 3) float64
-    spread: Array  #: (N,) expected angle to the truth, radians
+    spread: Array  #: (N,) expected angle to the ground truth, radians
     variance: Array  #: (N,) its square without the outline
     #: measures how far noise moves the normals, by their spread
     try_noise: Callable[[], NoiseTable | None]
@@ -72,9 +92,28 @@ class Learned(Model):
     with m the average of the witnesses (unit normals) and the weight w, 1 for a typical pixel and smaller if noise moves m
     more. The normals of this model have unit length; the albedo is that of a matte pixel in the photographs it faces.
 
-    Inputs besides :class:`~photostereo.reflectance.learned.LearnedParameters`: ``mask`` gives the positions of the pixels,
-    row by row (without it neighbors and the outline are not used), ``noise`` is that of these pixels (by default measured),
-    and ``surroundings`` is the result of the context if these pixels are not the whole object; see :meth:`see_whole`.
+    All that m takes from around a pixel is settled when the model starts: the average of neighbors that cannot be
+    distinguished within the noise, the outline of the mask, and the context network's correction, which depends on the
+    shape of the whole object. Parts of an object get the latter from a survey of small photographs.
+
+    Parameters
+    ----------
+    pixels : array (N, d)
+        Intensities of order one.
+    lights : array (3, d) or (N, 3, d)
+        Unit lights.
+    colors : array (N, d, 3), optional
+        The same photographs in color.
+    mask : array of bool (H, W), optional
+        The positions of the pixels, row by row. Without it, neighbors, outline and context are not used.
+    weights : str or Path, optional
+        File with weights of the set network; by default the built-in ones.
+    outline, neighbors, context : bool
+        Which of them are used; see :class:`~photostereo.reflectance.learned.LearnedParameters`.
+    noise : PixelNoise, optional
+        Noise of these pixels; by default it is measured.
+    facts : LearnedFacts, optional
+        About the whole object, if these pixels are a part of it.
     """
 
     noise_is_of_normals = True
@@ -91,7 +130,7 @@ class Learned(Model):
         neighbors: bool = True,
         context: bool = True,
         noise: PixelNoise | None = None,
-        surroundings: Correction | None = None,
+        facts: LearnedFacts | None = None,
     ) -> None:
         self._network = set_network(weights)
         self._pixels = pixels
@@ -102,124 +141,132 @@ class Learned(Model):
         self._neighbors = neighbors
         self._context = context
         self._pixel_noise = noise
-        self._surroundings = surroundings
-        self._found: Answer | None = None
-        self._sample: Learned | None = None
-        self._captured = 0
-        self._student: Student | None = None
-        self._level: float | None = None
+        self._facts = facts or LearnedFacts(len(pixels), None)
+        self._is_sample = facts is not None and facts.sample is None
+        self._started: Answer | None = None
+        self._distilled: Distilled | None = None
+
+    @classmethod
+    def survey(
+        cls, overview: Overview, control: Control, *, context: bool = True, **parameters: Any
+    ) -> LearnedFacts:
+        pixel_count = int(np.count_nonzero(overview.full_mask))
+        if not context or not overview.mask.any():
+            return LearnedFacts(pixel_count, None)
+        model = cls(
+            overview.pixels,
+            overview.lights,
+            colors=overview.colors,
+            mask=overview.mask,
+            **parameters,
+        )
+        evidence = model._gather(control)
+        arrays = context_network().arrays
+        field = control.aside(lambda: find_field(evidence, around_object(overview.mask), arrays))
+        return LearnedFacts(pixel_count, replace(field, square=Square.around(overview.full_mask)))
+
+    def facts(self, control: Control) -> LearnedFacts:
+        self._answer(control)  # with it, the distilled network
+        sample = FromSample(self.noise, self._table, self._distilled)
+        return replace(self._facts, sample=sample)
 
     def _answer(self, control: Control = SILENT) -> Answer:
         """Return the answer, computed on first use."""
-        if self._found is None:
-            self._found = self._ask_witnesses(control)
-            self._colors = self._surroundings = self._pixel_noise = None  # no longer needed
-        return self._found
+        if self._started is None:
+            self._started = self._ask_witnesses(control)
+            # No longer needed.
+            self._colors = None
+            self._pixel_noise = None
+            self._facts = replace(self._facts, correction=None)
+        return self._started
 
     def _gather(self, control: Control) -> Evidence:
         """Compute the evidence of single pixels."""
-        pixels = self._pixels
-        lights = self._lights
-        mask = self._mask
         noise = self._pixel_noise
         if noise is None:
-            known = (
-                NoiseByBrightness() if mask is None else Noise(pixels, lights, mask).by_brightness()
-            )
-            noise = known.at(pixels)
-        student = None if self._sample is None else self._sample._student
-        seen = Photographs(pixels, self._colors, lights)
-        how: dict[str, Any] = {"neighbors": self._neighbors, "student": student, "control": control}
-        return gather_evidence(seen, mask, noise, self._network, **how)
+            by_brightness = NoiseByBrightness()
+            if self._mask is not None:
+                by_brightness = Noise(self._pixels, self._lights, self._mask).by_brightness()
+            noise = by_brightness.at(self._pixels)
+        sample = self._facts.sample
+        return gather_evidence(
+            Observations(self._pixels, self._colors, self._lights),
+            self._mask,
+            noise,
+            self._network,
+            neighbors=self._neighbors,
+            distilled=None if sample is None else sample.distilled,
+            control=control,
+        )
 
     def _ask_witnesses(self, control: Control) -> Answer:
-        pixels = self._pixels
-        lights = self._lights
-        mask = self._mask
-        weights = self._network
         evidence = self._gather(control)
         control.check()
         correction = self._correction(evidence)
         control.check()
-        found = correction.together(evidence.network, evidence.matte)
-        some = slice(0, None, max(1, len(pixels) // TRIED))
+        answer = correction.combine(evidence.network, evidence.matte)
+        trial = self._trial(evidence, correction, answer)
+        variance = answer.variance
+        if self._is_sample and not is_tensor(self._pixels) and self._lights.ndim == 2:
+            self._table = trial()
+            self._distilled = distill(
+                evidence.observations.pixels,
+                evidence.observations.colors,
+                evidence.matte,
+                evidence.network,
+                2.0 * noise_part(np.log(variance), self._table),
+                self._facts.pixel_count,
+                control,
+            )
+        control.check()
+        if self._outline and self._mask is not None:
+            answer = with_rim(answer, self._mask, matte=variance / evidence.matte.variance)
+        spread = namespace(variance).sqrt(cast(answer.variance, "float64"))
+        return Answer(cast(answer.normals, "float64"), spread, variance, trial)
+
+    def _trial(
+        self, evidence: Evidence, correction: Correction, answer: Witness
+    ) -> Callable[[], NoiseTable | None]:
+        """Return a function that measures how noise moves the normals, on some of the pixels."""
+        some = slice(0, None, max(1, len(self._pixels) // TRIAL_PIXELS))
         few = evidence.some(some)
         fixed = correction.some(some)
+        weights = self._network
 
-        def again(shaken: Photographs) -> Witness:
-            fits = fit_both(shaken.pixels, shaken.lights, few.noise)
+        def ask(observations: Observations) -> Witness:  # without ``self``, which keeps it: a cycle
+            fits = fit_both(observations.pixels, observations.lights, few.noise)
             matte = matte_witness(fits, few.noise, few.around)
-            return fixed.together(
-                ask_network(matte, shaken, weights), matte
-            )  # not ``self``: a cycle
+            return fixed.combine(ask_network(matte, observations, weights), matte)
 
-        tried = partial(try_noise, again, found.some(some), few, mean_lights(lights))
-        variance = found.variance
-        if self._captured and not is_tensor(pixels) and lights.ndim == 2:  # only one set of lights
-            self._tried = tried()
-            part = 2.0 * noise_part(np.log(variance), self._tried)
-            answers = evidence.matte, evidence.network
-            self._student = learn(*evidence.seen[:2], *answers, part, self._captured, control)
-        control.check()
-        if self._outline and mask is not None:
-            found = with_rim(found, mask, matte=found.variance / evidence.matte.variance)
-        spread = namespace(found.variance).sqrt(cast(found.variance, "float64"))
-        return Answer(cast(found.normals, "float64"), spread, variance, tried)
+        return partial(try_noise, ask, answer.some(some), few, mean_lights(self._lights))
 
     def _correction(self, evidence: Evidence) -> Correction:
         """Return the context's correction of the network's normals; none if disabled."""
-        if self._surroundings is not None:
-            return self._surroundings
+        if self._facts.correction is not None:
+            return self._facts.correction
         mask = self._mask
         if not self._context or mask is None or not mask.any():
             return Correction.none(len(self._pixels))
         return find_field(evidence, mask, context_network().arrays).at(*np.nonzero(mask))
 
-    @classmethod
-    def see_whole(
-        cls,
-        pixels: Array,
-        lights: NDArray[Any],
-        mask: BoolArray,
-        whole: BoolArray,
-        *,
-        context: bool = True,
-        control: Control = SILENT,
-        **others: Any,
-    ) -> Field | None:
-        if not context or not mask.any():
-            return None
-        evidence = cls(pixels, lights, mask=mask, **others)._gather(control)
-        arrays = context_network().arrays
-        found = control.aside(lambda: find_field(evidence, around_object(mask), arrays))
-        return replace(found, square=Square.around(whole))
+    @cached_property
+    def _table(self) -> NoiseTable | None:
+        """How noise moves the normals, measured here or on the sample."""
+        sample = self._facts.sample
+        return self._answer().try_noise() if sample is None else sample.table
 
     @cached_property
     def _noise_part(self) -> Array:
         """Variance (N,) of one component of each normal due to the noise of the photographs."""
         log_variance = np.log(to_numpy(self._answer().variance))
-        return like(noise_part(log_variance, self._tried), self._answer().normals)
-
-    @cached_property
-    def _tried(self) -> NoiseTable | None:
-        """This variance as a function of the spread of a pixel, measured here or on the sample."""
-        return self._answer().try_noise() if self._sample is None else self._sample._tried
+        return like(noise_part(log_variance, self._table), self._answer().normals)
 
     @cached_property
     def _weight(self) -> Array:
-        """Weight: 1 for a typical pixel, less if noise moves the answer more."""
-        level = self.noise if self._level is None else self._level
-        return (level**2 + 1e-12) / (self._noise_part + 1e-12)
-
-    def lead(self, captured: int) -> None:
-        self._captured = captured
-
-    def adopt(self, sample: Model) -> None:
-        """Weight pixels relative to those of the sample for which the prior was made."""
-        assert isinstance(sample, Learned)
-        # the sample's answer, and its student, come first
-        self._sample = sample
-        self._level = sample.noise
+        """Weight: 1 for a typical pixel of the capture, less if noise moves the answer more."""
+        sample = self._facts.sample
+        typical = self.noise if sample is None else sample.noise
+        return (typical**2 + 1e-12) / (self._noise_part + 1e-12)
 
     @property
     def noise(self) -> float:
@@ -252,40 +299,41 @@ class Learned(Model):
         return (self._weight[:, None] * difference * difference).sum((-2, -1))
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
-        """``spread``: the expected angle in degrees between these normals and the truth.
+        """``spread``: the expected angle in degrees between these normals and the ground truth.
 
         A prior removes noise from the network's normals. The removed part is uncorrelated with the remaining error, so
         the squared error decreases by the squared shift of the normals (Pythagoras), here averaged over pixels of
         similar spread.
         """
-        spread = to_numpy(self._answer().spread)
-        before = to_numpy(self._answer().normals)
+        answer = self._answer()
+        spread = to_numpy(answer.spread)
+        before = to_numpy(answer.normals)
         after = to_numpy(normals)
         moved = np.empty(len(after))
         for part in tensor_batches(after, copies=8):
             length = np.linalg.norm(after[part], axis=1, keepdims=True)
-            moved[part] = ((after[part] / np.maximum(length, 1e-30) - before[part]) ** 2).sum(
-                axis=1
-            )
+            shift = after[part] / np.maximum(length, 1e-30) - before[part]
+            moved[part] = (shift**2).sum(axis=1)
         if not len(spread) or not moved.any():
-            return {"spread": self._answer().spread * (180.0 / np.pi)}
-        left = np.empty_like(spread)
+            return {"spread": answer.spread * (180.0 / np.pi)}
+        remaining = np.empty_like(spread)
         for alike in np.array_split(np.argsort(spread), min(SPREADS, len(spread))):
             share = moved[alike].mean() / max(float((spread[alike] ** 2).mean()), 1e-30)
-            left[alike] = spread[alike] * np.sqrt(max(1.0 - share, LEAST_LEFT))
-        return {"spread": like(left, self._answer().spread) * (180.0 / np.pi)}
+            remaining[alike] = spread[alike] * np.sqrt(max(1.0 - share, LEAST_LEFT))
+        return {"spread": like(remaining, answer.spread) * (180.0 / np.pi)}
 
     def albedo(self, normals: Array, unknowns: Unknowns) -> Array:
         """Return the albedo of a matte pixel with this normal, from the photographs whose light it faces."""
         lights = like(self._lights.astype(np.float32), self._pixels)
-        out = empty((len(normals),), normals)
+        albedo = empty((len(normals),), normals)
         for part in tensor_batches(self._pixels, copies=8):
             n = normals[part]
             length = namespace(n).sqrt((n * n).sum(-1))[..., None] + 1e-30
             facing = shading(cast(n / length, "float32"), some_lights(lights, part))
             facing = facing * (facing > 0)
-            out[part] = (self._pixels[part] * facing).sum(-1) / ((facing * facing).sum(-1) + 1e-6)
-        return out
+            energy = (facing * facing).sum(-1) + 1e-6
+            albedo[part] = (self._pixels[part] * facing).sum(-1) / energy
+        return albedo
 
 
 def around_object(mask: BoolArray) -> BoolArray:
@@ -294,53 +342,6 @@ def around_object(mask: BoolArray) -> BoolArray:
     columns = np.flatnonzero(mask.any(0))
     if not len(rows):
         return mask
-    top, left = (
-        max(int(lines[0]) - MARGIN, 0) // JPEG_SIDE * JPEG_SIDE for lines in (rows, columns)
-    )
+    top = max(int(rows[0]) - MARGIN, 0) // JPEG_SIDE * JPEG_SIDE
+    left = max(int(columns[0]) - MARGIN, 0) // JPEG_SIDE * JPEG_SIDE
     return mask[top : rows[-1] + MARGIN + 1, left : columns[-1] + MARGIN + 1]
-
-
-def try_noise(
-    witnesses: Callable[[Photographs], Witness],
-    found: Witness,
-    evidence: Evidence,
-    lights: NDArray[Any],
-) -> NoiseTable | None:
-    """Measure the variance of one component of the normals due to noise, by their shift if as much noise is added again, as
-    a function of their spread: increasing log variances, and the median in classes of similar spread. None: no noise."""
-    noise = evidence.fine
-    seen = evidence.seen
-    deviation = np.sqrt(to_numpy(noise))[:, None]
-    if not deviation.any():
-        return None
-    rng = np.random.default_rng(0)
-    rank = np.argsort(
-        np.lexsort(lights)
-    )  # the same noise for the same light, independent of their order
-    gray = to_numpy(seen.pixels)
-    colors = None
-    if seen.colors is None:
-        shaken = gray + deviation * rng.standard_normal(gray.shape)[:, rank]
-    else:
-        values = to_numpy(seen.colors)
-        extra = CHANNEL_TO_LUMA * deviation[..., None] * rng.standard_normal(values.shape)[:, rank]
-        shaken = gray + extra @ np.asarray(GRAY_WEIGHTS)
-        colors = like((values + extra).astype(np.float32), noise)
-    again = witnesses(Photographs(like(shaken.astype(np.float32), noise), colors, seen.lights))
-    moved = np.square(to_numpy(again.normals) - to_numpy(found.normals)).sum(-1)
-    spread = np.log(to_numpy(found.variance))
-    order = np.argsort(spread)
-    classes = np.array_split(order, min(SPREAD_CLASSES, len(order)))
-    places = [float(np.mean(spread[inside])) for inside in classes]
-    # Two components in a plane: the median of their sum of squares is 2 ln 2 times the variance of one.
-    variances = [float(np.median(moved[inside])) / (2.0 * np.log(2.0)) for inside in classes]
-    typical = max(float(np.median(variances)), 1e-12)
-    return np.asarray(places), np.clip(variances, typical / WIDEST, typical * WIDEST)
-
-
-def noise_part(log_variance: NDArray[Any], tried: NoiseTable | None) -> Float64:
-    """Variance (N,) of one component of the normals due to noise, from the measured table."""
-    if tried is None:
-        return np.zeros(len(log_variance))
-    # Noise is part of the whole error: each of two components has at most half of the variance.
-    return np.asarray(np.minimum(np.interp(log_variance, *tried), 0.5 * np.exp(log_variance)))

@@ -45,6 +45,7 @@ L1 = ModelEntry(
     citation=CITATION,
     look=Look("SR (L1)", "#88ccaa", "<"),
     parameters=LeastAbsoluteParameters,
+    sees=("facts",),
     on_gpu=True,
 )
 
@@ -56,6 +57,7 @@ SBL = ModelEntry(
     citation=CITATION,
     look=Look("SR (SBL)", "#009e73", "^"),
     parameters=SparseBayesParameters,
+    sees=("facts",),
     tolerance=0.05,
     with_prior={"noise": None},  # the strength of a prior follows from the measured noise
     on_gpu=True,

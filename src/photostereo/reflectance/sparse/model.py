@@ -7,6 +7,7 @@ Symbols: y the d intensities of a pixel, L (3 × d) the lights, n albedo × norm
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control
-from photostereo.reflectance.model import Fit, Model, Unknowns, pixel_batches
+from photostereo.reflectance.model import Facts, Fit, Model, Unknowns, pixel_batches
 from photostereo.reflectance.sparse import loops
 from photostereo.runtime.algebra import quadratic_cost, solve_shifted_3x3
 from photostereo.runtime.arrays import (
@@ -68,6 +69,13 @@ LIT_QUANTILE = 0.4307
 FITTED = 1e-6
 
 
+@dataclass(frozen=True)
+class SparseFacts(Facts):
+    """What the sparse models must know of a whole capture."""
+
+    threshold: float  #: the squared residual above which a photograph counts as an outlier
+
+
 class _Reweighted(Model):
     """Common part of the sparse models with a prior: the photographs alone decide which of them are wrong.
 
@@ -85,7 +93,13 @@ class _Reweighted(Model):
     _redescending: bool
     _excess: float
 
-    def __init__(self, pixels: Array, lights: Array, noise: float | None = None) -> None:
+    def __init__(
+        self,
+        pixels: Array,
+        lights: Array,
+        noise: float | None = None,
+        facts: SparseFacts | None = None,
+    ) -> None:
         self._pixels = pixels if is_tensor(pixels) else np.ascontiguousarray(pixels)
         shared = lights.ndim == 2
         self._lights = like(
@@ -94,7 +108,7 @@ class _Reweighted(Model):
         self._noise = (
             noise  # relative to the squared brightness of a pixel; None: measure it on the capture
         )
-        self._threshold: Array | None = None
+        self._threshold = None if facts is None else self._everywhere(facts.threshold)
         self._own: Array | None = None
         self._measured: float | None = None
 
@@ -144,9 +158,12 @@ class _Reweighted(Model):
         low = xp.amin(self._pixels, 1)
         return cast(xp.maximum(top, -low), "float64")
 
-    def adopt(self, sample: Model) -> None:
-        if isinstance(sample, _Reweighted) and sample._noise is None:
-            self._threshold = self._everywhere(float(sample._thresholds()[0]))
+    def facts(self, control: Control) -> SparseFacts | None:
+        if self._noise is not None:
+            return None
+        if self._threshold is None:
+            self._measure_noise(control)
+        return SparseFacts(float(self._thresholds()[0]))
 
     def _everywhere(self, value: float) -> Array:
         """The same number for every pixel."""
@@ -233,8 +250,15 @@ class LeastAbsolute(_Reweighted):
     _redescending = False
     _excess = EXCESS_OF_LEAST_ABSOLUTE
 
-    def __init__(self, pixels: Array, lights: Array, *, max_iter: int = 10) -> None:
-        super().__init__(pixels, lights)
+    def __init__(
+        self,
+        pixels: Array,
+        lights: Array,
+        *,
+        max_iter: int = 10,
+        facts: SparseFacts | None = None,
+    ) -> None:
+        super().__init__(pixels, lights, facts=facts)
         self._max_iter = max_iter
 
     def alone(self, control: Control) -> Fit:
@@ -291,8 +315,9 @@ class SparseBayes(_Reweighted):
         noise: float | None = 1e-3,
         max_iter: int = 200,
         tol: float = 1e-5,
+        facts: SparseFacts | None = None,
     ) -> None:
-        super().__init__(pixels, lights, noise)
+        super().__init__(pixels, lights, noise, facts)
         self._max_iter = max_iter
         self._tol = tol
 

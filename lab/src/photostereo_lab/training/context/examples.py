@@ -16,7 +16,7 @@ from photostereo.diagnosis.noise import PixelNoise
 from photostereo.io.network_weights import Weights
 from photostereo.reflectance.learned.context.correct import SIDE, pixel_maps
 from photostereo.reflectance.learned.context.features import BRIGHTNESS, VECTORS, constants_of
-from photostereo.reflectance.learned.evidence import Photographs, gather_evidence
+from photostereo.reflectance.learned.evidence import Observations, gather_evidence
 from photostereo.reflectance.learned.matte import Witness
 from photostereo.runtime.arrays import in_full_precision
 from photostereo_lab.training.layouts import draw_directions, draw_distances, miscalibrated
@@ -96,7 +96,7 @@ def examples_of(
     scale = torch.quantile(gray.flatten()[:: max(1, gray.numel() // 100_000)], 0.99).clamp_min(1e-9)
     there = np.ascontiguousarray(lights.cpu().numpy().T.astype(np.float64))
     evidence = gather_evidence(
-        Photographs(gray / scale, columns / scale, there),
+        Observations(gray / scale, columns / scale, there),
         mask.reshape(-1, mask.shape[2]),
         PixelNoise(noise[inside] / scale**2),
         weights,

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from photostereo.core.conventions import BoolArray, Float32
+from photostereo.core.conventions import BoolArray, Float32, Indices
 from photostereo.reflectance.learned.context.features import (
     BRIGHTNESS,
     NAMES,
@@ -36,21 +35,22 @@ AT_ONCE = 8192
 
 @dataclass(frozen=True)
 class Square:
-    """The square around an object: its center (row, column) and the side of a cell in pixels, at least one."""
+    """The square around an object, divided into SIDE × SIDE cells."""
 
-    row: float
-    column: float
-    cell: float
+    row: float  #: of its center
+    column: float  #: of its center
+    cell: float  #: side of a cell in pixels, at least one
 
     @classmethod
     def around(cls, mask: BoolArray) -> Square:
+        """Return the square around the object of a mask, with a margin."""
         rows = np.flatnonzero(mask.any(1))
         columns = np.flatnonzero(mask.any(0))
         longer = max(rows[-1] - rows[0], columns[-1] - columns[0]) + 1
         return cls(
-            float(rows[0] + rows[-1]) / 2,
-            float(columns[0] + columns[-1]) / 2,
-            max(1.0, MARGIN * float(longer) / SIDE),
+            row=float(rows[0] + rows[-1]) / 2,
+            column=float(columns[0] + columns[-1]) / 2,
+            cell=max(1.0, MARGIN * float(longer) / SIDE),
         )
 
     @property
@@ -60,25 +60,36 @@ class Square:
 
         def along(middle: float) -> Float32:
             places = np.arange(int(middle) - reach, int(middle) + reach)
-            places = np.floor((places - middle) / self.cell + SIDE / 2).astype(np.intp)
-            return np.bincount(places[(places >= 0) & (places < SIDE)], minlength=SIDE).astype(
-                np.float32
-            )
+            cells = np.floor((places - middle) / self.cell + SIDE / 2).astype(np.intp)
+            inside = cells[(cells >= 0) & (cells < SIDE)]
+            return np.bincount(inside, minlength=SIDE).astype(np.float32)
 
         return np.outer(along(self.row), along(self.column))
 
-    def places(
-        self, rows: NDArray[np.integer], columns: NDArray[np.integer]
-    ) -> tuple[Float32, Float32]:
-        """Positions of pixels, in units of a cell from the top left corner of the square."""
-        down = ((rows - self.row) / self.cell + SIDE / 2).astype(np.float32)
-        return down, ((columns - self.column) / self.cell + SIDE / 2).astype(np.float32)
+    def places(self, rows: Indices, columns: Indices) -> tuple[Float32, Float32]:
+        """Return positions of pixels, in units of a cell from the top left corner of the square."""
+        down = (rows - self.row) / self.cell + SIDE / 2
+        right = (columns - self.column) / self.cell + SIDE / 2
+        return down.astype(np.float32), right.astype(np.float32)
 
-    def average(
-        self, rows: NDArray[np.integer], columns: NDArray[np.integer], values: Array
-    ) -> tuple[Float32, Float32]:
-        """Means (SIDE, SIDE, K) of (N, K) values over the pixels of each cell, and the number of pixels (SIDE, SIDE)."""
-        r, c = (np.clip(part.astype(np.intp), 0, SIDE - 1) for part in self.places(rows, columns))
+    def average(self, rows: Indices, columns: Indices, values: Array) -> tuple[Float32, Float32]:
+        """Average values over the pixels of each cell.
+
+        Parameters
+        ----------
+        rows, columns : array of int (N,)
+            The pixels.
+        values : array (N, K)
+
+        Returns
+        -------
+        means : array (SIDE, SIDE, K)
+        count : array (SIDE, SIDE)
+            The number of pixels.
+        """
+        down, right = self.places(rows, columns)
+        r = np.clip(down.astype(np.intp), 0, SIDE - 1)
+        c = np.clip(right.astype(np.intp), 0, SIDE - 1)
         index = r * SIDE + c
         count = np.bincount(index, minlength=SIDE * SIDE).astype(np.float32)
         if isinstance(values, np.ndarray):
@@ -90,17 +101,25 @@ class Square:
         return mean.astype(np.float32).reshape(SIDE, SIDE, -1), count.reshape(SIDE, SIDE)
 
     def spread(
-        self,
-        rows: NDArray[np.integer],
-        columns: NDArray[np.integer],
-        maps: Float32,
-        known: BoolArray,
+        self, rows: Indices, columns: Indices, maps: Float32, occupied: BoolArray
     ) -> Float32:
-        """Interpolate maps (SIDE, SIDE, K) at the pixels (N, K): bilinear between the centers of known cells."""
-        weight = known.astype(np.float32)[..., None]
+        """Interpolate maps at pixels, bilinearly between the centers of occupied cells.
+
+        Parameters
+        ----------
+        rows, columns : array of int (N,)
+            The pixels.
+        maps : array (SIDE, SIDE, K)
+        occupied : array of bool (SIDE, SIDE)
+
+        Returns
+        -------
+        array (N, K)
+        """
+        weight = occupied.astype(np.float32)[..., None]
         flat = np.concatenate([maps * weight, weight], -1).reshape(SIDE * SIDE, -1)
-        top, left = (np.clip(part - 0.5, 0, SIDE - 1) for part in self.places(rows, columns))
-        r, c = (np.minimum(part.astype(np.intp), SIDE - 2) for part in (top, left))
+        top, left = (np.clip(place - 0.5, 0, SIDE - 1) for place in self.places(rows, columns))
+        r, c = (np.minimum(place.astype(np.intp), SIDE - 2) for place in (top, left))
         down = (top - r)[:, None]
         right = (left - c)[:, None]
         total = np.zeros((len(r), flat.shape[1]), np.float32)
@@ -112,10 +131,10 @@ class Square:
 
 @dataclass(frozen=True, eq=False)
 class Correction:
-    """Additive correction of the network's unit normals (N, 3), and the factor on their variance (N,)."""
+    """Correction of the network's witness."""
 
-    shift: Float32
-    factor: Float32
+    shift: Float32  #: (N, 3), added to the unit normals
+    factor: Float32  #: (N,), on their variance
 
     @classmethod
     def none(cls, count: int) -> Correction:
@@ -126,10 +145,12 @@ class Correction:
         """Return a copy for some of the pixels."""
         return Correction(self.shift[which] + 0, self.factor[which] + 0)
 
-    def together(self, network: Witness, matte: Witness) -> Witness:
-        """Combine the network's corrected witness with the matte fit. Against it, the correction never has more weight than
-        the network, and less the farther it moves the normal: by at most v / (2 · the network's expected error), with v
-        the variance of the matte fit."""
+    def combine(self, network: Witness, matte: Witness) -> Witness:
+        """Combine the network's corrected witness with the matte fit.
+
+        Against it, the correction never has more weight than the network, and less the farther it moves the normal: by at
+        most v / (2 · the network's expected error), with v the variance of the matte fit.
+        """
         if not self.shift.any():
             return combine(network, matte)
         xp = namespace(network.variance)
@@ -137,53 +158,68 @@ class Correction:
         normals = normals / (xp.sqrt((normals * normals).sum(-1))[:, None] + 1e-12)
         factor = like(self.factor, network.variance)
         moved = ((normals - network.normals) ** 2).sum(-1)
-        found = combine(Witness(normals, network.variance * factor.clip(1.0) + moved), matte)
-        return Witness(
-            found.normals, 1.0 / (1.0 / (network.variance * factor) + 1.0 / matte.variance)
-        )
+        corrected = Witness(normals, network.variance * factor.clip(1.0) + moved)
+        precision = 1.0 / (network.variance * factor) + 1.0 / matte.variance
+        return Witness(combine(corrected, matte).normals, 1.0 / precision)
 
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """Corrections of the cells (SIDE, SIDE, 4) of a square, and the cells that contain pixels of the object."""
+    """Corrections in the cells of a square."""
 
     square: Square
-    maps: Float32
-    known: BoolArray
+    maps: Float32  #: (SIDE, SIDE, 4) shift, and half the logarithm of the factor
+    occupied: BoolArray  #: (SIDE, SIDE) whether a cell contains pixels of the object
 
-    def at(self, rows: NDArray[np.integer], columns: NDArray[np.integer]) -> Correction:
+    def at(self, rows: Indices, columns: Indices) -> Correction:
         """Return the correction at pixels of the picture."""
-        found = self.square.spread(rows, columns, self.maps, self.known)
-        return Correction(found[:, :3], np.exp(2.0 * found[:, 3]))
+        values = self.square.spread(rows, columns, self.maps, self.occupied)
+        return Correction(values[:, :3], np.exp(2.0 * values[:, 3]))
 
 
 def find_field(evidence: Evidence, mask: BoolArray, weights: Mapping[str, Float32]) -> Field:
-    """Compute the field of an object from the evidence of its mask pixels."""
-    lights = evidence.seen.lights
+    """Compute the field of an object.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Of its pixels.
+    mask : array of bool (H, W)
+        Their positions, row by row.
+    weights : mapping of str to array
+        Of the context network.
+    """
+    lights = evidence.observations.lights
     square = Square.around(mask)
-    (rows, columns) = np.nonzero(mask)
+    rows, columns = np.nonzero(mask)
     values, count = square.average(rows, columns, pixel_maps(evidence))
-    known = count > 0
+    occupied = count > 0
     brightness = values[..., BRIGHTNESS]
     brightness -= (brightness * count).sum() / max(float(count.sum()), 1.0)
-    constants = np.broadcast_to(
-        constants_of(mean_lights(lights), lights.shape[-1]), (SIDE, SIDE, 5)
-    )
+    constants = constants_of(mean_lights(lights), lights.shape[-1])
+    everywhere = np.broadcast_to(constants, (SIDE, SIDE, len(constants)))
     cover = count / np.maximum(square.pixels, 1.0)
-    maps = np.concatenate([values, constants, cover[..., None]], -1) * known[..., None]
-    return Field(square, predict(weights, maps.astype(np.float32)), known)
+    maps = np.concatenate([values, everywhere, cover[..., None]], -1) * occupied[..., None]
+    return Field(square, predict(weights, maps.astype(np.float32)), occupied)
 
 
 def pixel_maps(evidence: Evidence) -> Array:
     """Return the features (N, len(NAMES)) of all pixels."""
-    pixels, _, lights = evidence.seen
-    there = like(lights.astype(np.float32), pixels)
+    pixels, _, lights = evidence.observations
+    directions = like(lights.astype(np.float32), pixels)
     parts = []
     for first in range(0, len(pixels), AT_ONCE):
         which = slice(first, first + AT_ONCE)
         some = evidence.some(which)
-        noise = cast(evidence.noise[which], "float32")
-        both = combine(some.network, some.matte)
-        own = some_lights(there, which)
-        parts.append(features_of(some.seen.pixels, some.seen.colors, own, noise, both, some.matte))
+        gray, colors, _ = some.observations
+        parts.append(
+            features_of(
+                gray,
+                colors,
+                some_lights(directions, which),
+                cast(some.noise, "float32"),
+                combine(some.network, some.matte),
+                some.matte,
+            )
+        )
     return namespace(pixels).concatenate(parts) if parts else np.zeros((0, len(NAMES)), np.float32)

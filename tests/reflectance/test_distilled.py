@@ -1,13 +1,14 @@
-"""The small network of one capture that answers for the set network."""
+"""The distilled network of one capture, which answers for the set network."""
 
 import numpy as np
 import pytest
 
 import photostereo as ps
 from photostereo.core.control import SILENT
-from photostereo.reflectance.learned import student as module
+from photostereo.reflectance.learned.distilled import training
+from photostereo.reflectance.learned.distilled.network import Distilled, inputs
+from photostereo.reflectance.learned.distilled.training import WIDTH, distill
 from photostereo.reflectance.learned.matte import Witness
-from photostereo.reflectance.learned.student import WIDTH, Student, inputs, learn
 from photostereo.solver.bands import solve_band
 from photostereo_lab.scenes import render_scene
 
@@ -42,7 +43,9 @@ def test_outputs_are_those_of_the_layers():
         rng.standard_normal(WIDTH + 1).astype(np.float32),
         rng.random((333, 20)).astype(np.float32),
     )
-    found, _ = Student(np.zeros(20), np.ones(20), [layers, layers], [miss, miss], 0.0).tell(shown)
+    found, _ = Distilled(np.zeros(20), np.ones(20), [layers, layers], [miss, miss], 0.0).outputs(
+        shown
+    )
     hidden = shown.astype(float)
     for matrix, offset in layers[:2]:
         hidden = np.maximum(hidden @ matrix + offset, 0)
@@ -60,10 +63,10 @@ def test_it_learns_and_knows_what_it_did_not():
     noise = np.random.default_rng(2).standard_normal((odd.sum(), 3)).astype(np.float32)
     taught.normals[odd] += 0.2 * noise
     taught.normals[odd] /= np.linalg.norm(taught.normals[odd], axis=1, keepdims=True)
-    student = learn(pixels, None, matte, taught, np.zeros(len(pixels)), module.LEAST_PIXELS)
-    assert student is not None
+    network = distill(pixels, None, matte, taught, np.zeros(len(pixels)), training.LEAST_PIXELS)
+    assert network is not None
     fresh, matte = some_pixels(5000, seed=7)
-    normals, errors, trusted = student.answer(fresh, None, matte, np.arange(5000), SILENT)
+    normals, errors, trusted = network.answer(fresh, None, matte, np.arange(5000), SILENT)
     odd, truth = fresh[:, -1] > fresh[:, :-1].max(1), answers_of(fresh)
     miss = np.linalg.norm(normals - truth.normals, axis=1)
     assert np.sqrt(np.mean(miss[~odd & trusted] ** 2)) < 0.2 * 0.05
@@ -75,7 +78,7 @@ def test_it_learns_and_knows_what_it_did_not():
 def test_small_captures_have_none():
     pixels, matte = some_pixels(3000)
     assert (
-        learn(pixels, None, matte, answers_of(pixels), np.zeros(3000), module.LEAST_PIXELS - 1)
+        distill(pixels, None, matte, answers_of(pixels), np.zeros(3000), training.LEAST_PIXELS - 1)
         is None
     )
 
@@ -94,9 +97,9 @@ def test_a_capture_in_parts_is_as_good(monkeypatch):
     capture = render_scene("relief", size=(128, 192), reflectance="ggx")
     alone = ps.solve(capture, "net", crops=8).angular_error
     asked = []
-    answer = Student.answer
-    monkeypatch.setattr(module, "LEAST_PIXELS", 0)
-    monkeypatch.setattr(module, "VISITS", 12.0)
+    answer = Distilled.answer
+    monkeypatch.setattr(training, "LEAST_PIXELS", 0)
+    monkeypatch.setattr(training, "VISITS", 12.0)
 
     def counted(self, *args):
         found = answer(self, *args)
@@ -108,7 +111,7 @@ def test_a_capture_in_parts_is_as_good(monkeypatch):
         for band in bands:
             yield band, solve_band(capture, learned, band)
 
-    monkeypatch.setattr(Student, "answer", counted)
+    monkeypatch.setattr(Distilled, "answer", counted)
     helped = ps.solve(capture, "net", crops=8, deal=elsewhere).angular_error
     assert 0.0 < np.mean(asked) < 0.5
     assert helped.mean < 1.01 * alone.mean + 0.02
