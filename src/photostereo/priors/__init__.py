@@ -1,1 +1,3 @@
-"""Priors on the normals: how neighboring pixels constrain each other. Arrays only; one folder per prior."""
+"""Priors on the normals: how neighboring pixels constrain each other. Arrays only; one folder per
+prior.
+"""

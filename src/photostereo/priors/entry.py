@@ -25,8 +25,8 @@ class Setting:
     """Inputs for building a prior, besides its parameters."""
 
     mask: NDArray[np.bool_]  #: (H, W), its pixels.
-    #: If not 0, the picture is a sample of a larger one: square crops of ``side`` rows, stacked vertically, which are not
-    #: neighbors of each other.
+    #: If not 0, the picture is a sample of a larger one: square crops of ``side`` rows, stacked
+    #: vertically, which are not neighbors of each other.
     side: int = 0
     noise: float = 0.0  #: Standard deviation of an intensity.
     #: Mean 3 × 3 Hessian of the model's data cost.
@@ -42,14 +42,14 @@ class PriorEntry:
     #: Name for commands, and title.
     name: str
     title: str
-    #: A dataclass of fields made by :mod:`photostereo.core.parameters`; ``max_iter`` and ``tol``, the limits
-    #: of the descent, are among them.
+    #: A dataclass of fields made by :mod:`photostereo.core.parameters`; ``max_iter`` and ``tol``,
+    #: the limits of the descent, are among them.
     parameters: type
     #: Maps ``(values, setting)`` to the prior, and to the values with unset ones (None) filled in.
     build: Callable[[Mapping[str, Any], Setting], tuple[Prior, dict[str, Any]]]
     citation: str  #: Reference.
-    #: Parameters that a grid may vary; if None, they are chosen from the noise. The first is the weight of the
-    #: prior: if it is chosen automatically, the normals stay within the noise.
+    #: Parameters that a grid may vary; if None, they are chosen from the noise. The first is the
+    #: weight of the prior: if it is chosen automatically, the normals stay within the noise.
     strengths: tuple[str, ...] = ()
     aligned_to: str = ""  #: A parameter; the bands of a large capture begin at multiples of it.
 

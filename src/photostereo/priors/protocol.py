@@ -4,15 +4,14 @@ A prior adds its knowledge of normal maps to a model's data cost, with its own u
 
     minimize  Σ_pixels data(n, u)  +  prior(n, s)
 
-Block coordinate descent (:mod:`photostereo.solver.problem`) needs a bound of the prior that treats each pixel alone and
-touches the prior at the current normals:
+Block coordinate descent (:mod:`photostereo.solver.problem`) needs a bound of the prior that treats
+each pixel alone and touches the prior at the current normals:
 
     prior(n, s)  ≤  Σ_pixels ( w |n|² − 2 n·q )  +  constant,
 
-so that the model can answer with the exact minimizer of ``data + w |n|² − 2 n·q`` over its own pixel. A prior never
-sees photographs, and the model's step never sees neighbors. A new prior is one folder with a subclass of :class:`Prior` and one
-registry line, and works with every model.
-"""
+so that the model can answer with the exact minimizer of ``data + w |n|² − 2 n·q`` over its own
+pixel. A prior never sees photographs, and the model's step never sees neighbors. A new prior is one
+folder with a subclass of :class:`Prior` and one registry line, and works with every model."""
 
 from __future__ import annotations
 
@@ -32,12 +31,13 @@ Lesson = dict[str, NDArray[Any]]
 class Prior(Protocol):
     """Interface of a prior for :class:`~photostereo.solver.problem.Problem`.
 
-    Normals are (N, 3), one row per mask pixel; with a leading axis, several problems descend at once. Arrays are NumPy
-    arrays or torch tensors. All costs include the weight of the prior.
-    """
+    Normals are (N, 3), one row per mask pixel; with a leading axis, several problems descend at
+    once. Arrays are NumPy arrays or torch tensors. All costs include the weight of the prior."""
 
     def begin(self, normals: Array) -> PriorState:
-        """Return the initial state. A saved state must match its names, shapes and types to be resumed."""
+        """Return the initial state. A saved state must match its names, shapes and types to be
+        resumed.
+        """
         return {}
 
     def update(

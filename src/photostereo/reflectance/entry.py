@@ -47,10 +47,11 @@ class ModelEntry:
     exact: bool = True  #: Recovers a noise-free, shadow-free Lambertian scene to rounding.
     #: Largest error on that scene that the contract suite accepts, in degrees.
     tolerance: float = 1e-3
-    #: Additional inputs of the model besides gray pixels and lights, passed as keyword arguments: ``"colors"`` (N, d, 3)
-    #: if the photographs have them, the ``"mask"``, the ``"noise"`` of each pixel
-    #: (:class:`photostereo.diagnosis.noise.PixelNoise`), the ``"facts"`` about the whole object if these pixels are a part
-    #: of it (:meth:`.Model.survey`), and the ``"fall_off"`` (N, d) by which the intensities of near lights were divided.
+    #: Additional inputs of the model besides gray pixels and lights, passed as keyword arguments:
+    #: ``"colors"`` (N, d, 3) if the photographs have them, the ``"mask"``, the ``"noise"`` of each
+    #: pixel (:class:`photostereo.diagnosis.noise.PixelNoise`), the ``"facts"`` about the whole
+    #: object if these pixels are a part of it (:meth:`.Model.survey`), and the ``"fall_off"`` (N,
+    #: d) by which the intensities of near lights were divided.
     sees: tuple[str, ...] = ()
     surveys: bool = (
         False  #: Whether :meth:`.Model.survey` needs the whole object in small photographs.

@@ -4,25 +4,27 @@ Every method minimizes
 
     Σ_pixels data(n_px, u_px)  +  prior(n, s)
 
-over the scaled normals n = albedo × normal (N × 3), the model's own unknowns u and, with a prior, the prior's unknowns
-s. With s fixed, the prior is bounded by a separate term for each pixel (:mod:`photostereo.priors.protocol`):
+over the scaled normals n = albedo × normal (N × 3), the model's own unknowns u and, with a prior,
+the prior's unknowns s. With s fixed, the prior is bounded by a separate term for each pixel
+(:mod:`photostereo.priors.protocol`):
 
     w |n|² − 2 n·q + constant.
 
-So the descent treats each pixel alone: the model gets (w, q) and returns the exact minimizer over its own pixel. Normals
-of neighbors never enter it.
+So the descent treats each pixel alone: the model gets (w, q) and returns the exact minimizer over
+its own pixel. Normals of neighbors never enter it.
 
-A model may need more than the intensities of a pixel, such as a noise level or a correction that depends on the shape of
-the whole object. All of it is gathered before the descent, in two steps:
+A model may need more than the intensities of a pixel, such as a noise level or a correction that
+depends on the shape of the whole object. All of it is gathered before the descent, in two steps:
 
 1. :meth:`Model.survey` looks at the whole object once and returns frozen :class:`Facts`;
 2. the model is built from pixels and the facts about them, ``facts.at(rows, columns)``.
 
-A capture that fits into memory needs no survey: its pixels are the whole object. A larger one is surveyed, a sample of
-it is solved, and the bands are built with the facts of the sample's model (:meth:`Model.facts`).
+A capture that fits into memory needs no survey: its pixels are the whole object. A larger one is
+surveyed, a sample of it is solved, and the bands are built with the facts of the sample's model
+(:meth:`Model.facts`).
 
-A new model is one folder with a subclass of :class:`Model` and one registry line, and works with every prior.
-"""
+A new model is one folder with a subclass of :class:`Model` and one registry line, and works with
+every prior."""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ from photostereo.core.control import Control
 from photostereo.core.conventions import BoolArray, Indices
 from photostereo.runtime.arrays import Array
 
-#: Pixels per batch of a compiled loop: a few milliseconds of work, so that progress can be reported.
+#: Pixels per batch of a compiled loop: a few milliseconds of work, so that progress can be
+#: reported.
 BATCH = 8192
 #: The model's own unknowns: arrays whose first axis is the pixel.
 Unknowns = dict[str, Array]
@@ -76,22 +79,25 @@ class Facts:
 class Model(ABC):
     """Interface of a reflectance model for :class:`~photostereo.solver.problem.Problem`.
 
-    A model is built from ``(pixels, lights, **parameters)``: (N, d) intensities of order one, and unit lights as columns,
-    (3, d) shared by all pixels or (N, 3, d) per pixel, with the view direction (0, 0, 1) in either case
-    (:mod:`photostereo.runtime.illumination` has the products). The constructor only stores its inputs or reduces them in
-    a few passes; work that takes longer belongs in :meth:`alone` and :meth:`start`, which can be canceled. One of the two
-    is called before any other method.
+    A model is built from ``(pixels, lights, **parameters)``: (N, d) intensities of order one, and
+    unit lights as columns, (3, d) shared by all pixels or (N, 3, d) per pixel, with the view
+    direction (0, 0, 1) in either case (:mod:`photostereo.runtime.illumination` has the products).
+    The constructor only stores its inputs or reduces them in a few passes; work that takes longer
+    belongs in :meth:`alone` and :meth:`start`, which can be canceled. One of the two is called
+    before any other method.
 
-    Four members are required: :meth:`alone`, :meth:`update_normals`, :meth:`cost` and :meth:`mean_hessian`. The defaults
-    of the others suit a model without unknowns of its own. The module docstring explains the symbols.
-    """
+    Four members are required: :meth:`alone`, :meth:`update_normals`, :meth:`cost` and
+    :meth:`mean_hessian`. The defaults of the others suit a model without unknowns of its own. The
+    module docstring explains the symbols."""
 
-    #: Whether its normals respond to noise in a way specific to the model, which must be measured: see
-    #: :mod:`photostereo.solver.within_noise`.
+    #: Whether its normals respond to noise in a way specific to the model, which must be measured:
+    #: see :mod:`photostereo.solver.within_noise`.
     bends: ClassVar[bool] = False
-    #: Whether :attr:`noise` and :meth:`misfit` refer to the components of the normals, not to intensities.
+    #: Whether :attr:`noise` and :meth:`misfit` refer to the components of the normals, not to
+    #: intensities.
     noise_is_of_normals: ClassVar[bool] = False
-    #: Whether each pixel has its own curve, which scales its intensities and their noise differently from its neighbors'.
+    #: Whether each pixel has its own curve, which scales its intensities and their noise
+    #: differently from its neighbors'.
     scales_noise: ClassVar[bool] = False
     #: Whether its maps have a value for every photograph; bands skip such maps.
     maps_photographs: ClassVar[bool] = False
@@ -112,13 +118,15 @@ class Model(ABC):
         Returns
         -------
         Facts or None
-            Passed on, as the keyword ``facts``, to the models of parts of the object. An entry whose ``sees`` does not
-            contain ``"facts"`` is not asked. By default none.
+            Passed on, as the keyword ``facts``, to the models of parts of the object. An entry
+            whose ``sees`` does not contain ``"facts"`` is not asked. By default none.
         """
         return None
 
     def facts(self, control: Control) -> Facts | None:
-        """Return what the bands of a capture must know from the model of its sample; by default nothing."""
+        """Return what the bands of a capture must know from the model of its sample; by default
+        nothing.
+        """
         return None
 
     @property
@@ -127,13 +135,16 @@ class Model(ABC):
         return None
 
     def excess_variance(self, unknowns: Unknowns) -> float:
-        """Ratio of the variance of the model's normals to that of least squares with its mean Hessian, σ² H⁻¹."""
+        """Ratio of the variance of the model's normals to that of least squares with its mean
+        Hessian, σ² H⁻¹.
+        """
         return 1.0
 
     @abstractmethod
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
-        """Mean over pixels of the 3 × 3 matrix H in data = nᵀH n − 2 hᵀn + ...: how strongly the photographs
-        constrain n; a NumPy array."""
+        """Mean over pixels of the 3 × 3 matrix H in data = nᵀH n − 2 hᵀn + ...: how strongly the
+        photographs constrain n; a NumPy array.
+        """
 
     @abstractmethod
     def alone(self, control: Control) -> Fit:
@@ -146,7 +157,8 @@ class Model(ABC):
 
     @abstractmethod
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
-        """Return the exact minimizer over n of ``data + w |n|² − 2 n·q``, with the unknowns fixed or eliminated.
+        """Return the exact minimizer over n of ``data + w |n|² − 2 n·q``, with the unknowns fixed
+        or eliminated.
 
         Parameters
         ----------
@@ -163,24 +175,30 @@ class Model(ABC):
         """
 
     def quadratic(self, unknowns: Unknowns) -> tuple[Array, Array] | None:
-        """Return H and h of ``data = nᵀH n − 2 hᵀn + constant`` at fixed or eliminated unknowns, if it has this form.
+        """Return H and h of ``data = nᵀH n − 2 hᵀn + constant`` at fixed or eliminated unknowns, if
+        it has this form.
 
-        With it, constraints on n are cheap. H is (N, 6) as xx, xy, xz, yy, yz, zz, or (1, 6) if all pixels share it, or
-        (N, 1) for a multiple of the identity; h is (N, 3). None if the cost has another form.
-        """
+        With it, constraints on n are cheap. H is (N, 6) as xx, xy, xz, yy, yz, zz, or (1, 6) if all
+        pixels share it, or (N, 1) for a multiple of the identity; h is (N, 3). None if the cost has
+        another form."""
         return None
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
-        """Minimize over the model's own unknowns at fixed n, or take a step that does not increase the cost."""
+        """Minimize over the model's own unknowns at fixed n, or take a step that does not increase
+        the cost.
+        """
         return unknowns
 
     @abstractmethod
     def cost(self, normals: Array, unknowns: Unknowns) -> Array:
-        """Return the data cost, summed over the pixels, as a number or a zero-dimensional array of the same kind."""
+        """Return the data cost, summed over the pixels, as a number or a zero-dimensional array of
+        the same kind.
+        """
 
     def misfit(self, normals: Array, unknowns: Unknowns) -> Array | None:
-        """Return the data cost (N,) of each pixel at its own normals per degree of freedom, comparable with the squared
-        noise; None if the model has no such number."""
+        """Return the data cost (N,) of each pixel at its own normals per degree of freedom,
+        comparable with the squared noise; None if the model has no such number.
+        """
         return None
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
@@ -188,14 +206,17 @@ class Model(ABC):
         return {}
 
     def albedo(self, normals: Array, unknowns: Unknowns) -> Array | None:
-        """Return the albedo (N,) if it is not the length of n, as for a model of unit normals; otherwise None."""
+        """Return the albedo (N,) if it is not the length of n, as for a model of unit normals;
+        otherwise None.
+        """
         return None
 
 
 def pixel_batches(
     count: int, control: Control, stage: str, *, size: int = BATCH
 ) -> Iterator[slice]:
-    """Yield slices that cover ``range(count)``; report the stage and every finished batch to the control.
+    """Yield slices that cover ``range(count)``; report the stage and every finished batch to the
+    control.
 
     Parameters
     ----------

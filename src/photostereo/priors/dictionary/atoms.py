@@ -1,10 +1,9 @@
 """Initial dictionaries: K atoms of unit norm, one per row.
 
-A dictionary of K atoms of length m is undercomplete (K < m), square, or overcomplete (K > m). The cosine
-dictionaries serve all three: the K lowest frequencies, the orthonormal DCT-II, and a DCT-II with finer
-frequencies (the usual overcomplete DCT: ``cos(pi k (t + 1/2) / K)`` with the mean removed for k > 0, then
-normalized).
-"""
+A dictionary of K atoms of length m is undercomplete (K < m), square, or overcomplete (K > m). The
+cosine dictionaries serve all three: the K lowest frequencies, the orthonormal DCT-II, and a DCT-II
+with finer frequencies (the usual overcomplete DCT: ``cos(pi k (t + 1/2) / K)`` with the mean
+removed for k > 0, then normalized)."""
 
 from __future__ import annotations
 
@@ -19,7 +18,8 @@ from photostereo.core.errors import ParameterError, require_known
 #: Kinds for :func:`initial_dictionary`.
 KINDS = ("dct", "dct-separable", "identity", "random-patches")
 
-#: Allowed deviation of a given dictionary from unit norm (rounding in a file); it is then normalized.
+#: Allowed deviation of a given dictionary from unit norm (rounding in a file); it is then
+#: normalized.
 NORM_TOLERANCE = 1e-3
 
 
@@ -50,11 +50,13 @@ def initial_dictionary(
     patches: FloatArray | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> NDArray[np.float64]:
-    """Return an initial dictionary (K, m) for patches of ``size`` (w_x, w_y, w_z), ``m = w_x w_y w_z``.
+    """Return an initial dictionary (K, m) for patches of ``size`` (w_x, w_y, w_z), ``m = w_x w_y
+    w_z``.
 
-    ``"dct"``: the one-dimensional DCT of length m. ``"dct-separable"``: products of cosines along z, y and x.
-    ``"identity"``: unit vectors, followed by cosines (as ``"dct"``) if K > m. ``"random-patches"``: K different ``patches``
-    (w, m), normalized. An array is checked and normalized to rounding. By default K is m, or the rows of the array.
+    ``"dct"``: the one-dimensional DCT of length m. ``"dct-separable"``: products of cosines along
+    z, y and x. ``"identity"``: unit vectors, followed by cosines (as ``"dct"``) if K > m.
+    ``"random-patches"``: K different ``patches`` (w, m), normalized. An array is checked and
+    normalized to rounding. By default K is m, or the rows of the array.
 
     >>> D = initial_dictionary("dct", (8, 8, 3))
     >>> D.shape, bool(np.allclose(D @ D.T, np.eye(192)))
@@ -96,7 +98,9 @@ def check_atom_count(atoms: int, n_patches: int) -> None:
 
 
 def cosines(length: int, count: int) -> NDArray[np.float64]:
-    """DCT-II atoms of one axis, (count, length), lowest frequency first; finer steps if count > length."""
+    """DCT-II atoms of one axis, (count, length), lowest frequency first; finer steps if count >
+    length.
+    """
     frequency = np.arange(count)[:, None] / max(count, length)
     atoms = np.cos(np.pi * frequency * (np.arange(length) + 0.5))
     atoms[1:] -= atoms[1:].mean(axis=1, keepdims=True)
@@ -106,9 +110,11 @@ def cosines(length: int, count: int) -> NDArray[np.float64]:
 
 
 def separable_cosines(size: tuple[int, int, int], count: int) -> NDArray[np.float64]:
-    """Up to m atoms: those of lowest total frequency of the separable DCT-II, in its Kronecker order (z slowest). Beyond m:
-    the whole basis, so that the atoms span the patches, then, lowest first, products with intermediate frequencies along x
-    and y, from a grid finer by an integer f. At ``K = f^2 m`` this is the usual overcomplete separable DCT."""
+    """Up to m atoms: those of lowest total frequency of the separable DCT-II, in its Kronecker
+    order (z slowest). Beyond m: the whole basis, so that the atoms span the patches, then, lowest
+    first, products with intermediate frequencies along x and y, from a grid finer by an integer f.
+    At ``K = f^2 m`` this is the usual overcomplete separable DCT.
+    """
     w_x, w_y, w_z = size
     if count > w_x * w_y * w_z and w_x == w_y == 1:
         raise ParameterError(

@@ -1,30 +1,32 @@
-"""The compiled dictionary pass: the paper's sequential update, restricted to the few patches that change.
+"""The compiled dictionary pass: the paper's sequential update, restricted to the few patches that
+change.
 
-Symbols: R (w, m) the residual ``P - B^T D``; D (K, m) the atoms d_i; B (K, w) the codes g_i; mu and q the
-threshold and the bound of the codes.
+Symbols: R (w, m) the residual ``P - B^T D``; D (K, m) the atoms d_i; B (K, w) the codes g_i; mu and
+q the threshold and the bound of the codes.
 
 How it is fast without changing the result (up to rounding):
 
-*Residual.* ``E_i d_i = R d_i + g_i``, and after the threshold only patches with a non-zero old or new g_i, its
-*changes*, contribute to ``E_i^T g_i = R^T g_i + d_i (g_i_old . g_i)`` and to the update of R. That update is
-delayed until the next atom, when the rows are still in the cache from the sum for the new d_i.
+*Residual.* ``E_i d_i = R d_i + g_i``, and after the threshold only patches with a non-zero old or
+new g_i, its *changes*, contribute to ``E_i^T g_i = R^T g_i + d_i (g_i_old . g_i)`` and to the
+update of R. That update is delayed until the next atom, when the rows are still in the cache from
+the sum for the new d_i.
 
-*Blocks.* The products ``R d_j`` are computed for a block of atoms at once, like a matrix product, from the residual
-R0 at the start of the block. The changes of the earlier atoms k of the block are added one by one::
+*Blocks.* The products ``R d_j`` are computed for a block of atoms at once, like a matrix product,
+from the residual R0 at the start of the block. The changes of the earlier atoms k of the block are
+added one by one::
 
     R d_i = R0 d_i + sum_k  g_k_old (d_k_old . d_i)  -  g_k (d_k . d_i)
 
-*Chunks.* The patches are split into chunks of a fixed size, which are distributed among the threads. Sums over patches
-are computed per chunk and added in the order of the chunks in double precision, so the result does not depend on the
-number of threads.
+*Chunks.* The patches are split into chunks of a fixed size, which are distributed among the
+threads. Sums over patches are computed per chunk and added in the order of the chunks in double
+precision, so the result does not depend on the number of threads.
 
-*Changes.* A change of atom k is a patch with a non-zero code before or after the update. The lists ``patch``, ``old`` and
-``new`` (block, w) hold the changes of atom k in row k; those of a chunk start at the index of its first patch, and their
-patches are counted from there.
+*Changes.* A change of atom k is a patch with a non-zero code before or after the update. The lists
+``patch``, ``old`` and ``new`` (block, w) hold the changes of atom k in row k; those of a chunk
+start at the index of its first patch, and their patches are counted from there.
 
-Numba's disk cache detects edits only in the file of the called function, so all functions are in one file. The readable
-form is ``update_dictionary`` in ``tests/priors/dictionary/readable.py``.
-"""
+Numba's disk cache detects edits only in the file of the called function, so all functions are in
+one file. The readable form is ``update_dictionary`` in ``tests/priors/dictionary/readable.py``."""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ from photostereo.priors.dictionary.atoms import check_thresholds
 from photostereo.runtime.algebra import SUMS
 from photostereo.runtime.loops import njit, prange, shared
 
-#: Patches per thread and turn: their rows fit the L2 cache; with fewer, threads would synchronize too often.
+#: Patches per thread and turn: their rows fit the L2 cache; with fewer, threads would synchronize
+#: too often.
 CHUNK = 768
 #: The same if patches are independent: they stay in the L1 cache with a block of atoms.
 FOLLOW_CHUNK = 18
@@ -59,14 +62,15 @@ def dictionary_pass(
     q: float = math.inf,
     update_atoms: bool = True,
 ) -> None:
-    """Run one pass over the atoms, **in place**. The update of each code and each atom in turn lowers ::
+    """Run one pass over the atoms, **in place**. The update of each code and each atom in turn
+    lowers ::
 
         || P - B^T D ||_F^2 + mu^2 ||B||_0   subject to  |B| <= q,  ||d_i|| = 1
 
-    On return, R (w, m) is the residual of the new D and B. Without ``update_atoms`` only the codes change. The time is that
-    of one matrix product ``R D^T`` plus a part that grows with the number of non-zeros. Numba's threads synchronize once
-    per atom; if other programs keep the cores busy, one thread is faster (``NUMBA_NUM_THREADS=1``).
-    """
+    On return, R (w, m) is the residual of the new D and B. Without ``update_atoms`` only the codes
+    change. The time is that of one matrix product ``R D^T`` plus a part that grows with the number
+    of non-zeros. Numba's threads synchronize once per atom; if other programs keep the cores busy,
+    one thread is faster (``NUMBA_NUM_THREADS=1``)."""
     check_thresholds(mu, q)
     _check_arrays(R, D, B)
     real = R.dtype.type
@@ -84,10 +88,11 @@ def follow_atoms(
     q: float = math.inf,
     control: Control = SILENT,
 ) -> None:
-    """Run a pass, **in place**, in which each atom of D is replaced by the given one at the end of its turn.
+    """Run a pass, **in place**, in which each atom of D is replaced by the given one at the end of
+    its turn.
 
-    Patches are then independent of each other, which is much faster than learning. If canceled, R, D and B are invalid.
-    """
+    Patches are then independent of each other, which is much faster than learning. If canceled, R,
+    D and B are invalid."""
     check_thresholds(mu, q)
     _check_arrays(R, D, B, given)
     real = R.dtype.type
@@ -103,7 +108,9 @@ def follow_atoms(
 
 
 def squared_norm(R: FloatArray) -> float:
-    """Return ``||R||_F^2`` of a (w, m) array in double precision, independent of the number of threads."""
+    """Return ``||R||_F^2`` of a (w, m) array in double precision, independent of the number of
+    threads.
+    """
     squared = np.zeros(-(-len(R) // CHUNK))
     squares_by_chunk(np.ascontiguousarray(R), squared)
     return float(np.cumsum(squared)[-1]) if len(squared) else 0.0  # in the order of the chunks
@@ -123,7 +130,9 @@ def _check_arrays(
 
 
 def workspace(w: int, m: int, block: int, dtype: Any) -> tuple[NDArray[Any], ...]:
-    """Allocate the arrays of one pass for a block of atoms, in NumPy: Numba would take long to compile this."""
+    """Allocate the arrays of one pass for a block of atoms, in NumPy: Numba would take long to
+    compile this.
+    """
     chunks = -(-w // CHUNK)
     return (
         np.empty((block, w), dtype),  # H: products R0 d_i
@@ -152,8 +161,10 @@ def dot(a, b):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=SUMS)
 def products(R, D, H):  # type: ignore[no-untyped-def]
-    """Compute ``H[j, p] = d_j . r_p`` in tiles of 3 patches by 4 atoms, whose sums stay in registers, and panels of 16
-    atoms, which stay in the L1 cache while the loop runs over the patches."""
+    """Compute ``H[j, p] = d_j . r_p`` in tiles of 3 patches by 4 atoms, whose sums stay in
+    registers, and panels of 16 atoms, which stay in the L1 cache while the loop runs over the
+    patches.
+    """
     w, m = R.shape
     K = D.shape[0]
     zero = R.dtype.type(0)
@@ -209,10 +220,11 @@ def products(R, D, H):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=SUMS)
 def correct(H, i, patch, old, new, changes, gram_old, gram_new):  # type: ignore[no-untyped-def]
-    """Apply ``H_i += g_k_old (d_k_old . d_i) - g_k (d_k . d_i)`` for all changes of the earlier atoms k < i.
+    """Apply ``H_i += g_k_old (d_k_old . d_i) - g_k (d_k . d_i)`` for all changes of the earlier
+    atoms k < i.
 
-    Every fourth atom also updates the next three, so the lists of changes are read once for four atoms.
-    """
+    Every fourth atom also updates the next three, so the lists of changes are read once for four
+    atoms."""
     four = i - i % 4
     if four == i and i + 3 < H.shape[0]:
         h0 = H[i]
@@ -249,8 +261,8 @@ def correct(H, i, patch, old, new, changes, gram_old, gram_new):  # type: ignore
 def list_changes(h, g, mu, patch):  # type: ignore[no-untyped-def]
     """List the indices where ``|h + g| >= mu`` or g is not zero, in order; return their number.
 
-    They are few and unpredictable, so there is no branch: every index is written, and overwritten if it is not one.
-    """
+    They are few and unpredictable, so there is no branch: every index is written, and overwritten
+    if it is not one."""
     zero = mu - mu
     count = np.uint32(0)  # unsigned: no index counts from the end
     for p in range(h.size):
@@ -261,7 +273,9 @@ def list_changes(h, g, mu, patch):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def threshold(h, g, mu, q, patch, old, new, count):  # type: ignore[no-untyped-def]
-    """Set ``g <- H_mu(h + g)`` clipped to q, at the listed patches; count non-zeros and sum ``g_old . g``."""
+    """Set ``g <- H_mu(h + g)`` clipped to q, at the listed patches; count non-zeros and sum ``g_old
+    . g``.
+    """
     zero = mu - mu
     kept = 0
     overlap = zero
@@ -280,7 +294,9 @@ def threshold(h, g, mu, q, patch, old, new, count):  # type: ignore[no-untyped-d
 
 @njit(cache=True, fastmath=SUMS)
 def accumulate(R, patch, new, count, toward):  # type: ignore[no-untyped-def]
-    """Compute ``toward = sum_p g_p r_p`` over the changes, eight at a time to hide the memory latency of R."""
+    """Compute ``toward = sum_p g_p r_p`` over the changes, eight at a time to hide the memory
+    latency of R.
+    """
     for s in range(toward.size):
         toward[s] = 0
     end = count - count % 8
@@ -314,7 +330,9 @@ def accumulate(R, patch, new, count, toward):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def new_atom(d, used, toward, overlap, direction):  # type: ignore[no-untyped-def]
-    """Set ``d_i <- E_i^T g_i / ||E_i^T g_i||``, or e_1 if g_i = 0; adds the sums of the chunks in order."""
+    """Set ``d_i <- E_i^T g_i / ||E_i^T g_i||``, or e_1 if g_i = 0; adds the sums of the chunks in
+    order.
+    """
     kept = 0
     for count in used:
         kept += count
@@ -407,8 +425,9 @@ def squares_by_chunk(first, last, R, squared):  # type: ignore[no-untyped-def]
         squared[c] = total
 
 
-# If the new atoms are known beforehand, patches are independent: codes and residual of a patch stay in the L1 cache from
-# the first atom to the last, and the threads never synchronize. Up to rounding, the result is that of a pass atom by atom.
+# If the new atoms are known beforehand, patches are independent: codes and residual of a patch stay
+# in the L1 cache from the first atom to the last, and the threads never synchronize. Up to
+# rounding, the result is that of a pass atom by atom.
 
 
 @njit(cache=True, fastmath=SUMS)
@@ -438,8 +457,9 @@ def _follow(R, before, after, B, gram, gram_new, H, mu, q):  # type: ignore[no-u
 
 @njit(cache=True, parallel=True)
 def follow_pass(R, D, given, B, gram, gram_new, mu, q, first, last):  # type: ignore[no-untyped-def]
-    """Update codes B and residual R of the patches ``first`` to ``last``; ``gram[k, j] = d_k . d_j`` and ``gram_new[k, j] =
-    given_k . d_j``."""
+    """Update codes B and residual R of the patches ``first`` to ``last``; ``gram[k, j] = d_k .
+    d_j`` and ``gram_new[k, j] = given_k . d_j``.
+    """
     K = D.shape[0]
     for c in prange(-(-(last - first) // FOLLOW_CHUNK)):
         low = first + c * FOLLOW_CHUNK

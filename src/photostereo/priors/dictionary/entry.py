@@ -1,26 +1,27 @@
-"""Registry entry of the dictionary prior: its parameters, and λ and μ from the noise of the photographs.
+"""Registry entry of the dictionary prior: its parameters, and λ and μ from the noise of the
+photographs.
 
-**The noise** σ of one intensity is measured by :mod:`photostereo.diagnosis.noise`. A model whose data cost has the
-mean Hessian H turns σ into noise τ of one component of n, τ² = σ² trace(H⁻¹) / 3. Atoms have unit norm, so τ is
-also the noise of a code.
+**The noise** σ of one intensity is measured by :mod:`photostereo.diagnosis.noise`. A model whose
+data cost has the mean Hessian H turns σ into noise τ of one component of n, τ² = σ² trace(H⁻¹) / 3.
+Atoms have unit norm, so τ is also the noise of a code.
 
-**μ = κ τ**: a code below μ is probably noise. κ is below the universal threshold √(2 ln m) ≈ 3.2 of Donoho
-and Johnstone, because many overlapping patches and the photographs themselves determine each normal, and lost
-detail costs more than remaining noise.
+**μ = κ τ**: a code below μ is probably noise. κ is below the universal threshold √(2 ln m) ≈ 3.2 of
+Donoho and Johnstone, because many overlapping patches and the photographs themselves determine each
+normal, and lost detail costs more than remaining noise.
 
-**λ c = ρ trace(H) / 3**: the prior weighs ρ times as much as the photographs. The noise that the prior
-removes and the detail that it loses are both proportional to τ, so their best balance does not depend on τ.
+**λ c = ρ trace(H) / 3**: the prior weighs ρ times as much as the photographs. The noise that the
+prior removes and the detail that it loses are both proportional to τ, so their best balance does
+not depend on τ.
 
 The same τ limits the effect of a prior with automatic strength at each pixel, see
-:mod:`photostereo.solver.within_noise`. On a clean capture τ, and with it μ, is small, nearly every detail
-survives, and the prior hardly changes the normals. κ and ρ are the same for every model and every capture;
-``benchmarks/README.md`` describes how they were chosen.
+:mod:`photostereo.solver.within_noise`. On a clean capture τ, and with it μ, is small, nearly every
+detail survives, and the prior hardly changes the normals. κ and ρ are the same for every model and
+every capture; ``benchmarks/README.md`` describes how they were chosen.
 
 References
 ----------
-D. L. Donoho, I. M. Johnstone, Ideal spatial adaptation by wavelet shrinkage, Biometrika 81(3), 1994,
-doi:10.1093/biomet/81.3.425.
-"""
+D. L. Donoho, I. M. Johnstone, Ideal spatial adaptation by wavelet shrinkage, Biometrika 81(3),
+1994, doi:10.1093/biomet/81.3.425."""
 
 from __future__ import annotations
 
@@ -130,8 +131,8 @@ class DictionaryParameters:
 
 
 def choose_strength(noise: float, hessian: NDArray[Any], *, cover: float) -> tuple[float, float]:
-    """Choose (λ, μ) from the noise of an intensity, the mean Hessian of a model's data cost, and the mean number of patches
-    that cover a pixel.
+    """Choose (λ, μ) from the noise of an intensity, the mean Hessian of a model's data cost, and
+    the mean number of patches that cover a pixel.
 
     >>> lam, mu = choose_strength(0.1, np.diag([5.0, 5.0, 20.0]), cover=4.0)
     >>> round(lam, 6), round(mu, 4)
@@ -140,8 +141,8 @@ def choose_strength(noise: float, hessian: NDArray[Any], *, cover: float) -> tup
     noise_of_code = noise * float(np.sqrt(np.trace(np.linalg.inv(hessian)) / 3.0))
     threshold = THRESHOLD_IN_NOISE * noise_of_code
     mu = max(threshold, SMALLEST_MU)
-    # The loss of detail is proportional to μ. If μ is held above the threshold of the noise, the balance of
-    # variances requires a smaller weight.
+    # The loss of detail is proportional to μ. If μ is held above the threshold of the noise, the
+    # balance of variances requires a smaller weight.
     lam = PRIOR_TO_DATA * float(np.trace(hessian)) / 3.0 / cover * (threshold / mu) ** 2
     return lam, mu
 

@@ -1,9 +1,9 @@
 """Extract overlapping patches of a normal map, and the exact adjoint of the extraction.
 
-``P_j`` extracts patch j from the normals n. A patch is ``w_x`` columns by ``w_y`` rows by ``w_z`` components.
-In its vector, the component varies slowest, then y (the rows of the picture), and x fastest. The paper writes
-its vectors column by column; the two are equal up to transposing the picture.
-"""
+``P_j`` extracts patch j from the normals n. A patch is ``w_x`` columns by ``w_y`` rows by ``w_z``
+components. In its vector, the component varies slowest, then y (the rows of the picture), and x
+fastest. The paper writes its vectors column by column; the two are equal up to transposing the
+picture."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ IntArray = NDArray[np.int32]
 
 
 def patch_starts(length: int, width: int, stride: int) -> IntArray:
-    """First indices of the windows along one axis: 0, s, 2s, ...; the last window ends at the border."""
+    """First indices of the windows along one axis: 0, s, 2s, ...; the last window ends at the
+    border.
+    """
     starts = list(range(0, length - width + 1, stride))
     if starts[-1] != length - width:
         starts.append(length - width)
@@ -33,8 +35,8 @@ def patch_starts(length: int, width: int, stride: int) -> IntArray:
 class PatchGrid:
     """The patches of a masked picture that touch the mask; outside the mask the normals are zero.
 
-    Build it with :meth:`from_mask`. With ``w_z = 3`` a patch holds all three components of the normals; with
-    ``w_z = 1`` each window gives three patches, one after another, for x, y and z.
+    Build it with :meth:`from_mask`. With ``w_z = 3`` a patch holds all three components of the
+    normals; with ``w_z = 1`` each window gives three patches, one after another, for x, y and z.
 
     >>> grid = PatchGrid.from_mask(np.ones((612, 512), bool), size=(8, 8, 3), stride=4)
     >>> grid.n_patches, grid.patch_length
@@ -63,7 +65,8 @@ class PatchGrid:
         stride: int = 4,
         side: int = 0,
     ) -> PatchGrid:
-        """Build the grid; no patch crosses from one crop to the next if the picture is a stack of crops of ``side`` rows.
+        """Build the grid; no patch crosses from one crop to the next if the picture is a stack of
+        crops of ``side`` rows.
 
         >>> grid = PatchGrid.from_mask(np.ones((32, 16), bool), side=16)
         >>> grid.row_starts.tolist(), grid.n_patches
@@ -110,15 +113,18 @@ class PatchGrid:
 
     @cached_property
     def count(self) -> NDArray[np.float64]:
-        """Number of patches (N,) that cover each component of a mask pixel: the diagonal of ``sum_j P_j^T P_j``."""
+        """Number of patches (N,) that cover each component of a mask pixel: the diagonal of ``sum_j
+        P_j^T P_j``.
+        """
         first_row, last_row, first_col, last_col = self._covering_lines
         counts = np.outer(last_row - first_row, last_col - first_col)[self.mask].astype(np.float64)
         counts.setflags(write=False)
         return counts
 
     def add_extract(self, n: FloatArray, out: FloatArray) -> FloatArray:
-        """Add all patches ``P_j n`` of normals (N, 3) to the rows of ``out`` (w, m) in place; for a change of n this updates
-        ``R = P - B^T D``."""
+        """Add all patches ``P_j n`` of normals (N, 3) to the rows of ``out`` (w, m) in place; for a
+        change of n this updates ``R = P - B^T D``.
+        """
         n = self._checked_normals(n)
         windows = self._as_windows(out, writes=True)
         picture = np.empty((3, *self.mask.shape), dtype=out.dtype)
@@ -127,7 +133,9 @@ class PatchGrid:
         return out
 
     def pull(self, n: FloatArray, R: FloatArray, lam: Any = 1.0) -> FloatArray:
-        """``lam sum_j P_j^T D b_j`` from the residual only: ``lam (count * n - sum_j P_j^T r_j)``, (N, 3)."""
+        """``lam sum_j P_j^T D b_j`` from the residual only: ``lam (count * n - sum_j P_j^T r_j)``,
+        (N, 3).
+        """
         n = self._checked_normals(n)
         windows = self._as_windows(R, writes=False)
         height, width = self.mask.shape
@@ -149,7 +157,9 @@ class PatchGrid:
 
     @cached_property
     def _window_index(self) -> NDArray[np.int32]:
-        """Per (row start, column start): index of the window among the kept ones (-1: dropped), top row, left column."""
+        """Per (row start, column start): index of the window among the kept ones (-1: dropped), top
+        row, left column.
+        """
         table = np.full((self.row_starts.size, self.col_starts.size, 3), -1, dtype=np.int32)
         at_row = np.searchsorted(self.row_starts, self.window_rows)
         at_col = np.searchsorted(self.col_starts, self.window_cols)
@@ -160,7 +170,9 @@ class PatchGrid:
 
     @cached_property
     def _covering_lines(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Range [first, last) of the row starts that cover each row of the picture, and likewise for columns."""
+        """Range [first, last) of the row starts that cover each row of the picture, and likewise
+        for columns.
+        """
         (w_x, w_y, _) = self.size
         (height, width) = self.mask.shape
 
@@ -179,7 +191,9 @@ class PatchGrid:
         return np.ascontiguousarray(n)
 
     def _as_windows(self, P: FloatArray, *, writes: bool) -> NDArray[Any]:
-        """View patches as (windows, 3, w_y, w_x): for ``w_z = 1``, three consecutive rows form one window."""
+        """View patches as (windows, 3, w_y, w_x): for ``w_z = 1``, three consecutive rows form one
+        window.
+        """
         shape = (self.n_patches, self.patch_length)
         in_place = P.flags.c_contiguous or not writes
         if P.shape != shape or not in_place or P.dtype not in (np.float32, np.float64):
@@ -229,8 +243,9 @@ def _check(shape: tuple[int, ...], size: tuple[int, int, int], stride: int) -> N
             )
 
 
-# The loops. The normals are copied to a picture of three planes (3, H, W), in which a row of a patch is contiguous. Every
-# output is written by one thread, in a fixed order, so the results do not depend on the number of threads.
+# The loops. The normals are copied to a picture of three planes (3, H, W), in which a row of a
+# patch is contiguous. Every output is written by one thread, in a fixed order, so the results do
+# not depend on the number of threads.
 
 
 @shared(of="pixel_index")
@@ -285,8 +300,9 @@ def _sum_row(windows, window_index, row, line):  # type: ignore[no-untyped-def]
 
 @shared(of="pixel_index")
 def pull_back(first, last, windows, window_index, pixel_index, count, n, lam, lines, out):  # type: ignore[no-untyped-def]
-    """Compute λ (``count n`` − the sum of the pixel's values in all windows that cover it) for every mask pixel; ``lines``
-    (H, 3, W) is scratch."""
+    """Compute λ (``count n`` − the sum of the pixel's values in all windows that cover it) for
+    every mask pixel; ``lines`` (H, 3, W) is scratch.
+    """
     for row in range(first, last):
         line = lines[row]
         _sum_row(windows, window_index, row, line)

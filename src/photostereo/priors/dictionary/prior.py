@@ -2,9 +2,9 @@
 
     λ ( Σ_j ‖P_j n − Σ_i B[i, j] d_i‖² + μ² ‖B‖₀ )     subject to  |B| ≤ q,  ‖d_i‖ = 1
 
-The prior keeps the residual ``R = P − BᵀD`` (one row per patch). Everything else follows from R: the cost is
-‖R‖² + μ² ‖B‖₀, and the pull on the pixels is ``r = Σ P_jᵀ D b_j = c n − Pᵀ R``, so D b_j is never formed.
-"""
+The prior keeps the residual ``R = P − BᵀD`` (one row per patch). Everything else follows from R:
+the cost is ‖R‖² + μ² ‖B‖₀, and the pull on the pixels is ``r = Σ P_jᵀ D b_j = c n − Pᵀ R``, so D
+b_j is never formed."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ from photostereo.runtime.arrays import CPU, Array, Device, cast, is_tensor, like
 class DictionaryPrior(Prior):
     """Sparse patches in a learned dictionary, as a prior on the normals of a mask.
 
-    Its state holds ``atoms`` (K, m), ``codes`` (K, w), ``residual`` (w, m), and ``initial``, the initial atoms.
-    With tensors, λ and μ may also be tensors, with one value per problem on the leading axis.
+    Its state holds ``atoms`` (K, m), ``codes`` (K, w), ``residual`` (w, m), and ``initial``, the
+    initial atoms. With tensors, λ and μ may also be tensors, with one value per problem on the
+    leading axis.
 
     Parameters
     ----------
@@ -144,7 +145,8 @@ class DictionaryPrior(Prior):
         residual = state["residual"]
         sparsity = self.mu * self.mu * cast(_nonzeros(state["codes"]), "float64")
         if is_tensor(residual):
-            # Rows in their own precision, their sum in double: float32 sums over millions of values lose digits.
+            # Rows in their own precision, their sum in double: float32 sums over millions of values
+            # lose digits.
             fit = cast((residual * residual).sum(-1), "float64").sum(-1)
         else:
             fit = compiled.squared_norm(residual)
@@ -156,7 +158,9 @@ class DictionaryPrior(Prior):
         return {"nonzeros": cast(_nonzeros(codes), "float64") / (codes.shape[-1] * codes.shape[-2])}
 
     def results(self, state: PriorState) -> dict[str, NDArray[Any]]:
-        """Both dictionaries, the share of patches that use each atom, and the number of patches with 0, 1, 2, ... codes."""
+        """Both dictionaries, the share of patches that use each atom, and the number of patches
+        with 0, 1, 2, ... codes.
+        """
         used = state["codes"] != 0  # count on the device, since there are many codes
         per_atom = to_numpy(used.sum(1))
         per_patch = to_numpy(used.sum(0))

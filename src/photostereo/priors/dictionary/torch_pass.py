@@ -1,8 +1,8 @@
-"""Dictionary pass and patches for torch tensors: CUDA kernels on a GPU, the compiled loops elsewhere.
+"""Dictionary pass and patches for torch tensors: CUDA kernels on a GPU, the compiled loops
+elsewhere.
 
-Arrays may have a leading axis of problems (for example the (lambda, mu) pairs of a grid) over the same mask, each with its
-own normals, dictionary and codes.
-"""
+Arrays may have a leading axis of problems (for example the (lambda, mu) pairs of a grid) over the
+same mask, each with its own normals, dictionary and codes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ WIDEST_DIRECT_SUM = 24
 def dictionary_pass(
     R: Tensor, D: Tensor, B: Tensor, *, mu: Tensor, q: float, update_atoms: bool = True
 ) -> None:
-    """Run :func:`.compiled.dictionary_pass`, **in place**; ``mu`` is one value for all problems or one for each."""
+    """Run :func:`.compiled.dictionary_pass`, **in place**; ``mu`` is one value for all problems or
+    one for each.
+    """
     problems = R.shape[0] if R.ndim == 3 else 1
     R, D, B = (array.view(problems, *array.shape[-2:]) for array in (R, D, B))
     # Create the tensor on the device: a copy from the host would wait for all queued work.
@@ -100,8 +102,9 @@ def plan_launch(
 ) -> LaunchPlan:
     """Plan the launch of problems of one size on a GPU, one block per multiprocessor.
 
-    A single problem is spread over many small blocks, since a pass waits for their sums longer than it computes.
-    Many problems share the GPU in the fewest rounds in which their residuals fit into shared memory.
+    A single problem is spread over many small blocks, since a pass waits for their sums longer than
+    it computes. Many problems share the GPU in the fewest rounds in which their residuals fit into
+    shared memory.
 
     >>> plan = plan_launch(64, 3000, 192, 4, processors=132, shared_limit=232448)
     >>> plan.team, plan.resident, plan.at_once
@@ -139,7 +142,9 @@ def fused_pass(
     update_atoms: bool,
     plan: LaunchPlan | None = None,
 ) -> None:
-    """Run the pass on a GPU as one CUDA kernel per round of problems, ``dictionary_pass.cu``; same arguments."""
+    """Run the pass on a GPU as one CUDA kernel per round of problems, ``dictionary_pass.cu``; same
+    arguments.
+    """
     problems, patches, length = R.shape
     atoms = D.shape[1]
     if plan is None:
@@ -181,8 +186,9 @@ def fused_pass(
 
 
 class TorchPatches:
-    """The patches of a grid for tensors on one device: the part of :class:`.PatchGrid` that a prior needs, with kernels on a
-    GPU."""
+    """The patches of a grid for tensors on one device: the part of :class:`.PatchGrid` that a prior
+    needs, with kernels on a GPU.
+    """
 
     def __init__(self, grid: PatchGrid, device: str) -> None:
         self._grid = grid

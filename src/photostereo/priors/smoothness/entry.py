@@ -1,14 +1,15 @@
 """Registry entry of the smoothness prior: its parameters, and its strengths from the noise.
 
-Noise σ of an intensity causes noise τ of a component of n, τ² = σ² trace(H⁻¹) / 3, with H the mean Hessian of the data
-cost. The noise of the difference between two neighbors is √6 τ, root mean square.
+Noise σ of an intensity causes noise τ of a component of n, τ² = σ² trace(H⁻¹) / 3, with H the mean
+Hessian of the data cost. The noise of the difference between two neighbors is √6 τ, root mean
+square.
 
 - **δ = κ τ**: larger differences are edges.
 - **4 λ = ρ trace(H) / 3**: the four neighbors together weigh ρ times as much as the photographs.
 
-As for the dictionary, the result stays within the noise, and of the prior's shift only the share is kept that removes
-more error than it adds (:mod:`photostereo.solver.within_noise`, :mod:`photostereo.solver.share`).
-"""
+As for the dictionary, the result stays within the noise, and of the prior's shift only the share is
+kept that removes more error than it adds (:mod:`photostereo.solver.within_noise`,
+:mod:`photostereo.solver.share`)."""
 
 from __future__ import annotations
 
@@ -24,8 +25,9 @@ from photostereo.priors.entry import PriorEntry, Setting
 if TYPE_CHECKING:
     from photostereo.priors.smoothness.prior import SmoothnessPrior
 
-#: κ = δ / τ; κ and ρ were chosen on four scenes at 5, 15 and 25 dB: the mean error is within 3 % of the best for κ from
-#: 0.5 to 1 and ρ from 2 to 4. Larger values remove more of strong noise but begin to harm clean captures.
+#: κ = δ / τ; κ and ρ were chosen on four scenes at 5, 15 and 25 dB: the mean error is within 3 % of
+#: the best for κ from 0.5 to 1 and ρ from 2 to 4. Larger values remove more of strong noise but
+#: begin to harm clean captures.
 EDGE_IN_NOISE = 0.75
 #: ρ = 4 λ / mean curvature of the data cost.
 PRIOR_TO_DATA = 2.0

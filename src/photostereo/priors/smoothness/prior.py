@@ -2,21 +2,21 @@
 
     λ Σ_{i~j} φ(|n_i − n_j|),      φ(t) = t² for t ≤ δ,  2 δ t − δ² beyond
 
-At the current normals, let two neighbors have difference d and mean m. Huber's φ lies below a parabola of the
-difference, which lies below two parabolas, one per pixel. Both bounds are tight at the current normals:
+At the current normals, let two neighbors have difference d and mean m. Huber's φ lies below a
+parabola of the difference, which lies below two parabolas, one per pixel. Both bounds are tight at
+the current normals:
 
     φ(|n_i − n_j|) ≤ ω |n_i − n_j|² + constant,   ω = min(1, δ / |d|),
     |n_i − n_j|² ≤ 2 |n_i − m|² + 2 |n_j − m|².
 
-So each pixel has the bound w |n|² − 2 n·q with w = 2 λ Σ_j ω and q = 2 λ Σ_j ω m. The model's step is exact, and the cost
-never increases. The prior has no unknowns of its own.
+So each pixel has the bound w |n|² − 2 n·q with w = 2 λ Σ_j ω and q = 2 λ Σ_j ω m. The model's step
+is exact, and the cost never increases. The prior has no unknowns of its own.
 
 References
 ----------
-P. J. Huber, Robust estimation of a location parameter, Annals of Mathematical Statistics 35(1), 1964,
-doi:10.1214/aoms/1177703732. L. I. Rudin, S. Osher, E. Fatemi, Nonlinear total variation based noise removal
-algorithms, Physica D 60, 1992, doi:10.1016/0167-2789(92)90242-F.
-"""
+P. J. Huber, Robust estimation of a location parameter, Annals of Mathematical Statistics 35(1),
+1964, doi:10.1214/aoms/1177703732. L. I. Rudin, S. Osher, E. Fatemi, Nonlinear total variation based
+noise removal algorithms, Physica D 60, 1992, doi:10.1016/0167-2789(92)90242-F."""
 
 from __future__ import annotations
 
@@ -39,12 +39,15 @@ from photostereo.runtime.arrays import (
 )
 from photostereo.runtime.loops import njit, prange
 
-#: Offsets of the neighbors of a pixel: right and down, whose links are in the cost, then left and up.
+#: Offsets of the neighbors of a pixel: right and down, whose links are in the cost, then left and
+#: up.
 STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0))
 
 
 def neighbors_of(mask: BoolArray, side: int = 0) -> NDArray[np.int32]:
-    """Indices (N, 4) of the right, down, left and up neighbors among the mask pixels; -1 outside the mask."""
+    """Indices (N, 4) of the right, down, left and up neighbors among the mask pixels; -1 outside
+    the mask.
+    """
     place = np.full((mask.shape[0] + 2, mask.shape[1] + 2), -1, dtype=np.int32)
     place[1:-1, 1:-1][mask] = np.arange(np.count_nonzero(mask), dtype=np.int32)
     rows, cols = np.nonzero(mask)
@@ -56,8 +59,9 @@ def neighbors_of(mask: BoolArray, side: int = 0) -> NDArray[np.int32]:
 
 
 class SmoothnessPrior(Prior):
-    """Huber's function of the differences between neighboring normals: λ is ``lam``, its weight, and δ is ``delta``, above
-    which there is an edge. ``side`` is that of :class:`photostereo.priors.entry.Setting`.
+    """Huber's function of the differences between neighboring normals: λ is ``lam``, its weight,
+    and δ is ``delta``, above which there is an edge. ``side`` is that of
+    :class:`photostereo.priors.entry.Setting`.
 
     With tensors, λ and δ may also be tensors, with one value per problem on the leading axis.
     """
@@ -98,7 +102,9 @@ class SmoothnessPrior(Prior):
         return {"roughness": lam[..., 0] * (rough * self._present[:, :2]).sum(-1).sum(-1)}
 
     def _links(self, normals: Array, count: int) -> tuple[Array, Array]:
-        """Return the first neighbors (..., N, count, 3) of each pixel, and their distances (..., N, count)."""
+        """Return the first neighbors (..., N, count, 3) of each pixel, and their distances (..., N,
+        count).
+        """
         there = normals[..., self._neighbors[:, :count].clip(0), :]
         length = ((there - normals[..., None, :]) ** 2).sum(-1) ** 0.5
         return there, length

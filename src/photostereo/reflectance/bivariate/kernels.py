@@ -22,8 +22,10 @@ def _lambertian(y, L, T, Q):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=SUMS)
 def _columns(x, angle_basis, order, scale, phi, triangle):  # type: ignore[no-untyped-def]
-    """Fill the columns of Φ, one per row of ``phi`` (order · m, lit): products of two Bernstein polynomials. Those of the
-    intensities are computed by their triangle of convex combinations; every loop runs over the photographs."""
+    """Fill the columns of Φ, one per row of ``phi`` (order · m, lit): products of two Bernstein
+    polynomials. Those of the intensities are computed by their triangle of convex combinations;
+    every loop runs over the photographs.
+    """
     m = angle_basis.shape[0]
     lit = x.size
     for j in range(lit):
@@ -55,11 +57,11 @@ def _lights_gram(lights, lit, A):  # type: ignore[no-untyped-def]
 def statistics(Y, all_lights, all_angles, order, shadow, unit, T, Q, A, usable):  # type: ignore[no-untyped-def]
     """Compute ``T = ΦᵀΦ``, ``Q = ΦᵀLᵀ`` and ``A = L Lᵀ`` over the lit photographs of every pixel.
 
-    Column (i, k) of Φ is the product of Bernstein polynomial i = 1…order of the pixel's relative intensity and
-    row k of ``all_angles`` (1 or N × m × d), times ``unit`` times the pixel's maximum. A pixel is not usable if its
-    curve cannot be determined (no light, no range, too few lit photographs); it gets the statistics of the
-    Lambertian model, with one coefficient fixed at 1: ``T₀₀ = |y|²``, ``Q₀ = L y``.
-    """
+    Column (i, k) of Φ is the product of Bernstein polynomial i = 1…order of the pixel's relative
+    intensity and row k of ``all_angles`` (1 or N × m × d), times ``unit`` times the pixel's
+    maximum. A pixel is not usable if its curve cannot be determined (no light, no range, too few
+    lit photographs); it gets the statistics of the Lambertian model, with one coefficient fixed at
+    1: ``T₀₀ = |y|²``, ``Q₀ = L y``."""
     pixels, d = Y.shape
     m = all_angles.shape[1]
     size = order * m
@@ -106,7 +108,9 @@ def statistics(Y, all_lights, all_angles, order, shadow, unit, T, Q, A, usable):
 
 @njit(cache=True)
 def _solve_passive(M, b, passive, count, factor, z):  # type: ignore[no-untyped-def]
-    """Solve rows and columns ``passive[:count]`` of ``M z = b`` by Cholesky; return False if not definite."""
+    """Solve rows and columns ``passive[:count]`` of ``M z = b`` by Cholesky; return False if not
+    definite.
+    """
     for r in range(count):
         for c in range(r + 1):
             value = M[passive[r], passive[c]]
@@ -144,11 +148,12 @@ def scratch(size):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def nonnegative_least_squares(M, b, w, tol, passive, banned, factor, z):  # type: ignore[no-untyped-def]
-    """Solve ``min wᵀM w − 2 bᵀw`` over w ≥ 0 by Lawson and Hanson's active sets; fill w, return the steps taken.
+    """Solve ``min wᵀM w − 2 bᵀw`` over w ≥ 0 by Lawson and Hanson's active sets; fill w, return the
+    steps taken.
 
-    M is positive semidefinite. A column that depends on the passive ones (up to rounding) never enters: it
-    could not lower the cost. ``passive``, ``banned``, ``factor``, ``z`` are scratch: see :func:`scratch`.
-    """
+    M is positive semidefinite. A column that depends on the passive ones (up to rounding) never
+    enters: it could not lower the cost. ``passive``, ``banned``, ``factor``, ``z`` are scratch: see
+    :func:`scratch`."""
     size = b.size
     banned[:] = False
     count = 0
@@ -224,8 +229,10 @@ def _through_cone(S, cone, half, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, parallel=True)
 def constrained_fit(T, Q, A, cone, total, fallback, usable, ridge, n, a):  # type: ignore[no-untyped-def]
-    """Fit normals and coefficients without a prior, ``totalᵀa = 1`` exactly; the fallback if a pixel is not usable. The cost
-    is homogeneous on the cone, so the minimizer with ``totalᵀa = 1`` is that of cost + (totalᵀa − 1)², rescaled."""
+    """Fit normals and coefficients without a prior, ``totalᵀa = 1`` exactly; the fallback if a
+    pixel is not usable. The cost is homogeneous on the cone, so the minimizer with ``totalᵀa = 1``
+    is that of cost + (totalᵀa − 1)², rescaled.
+    """
     pixels = Q.shape[0]
     size = Q.shape[1]
     generators = cone.shape[0]

@@ -1,4 +1,6 @@
-"""Bivariate inverse reflectance: light · normal as a monotone function of intensity and of light · view."""
+"""Bivariate inverse reflectance: light · normal as a monotone function of intensity and of light ·
+view.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ from photostereo.runtime.symmetric import mean_symmetric_3x3
 Slope = Literal["rising", "falling", "free"]
 Total = Literal["sum", "top"]
 
-#: Ridge on T relative to its trace: it determines pixels whose polynomials are seen by too few photographs.
+#: Ridge on T relative to its trace: it determines pixels whose polynomials are seen by too few
+#: photographs.
 RIDGE = 1e-12
 #: Pixels per batch: a few milliseconds of work.
 BATCH = 1 << 16
@@ -36,18 +39,19 @@ class Bivariate(Model):
     .. math:: \min_{n, a} \; \sum_{px} \| \Phi_{px} a_{px} - L^T n_{px} \|^2
               \quad\text{s.t.}\quad a_{px} \text{ monotone}, \; c^T a_{px} = 1
 
-    ``Φ a`` is a polynomial g(I / Imax, t) of two variables in Bernstein form, of orders (N1, N2): I the
-    intensity, t the cosine between light and view, rescaled to [0, 1] over the lights. ``g(0, t) = 0`` (no
-    coefficient of index 0), and the coefficients do not decrease with the intensity, nor with t
-    (``slope="rising"``).
+    ``Φ a`` is a polynomial g(I / Imax, t) of two variables in Bernstein form, of orders (N1, N2): I
+    the intensity, t the cosine between light and view, rescaled to [0, 1] over the lights. ``g(0,
+    t) = 0`` (no coefficient of index 0), and the coefficients do not decrease with the intensity,
+    nor with t (``slope="rising"``).
 
-    The normal is eliminated, ``n = A⁻¹Qᵀa`` with ``A = L Lᵀ``, ``Q = ΦᵀLᵀ``, which leaves ``aᵀS a`` with
-    ``S = ΦᵀΦ − Q A⁻¹ Qᵀ``. Monotone coefficients are ``a = Gᵀw, w ≥ 0``, where the rows of G are the upper sets
-    of the grid (:func:`monotone_cone`), so each pixel is one small non-negative least-squares problem, solved to
-    its optimality conditions. The constraint is scaled such that a Lambertian pixel gets its least-squares
-    normal.
+    The normal is eliminated, ``n = A⁻¹Qᵀa`` with ``A = L Lᵀ``, ``Q = ΦᵀLᵀ``, which leaves ``aᵀS a``
+    with ``S = ΦᵀΦ − Q A⁻¹ Qᵀ``. Monotone coefficients are ``a = Gᵀw, w ≥ 0``, where the rows of G
+    are the upper sets of the grid (:func:`monotone_cone`), so each pixel is one small non-negative
+    least-squares problem, solved to its optimality conditions. The constraint is scaled such that a
+    Lambertian pixel gets its least-squares normal.
 
-    With a prior, the constraint is a penalty ``γ (cᵀa − 1)²``; n and a are updated alternately, each exactly.
+    With a prior, the constraint is a penalty ``γ (cᵀa − 1)²``; n and a are updated alternately,
+    each exactly.
 
     The authors' orders, thresholds and scaling of the constraint are not published in full;
     ``python -m benchmarks.rivals`` compares variants with their published normal maps.
@@ -86,7 +90,8 @@ class Bivariate(Model):
         self._total = np.ones(size)
         if total == "top":
             self._total[:-width] = 0.0
-        # The coefficients of the identity g(x, t) = x are i / N1; with this unit they satisfy the constraint.
+        # The coefficients of the identity g(x, t) = x are i / N1; with this unit they satisfy the
+        # constraint.
         unit = float(self._total @ np.repeat(np.arange(1, first + 1) / first, width))
         self._gram = np.empty((count, size, size))
         self._cross = np.empty((count, size, 3))
@@ -178,9 +183,9 @@ def bernstein_basis(order: int, x: Float64) -> Float64:
 def monotone_cone(first: int, second: int, along: Slope) -> Float64:
     """Generators (rows) of the cone of coefficient grids ``first × second`` that are monotone.
 
-    Non-negative grids that do not decrease along either index are the non-negative combinations of the
-    indicators of the non-empty upper sets: each is a staircase, one threshold per column. Along the second
-    index the coefficients may instead decrease, or be free.
+    Non-negative grids that do not decrease along either index are the non-negative combinations of
+    the indicators of the non-empty upper sets: each is a staircase, one threshold per column. Along
+    the second index the coefficients may instead decrease, or be free.
 
     >>> monotone_cone(2, 1, "rising")
     array([[1., 1.],

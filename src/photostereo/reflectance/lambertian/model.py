@@ -19,8 +19,9 @@ class Lambertian(Model):
 
     .. math:: \min_n \; \sum_{px} \| y_{px} - L^T n_{px} \|^2
 
-    The photographs are reduced once to ``L y`` (three numbers per pixel), ``|y|²`` and the shared 3 × 3
-    matrix ``L Lᵀ = U diag(s) Uᵀ``. With a prior's weight w = λ c and pull q = λ r, the exact minimizer is pixelwise,
+    The photographs are reduced once to ``L y`` (three numbers per pixel), ``|y|²`` and the shared 3
+    × 3 matrix ``L Lᵀ = U diag(s) Uᵀ``. With a prior's weight w = λ c and pull q = λ r, the exact
+    minimizer is pixelwise,
 
         (L Lᵀ + w I) n = L y + q,   so   n = U [ Uᵀ(L y + q) / (s + w) ].
 

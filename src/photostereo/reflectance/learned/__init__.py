@@ -1,4 +1,6 @@
-"""A network trained on synthetic pixels of many materials, combined with the matte fit and the outline."""
+"""A network trained on synthetic pixels of many materials, combined with the matte fit and the
+outline.
+"""
 
 from dataclasses import dataclass
 

@@ -1,26 +1,28 @@
 """Constants of the set network, shared by its compiled and torch implementations.
 
-The network maps the d intensities of one pixel, with d light directions, to a unit normal and its expected error.
-Symbols: v, the intensities divided by their root mean square; l, the lights; n, the current normal; h, the half vector
-between light and camera. A stage
+The network maps the d intensities of one pixel, with d light directions, to a unit normal and its
+expected error. Symbols: v, the intensities divided by their root mean square; l, the lights; n, the
+current normal; h, the half vector between light and camera. A stage
 
 1. rotates the frame about the viewing axis so that n has azimuth 0,
 2. makes one token of :data:`FEATURES` numbers per photograph: l (3), n·l, n·h, l·h, n_z; v, √v, v/(v + 0.4), the log of v
-   over n·l; the residual of v from the best matte fit, the strength of that fit, the number of photographs, the error
-   expected so far, the compressed misfit, √ of the channels (3),
+   over n·l; the residual of v from the best matte fit, the strength of that fit, the number of
+   photographs, the error expected so far, the compressed misfit, √ of the channels (3),
 3. passes every token through two layers, pools them (mean and maximum), adds the pooled values to every token, passes
    them through two more layers and pools again,
 4. maps the pool to a correction that is added to n, and to the logarithm of the expected angular error.
 
-A layer is ``hardswish(gain · y / rms(y) + shift)`` with ``y = x W + b``. Rotating an object rotates its normals, because
-every stage works in the rotated frame; the order of the photographs and the scale of the intensities do not matter.
+A layer is ``hardswish(gain · y / rms(y) + shift)`` with ``y = x W + b``. Rotating an object rotates
+its normals, because every stage works in the rotated frame; the order of the photographs and the
+scale of the intensities do not matter.
 
 The weights were trained with these numbers; changing one requires retraining.
 """
 
 #: Numbers per token.
 FEATURES = 19
-#: Logarithm of the expected error (radians): before the first stage, offset of the outputs, and limits.
+#: Logarithm of the expected error (radians): before the first stage, offset of the outputs, and
+#: limits.
 UNKNOWN_ERROR = -1.5
 TYPICAL_ERROR = -2.0
 LEAST_LOG_ERROR = -6.0

@@ -1,4 +1,6 @@
-"""Evidence about single pixels: the matte fit and the set network, on photographs averaged within the noise."""
+"""Evidence about single pixels: the matte fit and the set network, on photographs averaged within
+the noise.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,10 @@ from photostereo.reflectance.learned.weights import Weights
 from photostereo.runtime.arrays import Array, contiguous, is_tensor, like, namespace, to_numpy
 from photostereo.runtime.illumination import some_lights
 
-#: Below this variance (radians²; 0.3°), reached only if the matte fit explains the photographs, it is used alone. On 54
-#: rendered scenes (matte and glossy; 12 and 24 photographs; noise of 0.1 to 1 %), the average with the network is at most
-#: 0.018° away on average, and its error differs by less than 0.003°; at 8e-5: 0.04° and 0.008°, at 4e-4: 0.3° and 0.3°.
+#: Below this variance (radians²; 0.3°), reached only if the matte fit explains the photographs, it
+#: is used alone. On 54 rendered scenes (matte and glossy; 12 and 24 photographs; noise of 0.1 to 1
+#: %), the average with the network is at most 0.018° away on average, and its error differs by less
+#: than 0.003°; at 8e-5: 0.04° and 0.008°, at 4e-4: 0.3° and 0.3°.
 MATTE_ALONE = 3e-5
 
 
@@ -160,7 +163,9 @@ def ask_network(
 def _averaged(
     observations: Observations, mask: BoolArray, noise: Array, control: Control
 ) -> tuple[Observations, Array]:
-    """Average pixels with neighbors that are equal within the noise; also return the remaining variance."""
+    """Average pixels with neighbors that are equal within the noise; also return the remaining
+    variance.
+    """
     pixels, colors, lights = observations
     values = pixels
     if colors is not None:

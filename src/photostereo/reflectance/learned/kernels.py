@@ -1,8 +1,7 @@
 """Compiled implementation of the set network of :mod:`.constants`.
 
-Each core processes a few pixels at a time through a whole stage: their tokens and activations stay in its cache, and
-cores never wait for each other.
-"""
+Each core processes a few pixels at a time through a whole stage: their tokens and activations stay
+in its cache, and cores never wait for each other."""
 
 from __future__ import annotations
 
@@ -18,7 +17,8 @@ from photostereo.runtime.loops import njit
 from photostereo.runtime.products import multiply
 from photostereo.runtime.threads import in_turn
 
-#: Tokens per thread and turn, a few hundredths of a second, so that threads finish at about the same time.
+#: Tokens per thread and turn, a few hundredths of a second, so that threads finish at about the
+#: same time.
 TOKENS_AT_ONCE = 25_000
 #: Tokens that a core processes together in a stage: activations of about 80 kB.
 TOKENS_IN_CACHE = 192
@@ -31,8 +31,10 @@ def predict(
     index: Indices | None = None,
     control: Control = SILENT,
 ) -> tuple[Float32, Float32]:
-    """Predict unit normals (N, 3) and expected errors (N,) in radians from colors (N, d, 3) under lights (d, 3) or
-    (N, d, 3), of all pixels or those in ``index``. Gray photographs have three equal channels."""
+    """Predict unit normals (N, 3) and expected errors (N,) in radians from colors (N, d, 3) under
+    lights (d, 3) or (N, d, 3), of all pixels or those in ``index``. Gray photographs have three
+    equal channels.
+    """
     count = len(colors) if index is None else len(index)
     lights = np.ascontiguousarray(lights, dtype=np.float32)
     normals = np.empty((count, 3), np.float32)
@@ -56,7 +58,9 @@ def predict(
 
 
 def _packed(weights: Weights, stage: int) -> tuple[tuple[Float32, ...], tuple[Float32, ...]]:
-    """Return the matrices (inputs first) and vectors of a stage, in the order of LAYERS, then context and out."""
+    """Return the matrices (inputs first) and vectors of a stage, in the order of LAYERS, then
+    context and out.
+    """
     arrays = weights.arrays
 
     def matrix(name: str) -> Float32:
@@ -111,10 +115,13 @@ def first_guess(gray: Float32, lights: Float32) -> Float32:
     return np.asarray(normal / np.linalg.norm(normal, axis=1, keepdims=True), dtype=np.float32)
 
 
-# Pixels are independent, so :func:`predict` runs the threads: parallel loops take three times as long to compile.
+# Pixels are independent, so :func:`predict` runs the threads: parallel loops take three times as
+# long to compile.
 @njit(fastmath=True, cache=True)
 def _run_stage(gray, colors, lights, matrices, vectors, scratch, normal, log_error):  # type: ignore[no-untyped-def]
-    """Run one stage on all pixels, a few at a time; refine ``normal`` (N, 3) and ``log_error`` (N,) in place."""
+    """Run one stage on all pixels, a few at a time; refine ``normal`` (N, 3) and ``log_error`` (N,)
+    in place.
+    """
     tokens, x, y, pool, inner, step = scratch
     (pixels, d) = gray.shape
     (together, width) = inner.shape
@@ -153,7 +160,9 @@ def _run_stage(gray, colors, lights, matrices, vectors, scratch, normal, log_err
 
 @njit(fastmath=True, error_model="numpy", cache=True)
 def _refine(normal, step, bias):  # type: ignore[no-untyped-def]
-    """Add a correction in the rotated frame to one normal, in place; return the logarithm of its expected error."""
+    """Add a correction in the rotated frame to one normal, in place; return the logarithm of its
+    expected error.
+    """
     flat = np.sqrt(normal[0] * normal[0] + normal[1] * normal[1])
     length = max(flat, np.float32(1e-6))
     cosine = normal[0] / length
@@ -236,8 +245,8 @@ def _fill_tokens(gray, colors, lights, normal, log_error, tokens):  # type: igno
             tokens[j, 16 + channel] = min(root, np.float32(c.MOST_ROOT))
 
 
-# At most four arrays and one row at a time: with more, the compiler cannot rule out overlap and does not vectorize.
-# Division as in NumPy avoids a branch for zero.
+# At most four arrays and one row at a time: with more, the compiler cannot rule out overlap and
+# does not vectorize. Division as in NumPy avoids a branch for zero.
 @njit(fastmath=True, error_model="numpy", cache=True)
 def _activate(y, offset, gain, shift):  # type: ignore[no-untyped-def]
     """Apply hardswish(gain · (y + offset) / rms + shift) in place, row by row."""

@@ -1,25 +1,27 @@
-"""Witnesses of a pixel's normal, and the matte fit as one: exact if the surface is matte, with a large variance otherwise.
+"""Witnesses of a pixel's normal, and the matte fit as one: exact if the surface is matte, with a
+large variance otherwise.
 
-Each witness (the network, the matte fit, the outline of the mask) is a unit normal with a variance (mean squared angle,
-radians²). They are averaged with inverse-variance weights, so none is switched on or off.
+Each witness (the network, the matte fit, the outline of the mask) is a unit normal with a variance
+(mean squared angle, radians²). They are averaged with inverse-variance weights, so none is switched
+on or off.
 
-If the fit explains the photographs, its variance is that of noise; otherwise the misfit counts as an error shared by
-all d photographs:
+If the fit explains the photographs, its variance is that of noise; otherwise the misfit counts as
+an error shared by all d photographs:
 
     v = 2 (σ² + c d max(s² − t σ², 0)) g / albedo²,     s² = |residual|² / (d − 3),  g = trace((L Lᵀ)⁻¹) / 3,
 
-with t σ² an upper limit of s² under noise alone, t = 1 + 2 √(2 / (d − 3)), and c > 1 because the fit absorbs part of the
-misfit.
+with t σ² an upper limit of s² under noise alone, t = 1 + 2 √(2 / (d − 3)), and c > 1 because the
+fit absorbs part of the misfit.
 
-**Shadows.** A matte surface in a shadow is dark, but matte in all other photographs. So there are two fits
-(:mod:`photostereo.runtime.matte_fits`): to all photographs, and to those in which the pixel is lit. The second, with
-d, s² and g per pixel, is used if its variance is ten times smaller: without shadows, leaving out the darkest photographs
-would only add noise.
+**Shadows.** A matte surface in a shadow is dark, but matte in all other photographs. So there are
+two fits (:mod:`photostereo.runtime.matte_fits`): to all photographs, and to those in which the
+pixel is lit. The second, with d, s² and g per pixel, is used if its variance is ten times smaller:
+without shadows, leaving out the darkest photographs would only add noise.
 
-**Neighbors.** In noise, gloss can stay below t σ² and still bias the fit of every glossy pixel. A material extends
-beyond one pixel, so the misfit is also averaged over a window (:func:`misfits_around`): the mean of s²/σ² over 49 pixels
-separates a non-matte material from noise seven times more finely than one pixel can. The larger of the two is used.
-"""
+**Neighbors.** In noise, gloss can stay below t σ² and still bias the fit of every glossy pixel. A
+material extends beyond one pixel, so the misfit is also averaged over a window
+(:func:`misfits_around`): the mean of s²/σ² over 49 pixels separates a non-matte material from noise
+seven times more finely than one pixel can. The larger of the two is used."""
 
 from __future__ import annotations
 
@@ -49,10 +51,11 @@ HIDDEN_MISFIT = 10.0
 MUCH_BETTER = 0.1
 #: Half the side of the window over which the misfit is averaged.
 AROUND = 3
-#: Allowance for noise in that mean, in units of :attr:`MatteFit.scatter`: 2.8 standard deviations of 49 pixels. If all
-#: pixels of a JPEG block share their noise, 49 count as two (the mean of 1 / Σ w² over positions of the window), and the
-#: allowance is five times as large. With half of that, a matte coin fails the rule of the harm suite; without this test,
-#: gloss in JPEG files costs 6 % more.
+#: Allowance for noise in that mean, in units of :attr:`MatteFit.scatter`: 2.8 standard deviations
+#: of 49 pixels. If all pixels of a JPEG block share their noise, 49 count as two (the mean of 1 / Σ
+#: w² over positions of the window), and the allowance is five times as large. With half of that, a
+#: matte coin fails the rule of the harm suite; without this test, gloss in JPEG files costs 6 %
+#: more.
 BY_NOISE = 0.2
 BY_BLOCKS = 1.0
 
@@ -82,7 +85,9 @@ def combine(*witnesses: Witness) -> Witness:
 
 
 def variance_of_fit(fit: MatteFit, noise: Array, around: Array | float) -> Array:
-    """Return v (N,) for noise of variance σ² (N,); ``around`` is the misfit shared by neighbors, in units of σ²."""
+    """Return v (N,) for noise of variance σ² (N,); ``around`` is the misfit shared by neighbors, in
+    units of σ².
+    """
     excess = fit.misfit - noise * (1.0 + fit.scatter)
     excess = namespace(excess).maximum(excess * (excess > 0), noise * around)
     squared = (fit.scaled * fit.scaled).sum(-1)
@@ -92,7 +97,9 @@ def variance_of_fit(fit: MatteFit, noise: Array, around: Array | float) -> Array
 
 
 def fit_both(pixels: Array, lights: NDArray[Any], noise: Array) -> tuple[MatteFit, MatteFit]:
-    """Fit all photographs, and the lit ones, of each pixel; NumPy arrays in batches, so that temporaries stay small."""
+    """Fit all photographs, and the lit ones, of each pixel; NumPy arrays in batches, so that
+    temporaries stay small.
+    """
     parts = (
         [slice(None)]
         if is_tensor(pixels) or not len(pixels)
@@ -111,7 +118,9 @@ def matte_witness(
     noise: Array,
     around: tuple[Array | float, Array | float] = (0.0, 0.0),
 ) -> Witness:
-    """Return the better of the two fits of :func:`fit_both`; ``around`` is from :func:`misfits_around`."""
+    """Return the better of the two fits of :func:`fit_both`; ``around`` is from
+    :func:`misfits_around`.
+    """
     whole, lit = fits
     first = variance_of_fit(whole, noise, around[0])
     second = variance_of_fit(lit, noise, around[1])
@@ -125,11 +134,11 @@ def matte_witness(
 def misfits_around(
     fits: tuple[MatteFit, MatteFit], noise: Array, mask: BoolArray, blocks: bool = False
 ) -> tuple[Array, Array]:
-    """Mean misfit (N,) of both fits over a window around each pixel, beyond noise and in units of its variance.
+    """Mean misfit (N,) of both fits over a window around each pixel, beyond noise and in units of
+    its variance.
 
-    A single pixel counts only up to four times the scatter of noise, because the edge of a shadow is not a material.
-    With ``blocks``, the pixels of a JPEG block may share their noise.
-    """
+    A single pixel counts only up to four times the scatter of noise, because the edge of a shadow
+    is not a material. With ``blocks``, the pixels of a JPEG block may share their noise."""
     if not bool(noise.any()):
         return 0.0 * noise, 0.0 * noise
     whole, lit = (misfit_around(fit, noise, mask, blocks) for fit in fits)

@@ -42,10 +42,11 @@ from photostereo.runtime.illumination import mean_lights, shading, some_lights
 
 #: Margin around the object, in pixels: more than the reach of a filter of 2 pixels.
 MARGIN = 12
-#: Number of classes of similar spread in which the effect of a prior is averaged. Half or twice as many change means by
-#: 0.1°.
+#: Number of classes of similar spread in which the effect of a prior is averaged. Half or twice as
+#: many change means by 0.1°.
 SPREADS = 16
-#: The minimum share of the squared error that remains: a prior is assumed to remove at most half of an error.
+#: The minimum share of the squared error that remains: a prior is assumed to remove at most half of
+#: an error.
 LEAST_LEFT = 0.25
 
 
@@ -89,12 +90,14 @@ class Learned(Model):
 
     .. math:: \sum_{px} w_{px} \, | n_{px} - m_{px} |^2
 
-    with m the average of the witnesses (unit normals) and the weight w, 1 for a typical pixel and smaller if noise moves m
-    more. The normals of this model have unit length; the albedo is that of a matte pixel in the photographs it faces.
+    with m the average of the witnesses (unit normals) and the weight w, 1 for a typical pixel and
+    smaller if noise moves m more. The normals of this model have unit length; the albedo is that of
+    a matte pixel in the photographs it faces.
 
-    All that m takes from around a pixel is settled when the model starts: the average of neighbors that cannot be
-    distinguished within the noise, the outline of the mask, and the context network's correction, which depends on the
-    shape of the whole object. Parts of an object get the latter from a survey of small photographs.
+    All that m takes from around a pixel is settled when the model starts: the average of neighbors
+    that cannot be distinguished within the noise, the outline of the mask, and the context
+    network's correction, which depends on the shape of the whole object. Parts of an object get the
+    latter from a survey of small photographs.
 
     Parameters
     ----------
@@ -105,7 +108,8 @@ class Learned(Model):
     colors : array (N, d, 3), optional
         The same photographs in color.
     mask : array of bool (H, W), optional
-        The positions of the pixels, row by row. Without it, neighbors, outline and context are not used.
+        The positions of the pixels, row by row. Without it, neighbors, outline and context are not
+        used.
     weights : str or Path, optional
         File with weights of the set network; by default the built-in ones.
     outline, neighbors, context : bool
@@ -270,8 +274,9 @@ class Learned(Model):
 
     @property
     def noise(self) -> float:
-        """Standard deviation of one component of a normal due to the noise of the photographs: what a prior should remove,
-        unlike an error that the network makes at neighboring pixels alike."""
+        """Standard deviation of one component of a normal due to the noise of the photographs: what
+        a prior should remove, unlike an error that the network makes at neighboring pixels alike.
+        """
         return float(np.sqrt(np.median(to_numpy(self._noise_part))))
 
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
@@ -301,10 +306,9 @@ class Learned(Model):
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
         """``spread``: the expected angle in degrees between these normals and the ground truth.
 
-        A prior removes noise from the network's normals. The removed part is uncorrelated with the remaining error, so
-        the squared error decreases by the squared shift of the normals (Pythagoras), here averaged over pixels of
-        similar spread.
-        """
+        A prior removes noise from the network's normals. The removed part is uncorrelated with the
+        remaining error, so the squared error decreases by the squared shift of the normals
+        (Pythagoras), here averaged over pixels of similar spread."""
         answer = self._answer()
         spread = to_numpy(answer.spread)
         before = to_numpy(answer.normals)
@@ -323,7 +327,9 @@ class Learned(Model):
         return {"spread": like(remaining, answer.spread) * (180.0 / np.pi)}
 
     def albedo(self, normals: Array, unknowns: Unknowns) -> Array:
-        """Return the albedo of a matte pixel with this normal, from the photographs whose light it faces."""
+        """Return the albedo of a matte pixel with this normal, from the photographs whose light it
+        faces.
+        """
         lights = like(self._lights.astype(np.float32), self._pixels)
         albedo = empty((len(normals),), normals)
         for part in tensor_batches(self._pixels, copies=8):
@@ -337,7 +343,9 @@ class Learned(Model):
 
 
 def around_object(mask: BoolArray) -> BoolArray:
-    """Crop a mask to the object and a margin for filters; the order of pixels and the alignment of JPEG blocks are kept."""
+    """Crop a mask to the object and a margin for filters; the order of pixels and the alignment of
+    JPEG blocks are kept.
+    """
     rows = np.flatnonzero(mask.any(1))
     columns = np.flatnonzero(mask.any(0))
     if not len(rows):

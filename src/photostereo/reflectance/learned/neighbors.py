@@ -1,21 +1,23 @@
 """Average neighbors that cannot be distinguished within the noise.
 
-The photographs of one pixel are d numbers. If two pixels of a small window differ by no more than the noise explains
-(their mean squared difference, averaged over the 3 × 3 pixels around each, is near 2σ²), they are indistinguishable,
-and their average has less noise. This is non-local means on stacks:
+The photographs of one pixel are d numbers. If two pixels of a small window differ by no more than
+the noise explains (their mean squared difference, averaged over the 3 × 3 pixels around each, is
+near 2σ²), they are indistinguishable, and their average has less noise. This is non-local means on
+stacks:
 
     y_i ← Σ_j w_ij y_j / Σ_j w_ij,    w_ij = exp(−max(0, D_ij − σ_i² − σ_j²) / (h σ_i²))
 
 With clean photographs, all weights except a pixel's own vanish, and nothing changes.
 
-h decreases with the number of photographs. Noise is independent between photographs, and only three of its d components
-disturb a normal, 3σ²/d of its power. A difference between two normals appears in all photographs and does not average
-out. So the difference between pixels that are averaged is limited to a few times 3σ²/d.
+h decreases with the number of photographs. Noise is independent between photographs, and only three
+of its d components disturb a normal, 3σ²/d of its power. A difference between two normals appears
+in all photographs and does not average out. So the difference between pixels that are averaged is
+limited to a few times 3σ²/d.
 
 References
 ----------
-A. Buades, B. Coll, J.-M. Morel, A non-local algorithm for image denoising, CVPR 2005, doi:10.1109/CVPR.2005.38.
-"""
+A. Buades, B. Coll, J.-M. Morel, A non-local algorithm for image denoising, CVPR 2005,
+doi:10.1109/CVPR.2005.38."""
 
 from __future__ import annotations
 
@@ -46,8 +48,9 @@ def half_window() -> list[tuple[int, int]]:
 def average_neighbors(
     pixels: Array, guide: Array, mask: BoolArray, noise: Array, control: Control = SILENT
 ) -> tuple[Array, Array]:
-    """Average (N, ...) values over neighbors similar in ``guide`` (N, d), whose values have variance ``noise`` (N,); also
-    return the remaining share (N,) of the noise."""
+    """Average (N, ...) values over neighbors similar in ``guide`` (N, d), whose values have
+    variance ``noise`` (N,); also return the remaining share (N,) of the noise.
+    """
     flat = contiguous(cast(pixels.reshape(len(pixels), -1), "float32"))
     guide = cast(guide, "float32")
     ones = zeros((len(flat),), flat, "float32") + 1
@@ -65,7 +68,9 @@ def average_neighbors(
 
 
 def _in_loops(mask, control, flat, guide, noise, result, total, squares) -> None:  # type: ignore[no-untyped-def]
-    """Add the contributions of each pixel's neighbors to the sums of values, weights and squared weights."""
+    """Add the contributions of each pixel's neighbors to the sums of values, weights and squared
+    weights.
+    """
     scale = np.float32(min(SOFTNESS / guide.shape[1], SOFTEST))
     # A margin around the picture, so that every neighbor exists.
     framed = np.pad(mask, REACH)
@@ -132,7 +137,9 @@ def _distances(first, last, guide, index, down, right, distance, known):  # type
 
 @shared(of="distance", fastmath=True, error_model="numpy")
 def _smooth(first, last, distance, known, smooth):  # type: ignore[no-untyped-def]
-    """Mean distance over the 3 × 3 pixels around each that have one; −1 if the pixel itself has none."""
+    """Mean distance over the 3 × 3 pixels around each that have one; −1 if the pixel itself has
+    none.
+    """
     height, width = distance.shape
     for r in range(max(first, REACH), min(last, height - REACH)):
         for c in range(REACH, width - REACH):
@@ -146,7 +153,9 @@ def _smooth(first, last, distance, known, smooth):  # type: ignore[no-untyped-de
 
 @shared(of="index", fastmath=True)
 def _gather(first, last, flat, index, down, right, smooth, noise, scale, result, total, squares):  # type: ignore[no-untyped-def]
-    """Add the displaced neighbor and its opposite; distances are symmetric, so both come from the same table."""
+    """Add the displaced neighbor and its opposite; distances are symmetric, so both come from the
+    same table.
+    """
     height, width = index.shape
     for r in range(max(first, REACH), min(last, height - REACH)):
         for c in range(REACH, width - REACH):

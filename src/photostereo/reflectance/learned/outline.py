@@ -1,21 +1,22 @@
 """The outline of the mask as a witness: where the surface turns away from the camera.
 
-On an occluding contour the surface turns away like a circle: n_z² is proportional to the distance r from the
-outline, and n points outwards. So the outermost pixel, at distances 0 to 1, has on average
+On an occluding contour the surface turns away like a circle: n_z² is proportional to the distance r
+from the outline, and n points outwards. So the outermost pixel, at distances 0 to 1, has on average
 
     n_z = (2/3) n_z(r) / √r,
 
-with n_z(r) from the other witnesses a few pixels inside. If their normal there points elsewhere, the outline is not an
-occluding contour (a coin's edge, the foot of a vase) and is ignored. It is also ignored if the surface still faces the
-camera one pixel further in (a cut mask), or if it is steep but does not turn: by the same law, n_z one pixel further in
-is 0.65 of that at r = 4, while on a bevel, or if a mask cuts through a slope, it is the same.
+with n_z(r) from the other witnesses a few pixels inside. If their normal there points elsewhere,
+the outline is not an occluding contour (a coin's edge, the foot of a vase) and is ignored. It is
+also ignored if the surface still faces the camera one pixel further in (a cut mask), or if it is
+steep but does not turn: by the same law, n_z one pixel further in is 0.65 of that at r = 4, while
+on a bevel, or if a mask cuts through a slope, it is the same.
 
-A pixel on the outline may also show the background, which is often brighter than a surface seen at a grazing angle. The
-photographs then give a normal between the two. This can be detected: n_z must decrease towards the outline, on a circle
-to 0.6 of the next pixel's. If it hardly decreases, the other witnesses get less weight, except for the matte fit as far
-as it explains the photographs. (Two matte surfaces in a pixel look like one, so this keeps an error that least squares
-has too. Otherwise a flat rim, which no photograph contradicts, would be bent.)
-"""
+A pixel on the outline may also show the background, which is often brighter than a surface seen at
+a grazing angle. The photographs then give a normal between the two. This can be detected: n_z must
+decrease towards the outline, on a circle to 0.6 of the next pixel's. If it hardly decreases, the
+other witnesses get less weight, except for the matte fit as far as it explains the photographs.
+(Two matte surfaces in a pixel look like one, so this keeps an error that least squares has too.
+Otherwise a flat rim, which no photograph contradicts, would be bent.)"""
 
 from __future__ import annotations
 
@@ -29,22 +30,26 @@ from photostereo.core.conventions import BoolArray, Float64, Indices
 from photostereo.reflectance.learned.matte import Witness, combine
 from photostereo.runtime.arrays import Array, like, namespace, to_numpy
 
-#: Distances from the outline, in pixels, at which n_z is compared: well inside, and at the next pixel.
+#: Distances from the outline, in pixels, at which n_z is compared: well inside, and at the next
+#: pixel.
 INSIDE = 4.0
 NEXT = 1.7
 #: Error of the outline's normal, and of a normal mixed with the background (radians).
 RIM_ERROR = 0.26
 GROUND_ERROR = 0.5
-#: Ratio of n_z to that of the next pixel: up to the first, only surface; from the second, background.
+#: Ratio of n_z to that of the next pixel: up to the first, only surface; from the second,
+#: background.
 SURFACE = 0.7
 GROUND = 0.9
 #: n_z of the next pixel: up to the first, a contour; from the second, a cut.
 CONTOUR = 0.55
 CUT = 0.7
-#: Ratio of n_z of the next pixel to that inside: up to the first, the surface turns away; from the second, it does not.
+#: Ratio of n_z of the next pixel to that inside: up to the first, the surface turns away; from the
+#: second, it does not.
 TURNING = 0.8
 STRAIGHT = 0.95
-#: The outline is not an occluding contour if the normals inside are farther than this from the typical normal of one.
+#: The outline is not an occluding contour if the normals inside are farther than this from the
+#: typical normal of one.
 TYPICAL_TILT = 0.25
 DISAGREEMENT = np.cos(np.deg2rad(50.0))
 
@@ -55,14 +60,17 @@ class Rim:
 
     index: Indices  #: (R,) the pixels
     outward: Float64  #: (R, 2) unit vectors away from the object, x to the right, y up
-    #: following, inside: (R,) the pixels at distances :data:`NEXT` and :data:`INSIDE` from the outline
+    #: following, inside: (R,) the pixels at distances :data:`NEXT` and :data:`INSIDE` from the
+    #: outline
     following: Indices
     inside: Indices
     depth: Float64  #: (R,) distance of the latter
 
 
 def rim_of(mask: BoolArray) -> Rim:
-    """Find the rim of a mask. The border of the frame is not an outline; parts that are too thin have none."""
+    """Find the rim of a mask. The border of the frame is not an outline; parts that are too thin
+    have none.
+    """
     import cv2
 
     around = np.pad(mask, 1, mode="edge")
@@ -104,8 +112,10 @@ def rim_of(mask: BoolArray) -> Rim:
 
 
 def with_rim(found: Witness, mask: BoolArray, matte: Array = 0.0) -> Witness:
-    """Combine the witnesses so far with the outline if it is an occluding contour; ``matte`` (N,) is the share of the matte
-    fit in the precision of a pixel, which doubt about the background does not reduce."""
+    """Combine the witnesses so far with the outline if it is an occluding contour; ``matte`` (N,)
+    is the share of the matte fit in the precision of a pixel, which doubt about the background does
+    not reduce.
+    """
     rim = rim_of(mask)
 
     def normals_at(index: Indices) -> NDArray[Any]:

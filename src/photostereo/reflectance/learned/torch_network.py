@@ -1,9 +1,9 @@
-"""The set network of :mod:`.constants` on torch tensors, and the parts it shares with the version for training.
+"""The set network of :mod:`.constants` on torch tensors, and the parts it shares with the version
+for training.
 
-On a GPU, everything between two matrix products is one launch (``set_network.cu``): in plain torch, the norm and
-activation of a layer read and write every token seven times. The version with gradients is
-``photostereo_lab.training.reflectance.network``.
-"""
+On a GPU, everything between two matrix products is one launch (``set_network.cu``): in plain torch,
+the norm and activation of a layer read and write every token seven times. The version with
+gradients is ``photostereo_lab.training.reflectance.network``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def predict(
     index: Tensor | None = None,
     control: Control = SILENT,
 ) -> tuple[Tensor, Tensor]:
-    """Predict unit normals (N, 3) and expected errors (N,) in radians from (N, d) or (N, d, 3) intensities, or ``index``."""
+    """Predict unit normals (N, 3) and expected errors (N,) in radians from (N, d) or (N, d, 3)
+    intensities, or ``index``.
+    """
     stages = _stages_on(weights, values.device)
     directions = torch.from_numpy(lights).to(values.device)
     normals = []
@@ -82,7 +84,9 @@ def _stages_on(weights: Weights, device: torch.device) -> list[dict[str, Tensor]
 
 
 def begin(gray: Tensor, lights: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the normals (B, 3) and the logarithms of their expected errors (B,) before the first stage."""
+    """Return the normals (B, 3) and the logarithms of their expected errors (B,) before the first
+    stage.
+    """
     normal = first_guess(gray, lights)
     return normal, torch.full_like(normal[:, 0], c.UNKNOWN_ERROR)
 
@@ -95,7 +99,9 @@ def refine(
     log_error: Tensor,
     stage: Callable[[Tensor], Tensor],
 ) -> tuple[Tensor, Tensor]:
-    """Return the same after a stage, which maps tokens (B, d, FEATURES) to a correction and a logarithm (B, 4)."""
+    """Return the same after a stage, which maps tokens (B, d, FEATURES) to a correction and a
+    logarithm (B, 4).
+    """
     turned, cosine, sine = turn(lights.expand(len(gray), -1, -1), normal)
     step = stage(tokens_of(gray, colors, turned, normal[:, 2], log_error))
     start = torch.stack(
@@ -134,7 +140,9 @@ def first_guess(gray: Tensor, lights: Tensor) -> Tensor:
 
 
 def turn(lights: Tensor, normal: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Rotate lights to the frame in which the normal has azimuth 0; also return the frame's cosine and sine."""
+    """Rotate lights to the frame in which the normal has azimuth 0; also return the frame's cosine
+    and sine.
+    """
     length = torch.hypot(normal[:, 0], normal[:, 1]).clamp_min(1e-6)
     cosine = normal[:, 0] / length
     sine = normal[:, 1] / length

@@ -16,11 +16,14 @@ from photostereo.runtime.arrays import like, to_numpy
 
 #: Number of pixels of the trial: enough for a median in each of the classes below.
 TRIAL_PIXELS = 3000
-#: Number of classes of similar spread. The effect of noise differs between pixels that the model is sure of and others.
+#: Number of classes of similar spread. The effect of noise differs between pixels that the model is
+#: sure of and others.
 SPREAD_CLASSES = 6
-#: Largest ratio of the variance of a class to that of the middle one: a class of 500 pixels may be exceptional.
+#: Largest ratio of the variance of a class to that of the middle one: a class of 500 pixels may be
+#: exceptional.
 WIDEST = 10.0
-#: Ratio of the noise of a channel to that of the luma if the channels have independent noise: 1 / |GRAY_WEIGHTS|.
+#: Ratio of the noise of a channel to that of the luma if the channels have independent noise: 1 /
+#: |GRAY_WEIGHTS|.
 CHANNEL_TO_LUMA = 1.5
 
 
@@ -30,7 +33,8 @@ def try_noise(
     evidence: Evidence,
     lights: NDArray[Any],
 ) -> NoiseTable | None:
-    """Measure the variance of one component of the normals due to noise, as a function of their spread.
+    """Measure the variance of one component of the normals due to noise, as a function of their
+    spread.
 
     Parameters
     ----------
@@ -46,8 +50,8 @@ def try_noise(
     Returns
     -------
     tuple of two arrays, or None
-        Increasing log variances of the answer, and the median variance due to noise in classes of similar spread. None
-        without noise.
+        Increasing log variances of the answer, and the median variance due to noise in classes of
+        similar spread. None without noise.
     """
     noise = evidence.fine
     observations = evidence.observations
@@ -72,7 +76,8 @@ def try_noise(
     order = np.argsort(log_variance)
     classes = np.array_split(order, min(SPREAD_CLASSES, len(order)))
     places = [float(np.mean(log_variance[members])) for members in classes]
-    # Two components in a plane: the median of their sum of squares is 2 ln 2 times the variance of one.
+    # Two components in a plane: the median of their sum of squares is 2 ln 2 times the variance of
+    # one.
     variances = [float(np.median(moved[members])) / (2.0 * np.log(2.0)) for members in classes]
     typical = max(float(np.median(variances)), 1e-12)
     return np.asarray(places), np.clip(variances, typical / WIDEST, typical * WIDEST)

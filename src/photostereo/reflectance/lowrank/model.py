@@ -1,4 +1,6 @@
-"""Low rank: the photographs of a matte object have rank three; deviations (shadows, highlights) are sparse."""
+"""Low rank: the photographs of a matte object have rank three; deviations (shadows, highlights) are
+sparse.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,11 @@ from photostereo.runtime.illumination import mean_lights, shading
 #: Growth of the penalty, and its largest value in units of the first: Lin, Chen and Ma's constants.
 GROWTH = 1.5
 LARGEST = 1e7
-#: Entries processed at once: a few megabytes of temporaries, and a few milliseconds between two checks for
-#: cancellation. It changes the result only by rounding.
+#: Entries processed at once: a few megabytes of temporaries, and a few milliseconds between two
+#: checks for cancellation. It changes the result only by rounding.
 AT_ONCE = 1 << 18
-#: Entries below this share of a pixel's brightest shading lie in an attached shadow and are not compared.
+#: Entries below this share of a pixel's brightest shading lie in an attached shadow and are not
+#: compared.
 LEAST_SHADING = 0.05
 
 
@@ -49,20 +52,21 @@ def robust_pca(
     .. math:: \min_{A, E} \; \|A\|_* + \lambda \|W \circ E\|_1 \quad\text{s.t.}\quad Y = A + E,
               \qquad \lambda = C / \sqrt{\max(N, d)}
 
-    by the inexact augmented Lagrangian. A singular value threshold of the tall N × d matrix X needs only the
-    eigenvectors of its d × d Gram matrix: with ``XᵀX = V diag(s²) Vᵀ`` it is ``X V diag(max(1 − 1/(μ s), 0))
-    Vᵀ``. With ``Z = Y − A + Λ/μ`` the sparse part is ``E = shrink(Z, λ/μ)`` and the ascended dual is
-    ``Λ⁺ = Λ + μ (Y − A − E) = clip(μ Z, ±λ)``, so that ``E = Z − Λ⁺/μ`` need not be stored.
+    by the inexact augmented Lagrangian. A singular value threshold of the tall N × d matrix X needs
+    only the eigenvectors of its d × d Gram matrix: with ``XᵀX = V diag(s²) Vᵀ`` it is ``X V
+    diag(max(1 − 1/(μ s), 0)) Vᵀ``. With ``Z = Y − A + Λ/μ`` the sparse part is ``E = shrink(Z,
+    λ/μ)`` and the ascended dual is ``Λ⁺ = Λ + μ (Y − A − E) = clip(μ Z, ±λ)``, so that ``E = Z −
+    Λ⁺/μ`` need not be stored.
 
-    C is ``weight``, W is ``observed`` (N, d): an unobserved entry (a shadow) may take any value at no cost. Stops when
-    ‖Y − A − E‖ is below ``tol`` ‖Y‖.
+    C is ``weight``, W is ``observed`` (N, d): an unobserved entry (a shadow) may take any value at
+    no cost. Stops when ‖Y − A − E‖ is below ``tol`` ‖Y‖.
 
     References
     ----------
-    Z. Lin, M. Chen, Y. Ma, The augmented Lagrange multiplier method for exact recovery of corrupted low-rank
-    matrices, 2010, doi:10.48550/arXiv.1009.5055. E. J. Candès, X. Li, Y. Ma, J. Wright, Robust principal
-    component analysis?, Journal of the ACM 58(3), 2011, doi:10.1145/1970392.1970395.
-    """
+    Z. Lin, M. Chen, Y. Ma, The augmented Lagrange multiplier method for exact recovery of corrupted
+    low-rank matrices, 2010, doi:10.48550/arXiv.1009.5055. E. J. Candès, X. Li, Y. Ma, J. Wright,
+    Robust principal component analysis?, Journal of the ACM 58(3), 2011,
+    doi:10.1145/1970392.1970395."""
     rows, columns = Y.shape
     parts = [
         slice(first, first + AT_ONCE // columns + 1)
@@ -126,7 +130,9 @@ def robust_pca(
 
 
 def _singular_values(gram: Array) -> tuple[Float64, Float64]:
-    """Return singular values and right singular vectors (columns) of X from ``XᵀX``, as NumPy arrays."""
+    """Return singular values and right singular vectors (columns) of X from ``XᵀX``, as NumPy
+    arrays.
+    """
     squared, V = np.linalg.eigh(to_numpy(gram))
     return np.sqrt(np.maximum(squared, 0.0)), V
 
@@ -203,17 +209,20 @@ class LowRank(Model):
         return self._cleaned
 
     def _matte(self, cleaned: Array) -> Lambertian:
-        """Return the model with the fall-off restored: photographs and lights are fitted where their noise is uniform."""
+        """Return the model with the fall-off restored: photographs and lights are fitted where
+        their noise is uniform.
+        """
         if self._fall_off is None:
             return Lambertian(cleaned, self._lights)
         falls = self._fall_off / (self._fall_off**2).mean() ** 0.5
         return Lambertian(cleaned * falls, self._lights * to_numpy(falls)[:, None])
 
     def _evenness(self) -> Array | None:
-        """Ratio (N, d) of the shading under the mean lights to that under the pixel's own, which is not of rank three.
+        """Ratio (N, d) of the shading under the mean lights to that under the pixel's own, which is
+        not of rank three.
 
-        It uses the normals of a robust fit; their error only matters times the angle between the two lights.
-        """
+        It uses the normals of a robust fit; their error only matters times the angle between the
+        two lights."""
         if self._lights.ndim == 2:
             return None
         from photostereo.reflectance.sparse.model import SparseBayes
@@ -226,11 +235,14 @@ class LowRank(Model):
         xp = namespace(normals)
         known = (own > LEAST_SHADING * xp.amax(own, 1)[:, None]) & (shared > LEAST_SHADING * own)
         even = xp.where(known, shared / xp.where(known, own, 1.0 + 0.0 * own), 1.0 + 0.0 * own)
-        # A common factor for a pixel does not change the rank; this one makes the noise of the pixels uniform again.
+        # A common factor for a pixel does not change the rank; this one makes the noise of the
+        # pixels uniform again.
         return even if self._fall_off is None else even * self._fall_off.mean(1)[:, None]
 
     def _lit(self) -> Array | None:
-        """Entries brighter than the shadow threshold, a share of their pixel's maximum; None if all are used."""
+        """Entries brighter than the shadow threshold, a share of their pixel's maximum; None if all
+        are used.
+        """
         if not self._shadow > 0:
             return None
         brightest = namespace(self._pixels).amax(self._pixels, 1)

@@ -1,8 +1,8 @@
-"""Statistics of the piecewise-linear model in one pass over the photographs, and elimination of its slopes.
+"""Statistics of the piecewise-linear model in one pass over the photographs, and elimination of its
+slopes.
 
-Both work on NumPy arrays and torch tensors, in double precision. The elimination runs once per capture, so every line
-processes all pixels.
-"""
+Both work on NumPy arrays and torch tensors, in double precision. The elimination runs once per
+capture, so every line processes all pixels."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from photostereo.runtime.arrays import (
 from photostereo.runtime.illumination import for_loops, project, some_lights, squared_lengths
 from photostereo.runtime.loops import njit, shared
 
-#: Ridge on T relative to its trace: it determines pixels whose pieces are seen by too few photographs. A factor of ten
-#: either way changes normals by less than a thousandth of a degree.
+#: Ridge on T relative to its trace: it determines pixels whose pieces are seen by too few
+#: photographs. A factor of ten either way changes normals by less than a thousandth of a degree.
 RIDGE = 1e-9
 
 
@@ -56,7 +56,9 @@ def eliminate_slopes(
     lights_gram: NDArray[Any],
     gamma: float,
 ) -> Reduced:
-    """Eliminate the slopes by minimization; the remaining cost is quadratic in n. See :class:`.model.Piecewise`."""
+    """Eliminate the slopes by minimization; the remaining cost is quadratic in n. See
+    :class:`.model.Piecewise`.
+    """
     xp = namespace(stats.gram)
     p = stats.gram.shape[1]
     usable = stats.usable
@@ -64,8 +66,8 @@ def eliminate_slopes(
     lights_gram = like(lights_gram, stats.gram)
     right = xp.concatenate([stats.cross, xp.ones_like(stats.cross[:, :, :1])], 2)
     X = cholesky_solve(_or_identity(stats.gram, usable), right)
-    # Invert M = T + γ 11ᵀ by Sherman-Morrison: a matrix with both γ and the ridge would have the condition
-    # γ / ridge. H stays positive semidefinite up to rounding.
+    # Invert M = T + γ 11ᵀ by Sherman-Morrison: a matrix with both γ and the ridge would have the
+    # condition γ / ridge. H stays positive semidefinite up to rounding.
     sums = X[:, :, :3].sum(1)
     total = X[:, :, 3].sum(1)
     share = gamma / (1.0 + gamma * total)
@@ -88,7 +90,9 @@ def eliminate_slopes(
 def constrained_fit(
     stats: PiecewiseStatistics, lights_gram: NDArray[Any], fallback: Array
 ) -> tuple[Array, Array]:
-    """Fit normals and slopes with the exact constraint 1ᵀa = p; the fallback if the curve cannot be determined."""
+    """Fit normals and slopes with the exact constraint 1ᵀa = p; the fallback if the curve cannot be
+    determined.
+    """
     xp = namespace(stats.gram)
     p = stats.gram.shape[1]
     usable = stats.usable[:, None]
@@ -101,8 +105,9 @@ def constrained_fit(
 
 
 def cholesky_solve(A: Array, B: Array) -> Array:
-    """Solve A X = B for many small symmetric positive definite A (n, p, p) and B (n, p, c), p steps each way; a pivot that
-    rounding made negative is lifted to 1e-300."""
+    """Solve A X = B for many small symmetric positive definite A (n, p, p) and B (n, p, c), p steps
+    each way; a pivot that rounding made negative is lifted to 1e-300.
+    """
     A = A + 0.0
     X = B + 0.0
     p = A.shape[1]
@@ -131,8 +136,9 @@ def statistics(
     from_minimum: bool = False,
     weights: NDArray[Any] | None = None,
 ) -> PiecewiseStatistics:
-    """Compute T = CᵀC and Q = CᵀLᵀ of every pixel, in double precision. ``weights`` (N, d) multiply C; the lights already
-    include them."""
+    """Compute T = CᵀC and Q = CᵀLᵀ of every pixel, in double precision. ``weights`` (N, d) multiply
+    C; the lights already include them.
+    """
     count = len(pixels)
     gram = empty((count, p, p), pixels)
     cross = empty((count, p, 3), pixels)

@@ -1,17 +1,18 @@
-"""Compiled per-pixel loops of sparse regression: SBL by expectation maximization, the weighted 3 × 3 solve, and least
-absolute residuals by reweighting and an exact descent along edges.
+"""Compiled per-pixel loops of sparse regression: SBL by expectation maximization, the weighted 3 ×
+3 solve, and least absolute residuals by reweighting and an exact descent along edges.
 
-In SBL, pixels are processed in parallel, one per lane of the vector instructions: nothing is summed across lanes, and the
-3 × 3 algebra runs in all lanes at once. When a pixel has converged, its lane takes the next one, so a finished pixel costs
-nothing more. The precision is that of the intensities: single precision changes normals by 1e-4° on average.
-"""
+In SBL, pixels are processed in parallel, one per lane of the vector instructions: nothing is summed
+across lanes, and the 3 × 3 algebra runs in all lanes at once. When a pixel has converged, its lane
+takes the next one, so a finished pixel costs nothing more. The precision is that of the
+intensities: single precision changes normals by 1e-4° on average."""
 
 import numpy as np
 
 from photostereo.runtime.algebra import SUMS, inverse_3x3, inverse_by_cofactors, times_3x3
 from photostereo.runtime.loops import njit, prange
 
-#: Pixels in parallel. Relative times of 16, 32, 64, single precision, 24 photographs: 1.18, 1, 0.91; in double with 64, 1.4.
+#: Pixels in parallel. Relative times of 16, 32, 64, single precision, 24 photographs: 1.18, 1,
+#: 0.91; in double with 64, 1.4.
 LANES = 32
 #: Pixels per thread and turn; at the end of a turn, lanes wait for the last pixel.
 CHUNK = 2048
@@ -21,20 +22,21 @@ LEAST_VARIANCE = 1e-10
 
 @njit(cache=True, parallel=True, fastmath=SUMS, error_model="numpy")
 def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterations, weights):  # type: ignore[no-untyped-def]
-    """Run sparse Bayesian learning of ``y = Lᵀn + e + noise`` per row of Y; fills ``n``, ``iterations``,
-    ``weights``.
+    """Run sparse Bayesian learning of ``y = Lᵀn + e + noise`` per row of Y; fills ``n``,
+    ``iterations``, ``weights``.
 
-    A pixel is processed in units of its ``scale``; a pixel of scale 0 saw no light and gets n = 0. ``weights``
-    (N × d) receives noise / (noise + γ_j): one for a photograph that fits, near zero for an outlier; pass an
-    array with no rows to skip it. ``iterations`` is negative if the last step was not below ``settled``.
-    """
+    A pixel is processed in units of its ``scale``; a pixel of scale 0 saw no light and gets n = 0.
+    ``weights`` (N × d) receives noise / (noise + γ_j): one for a photograph that fits, near zero
+    for an outlier; pass an array with no rows to skip it. ``iterations`` is negative if the last
+    step was not below ``settled``."""
     pixels, d = Y.shape
     keep = weights.shape[0] == pixels
     real = Y.dtype.type
     for chunk in prange(-(-pixels // CHUNK)):
         ahead = chunk * CHUNK
         last = min((chunk + 1) * CHUNK, pixels)
-        # Row j of lights, intensities and v = 1 / S begins at j · LANES; a row of zeros pads to an even number.
+        # Row j of lights, intensities and v = 1 / S begins at j · LANES; a row of zeros pads to an
+        # even number.
         room = LANES * (d + d % 2)
         l0 = np.zeros(room, Y.dtype)
         l1 = np.zeros(room, Y.dtype)
@@ -96,7 +98,9 @@ def _take(lane, values, lights, scale, noise, l0, l1, l2, y, v, x):  # type: ign
 
 @njit(cache=True, fastmath=SUMS)
 def _sum(l0, l1, l2, y, v, sums):  # type: ignore[no-untyped-def]
-    """``L S⁻¹ Lᵀ`` (xx, xy, xz, yy, yz, zz) and ``L S⁻¹ y``, two photographs at a time to halve the stores."""
+    """``L S⁻¹ Lᵀ`` (xx, xy, xz, yy, yz, zz) and ``L S⁻¹ y``, two photographs at a time to halve the
+    stores.
+    """
     for k in range(sums.size):
         sums[k] = 0
     for j in range(0, y.size, 2 * LANES):  # slices tell the compiler that no index is negative
@@ -132,7 +136,9 @@ def _sum(l0, l1, l2, y, v, sums):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=SUMS, error_model="numpy")
 def _solve(sums, x, step, precision):  # type: ignore[no-untyped-def]
-    """Compute normals x and their largest step; replace the first six sums by the covariance, off-diagonals doubled."""
+    """Compute normals x and their largest step; replace the first six sums by the covariance,
+    off-diagonals doubled.
+    """
     for lane in range(LANES):
         i = lane
         j = LANES + lane
@@ -187,13 +193,13 @@ def _reweigh(l0, l1, l2, y, v, sums, x, noise, least):  # type: ignore[no-untype
 
 @njit(cache=True, parallel=True, fastmath=SUMS)
 def reweigh(Y, L, n, threshold, redescending, gram, moment, rest):  # type: ignore[no-untyped-def]
-    """Compute the weights of the photographs at the normals n, reduced to the sums for the next 3 × 3 solve.
+    """Compute the weights of the photographs at the normals n, reduced to the sums for the next 3 ×
+    3 solve.
 
-    With τ = threshold and ``s = max(r², τ)`` the weights are ``τ/s`` (redescending) or ``√(τ/s)``. Fills
-    ``gram = Σ w l lᵀ`` (xx, xy, xz, yy, yz, zz), ``moment = Σ w y l`` and ``rest = Σ w y² + dual``, where the
-    dual of a photograph is ``τ log(s/τ)`` or ``√(τ s) − τ``. A pixel without a threshold (τ = 0) keeps
-    weight one.
-    """
+    With τ = threshold and ``s = max(r², τ)`` the weights are ``τ/s`` (redescending) or ``√(τ/s)``.
+    Fills ``gram = Σ w l lᵀ`` (xx, xy, xz, yy, yz, zz), ``moment = Σ w y l`` and ``rest = Σ w y² +
+    dual``, where the dual of a photograph is ``τ log(s/τ)`` or ``√(τ s) − τ``. A pixel without a
+    threshold (τ = 0) keeps weight one."""
     pixels, d = Y.shape
     for i in prange(pixels):
         own = L[min(np.int64(i), len(L) - 1)]
@@ -243,7 +249,9 @@ def reweigh(Y, L, n, threshold, redescending, gram, moment, rest):  # type: igno
 
 @njit(cache=True, fastmath=SUMS)
 def _l1_reweight(y, l0, l1, l2, x, floor, tol, max_iter):  # type: ignore[no-untyped-def]
-    """Run reweighted least squares from x, in place; return the iterations, negative if not converged."""
+    """Run reweighted least squares from x, in place; return the iterations, negative if not
+    converged.
+    """
     for it in range(max_iter):
         a00 = a01 = a02 = a11 = a12 = a22 = b0 = b1 = b2 = 0.0
         x0 = x[0]
@@ -261,8 +269,8 @@ def _l1_reweight(y, l0, l1, l2, x, floor, tol, max_iter):  # type: ignore[no-unt
             a11 += w1 * l1[j]
             a12 += w1 * l2[j]
             a22 += w2 * l2[j]
-            # Use the residual, not y: the solve then gives a small correction, which stays accurate even if
-            # the weights differ by six orders of magnitude.
+            # Use the residual, not y: the solve then gives a small correction, which stays accurate
+            # even if the weights differ by six orders of magnitude.
             b0 += w0 * r
             b1 += w1 * r
             b2 += w2 * r
@@ -278,7 +286,9 @@ def _l1_reweight(y, l0, l1, l2, x, floor, tol, max_iter):  # type: ignore[no-unt
 
 @njit(cache=True)
 def _inverse_rows(L, basis, inverse):  # type: ignore[no-untyped-def]
-    """Invert the 3 × 3 matrix whose rows are the lights of the basis; return False if they are dependent."""
+    """Invert the 3 × 3 matrix whose rows are the lights of the basis; return False if they are
+    dependent.
+    """
     i = basis[0]
     j = basis[1]
     k = basis[2]
@@ -321,7 +331,9 @@ def _solve_three(inverse, y, basis, x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _nearest_vertex(r, L, basis, inverse):  # type: ignore[no-untyped-def]
-    """Find the three photographs of smallest residual with independent lights; return False if there are none."""
+    """Find the three photographs of smallest residual with independent lights; return False if
+    there are none.
+    """
     order = np.argsort(np.abs(r), kind="mergesort")  # stable: of equal residuals, the first
     for later in range(1, r.size):
         for last in range(later + 1, r.size):
@@ -357,7 +369,9 @@ def _residuals_and_signs(y, L, x, basis, r):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=SUMS)
 def _breakpoints(r, L, e0, e1, e2, t, rise):  # type: ignore[no-untyped-def]
-    """Along the edge e: positions of the sign changes of the residuals (infinite if none), and gains of the slope."""
+    """Along the edge e: positions of the sign changes of the residuals (infinite if none), and
+    gains of the slope.
+    """
     l0 = L[0]
     l1 = L[1]
     l2 = L[2]
@@ -369,8 +383,10 @@ def _breakpoints(r, L, e0, e1, e2, t, rise):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _nudge(y, L, out):  # type: ignore[no-untyped-def]
-    """Shift y by less than 1e-9, differently for every light, so that no four photographs fit one normal exactly. The shift
-    depends on the light, not on its index: the order of the photographs must not matter."""
+    """Shift y by less than 1e-9, differently for every light, so that no four photographs fit one
+    normal exactly. The shift depends on the light, not on its index: the order of the photographs
+    must not matter.
+    """
     for j in range(y.size):
         hashed = 1e4 * np.sin(12.9898 * L[0, j] + 78.233 * L[1, j] + 37.719 * L[2, j])
         out[j] = y[j] + 1e-9 * (hashed - np.floor(hashed) - 0.5)
@@ -378,14 +394,14 @@ def _nudge(y, L, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _l1_vertex(y, L, x, r, basis, max_steps):  # type: ignore[no-untyped-def]
-    """Go from near the minimizer to the exact minimizer by descent along edges, as in the simplex method.
+    """Go from near the minimizer to the exact minimizer by descent along edges, as in the simplex
+    method.
 
-    A minimizer of ``Σ|y_j − l_j·x|`` fits three photographs exactly. With ``g = Σ sign(r_j) l_j`` over the
-    others, ``Σ u_b l_b = −g`` gives the multipliers of the three; all ``|u_b| ≤ 1`` proves the optimum.
-    Otherwise the worst one leaves, and the cost decreases along the edge of the other two until its slope
-    changes sign, where another photograph enters. Returns True at a proven optimum, with its three
-    photographs in ``basis``.
-    """
+    A minimizer of ``Σ|y_j − l_j·x|`` fits three photographs exactly. With ``g = Σ sign(r_j) l_j``
+    over the others, ``Σ u_b l_b = −g`` gives the multipliers of the three; all ``|u_b| ≤ 1`` proves
+    the optimum. Otherwise the worst one leaves, and the cost decreases along the edge of the other
+    two until its slope changes sign, where another photograph enters. Returns True at a proven
+    optimum, with its three photographs in ``basis``."""
     d = y.size
     inverse = np.empty((3, 3))
     u = np.empty(3)
@@ -440,8 +456,10 @@ def _absolute_sum(y, L, x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, parallel=True)
 def l1_regression(Y, lights, start, floor, tol, max_iter, n, iterations):  # type: ignore[no-untyped-def]
-    """Solve ``min ‖y − Lᵀn‖₁`` for each row y of Y: reweighting first, then the exact vertex descent. Fills ``n`` and
-    ``iterations`` (reweighting steps; negative if neither method proved convergence)."""
+    """Solve ``min ‖y − Lᵀn‖₁`` for each row y of Y: reweighting first, then the exact vertex
+    descent. Fills ``n`` and ``iterations`` (reweighting steps; negative if neither method proved
+    convergence).
+    """
     pixels, d = Y.shape
     for i in prange(pixels):
         top = 0.0
@@ -466,8 +484,9 @@ def l1_regression(Y, lights, start, floor, tol, max_iter, n, iterations):  # typ
         basis = np.empty(3, np.int64)
         proven = _l1_vertex(y, L, vertex, r, basis, 4 * d)
         if not proven:
-            # With more than three exact fits, rounding decides the signs of the multipliers. Find the optimal
-            # basis of a problem shifted by 1e-9, which has none, and solve it with the original intensities.
+            # With more than three exact fits, rounding decides the signs of the multipliers. Find
+            # the optimal basis of a problem shifted by 1e-9, which has none, and solve it with the
+            # original intensities.
             nudged = np.empty(d)
             inverse = np.empty((3, 3))
             _nudge(y, L, nudged)

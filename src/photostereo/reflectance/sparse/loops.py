@@ -1,4 +1,6 @@
-"""Per-pixel loops of sparse regression: the kernels of ``sparse.cu`` on a GPU, elsewhere the compiled loops."""
+"""Per-pixel loops of sparse regression: the kernels of ``sparse.cu`` on a GPU, elsewhere the
+compiled loops.
+"""
 
 from __future__ import annotations
 

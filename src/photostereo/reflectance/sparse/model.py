@@ -1,8 +1,8 @@
-"""Sparse regression: Lambertian shading with errors in a few photographs (shadows, highlights, dead pixels).
+"""Sparse regression: Lambertian shading with errors in a few photographs (shadows, highlights, dead
+pixels).
 
-Symbols: y the d intensities of a pixel, L (3 × d) the lights, n albedo × normal, r = y − Lᵀn the residual,
-γ_j the variance of the error in photograph j.
-"""
+Symbols: y the d intensities of a pixel, L (3 × d) the lights, n albedo × normal, r = y − Lᵀn the
+residual, γ_j the variance of the error in photograph j."""
 
 from __future__ import annotations
 
@@ -38,25 +38,27 @@ from photostereo.runtime.illumination import (
 )
 from photostereo.runtime.symmetric import mean_symmetric_3x3
 
-#: The weakest prior on n that keeps its covariance finite: variance 1e6 at intensities of order one.
+#: The weakest prior on n that keeps its covariance finite: variance 1e6 at intensities of order
+#: one.
 PRIOR_VARIANCE = 1e6
-#: Least absolute residuals: the minimum |r| in a weight 1/|r|, and the step at which reweighting ends, both relative to the
-#: brightness of the pixel.
+#: Least absolute residuals: the minimum |r| in a weight 1/|r|, and the step at which reweighting
+#: ends, both relative to the brightness of the pixel.
 FLOOR = 1e-6
 STEP = 1e-8
-#: A pixel has settled if it moves by less than this share of its brightness in the last iteration; a capture has
-#: converged if all but this share of its pixels have settled.
+#: A pixel has settled if it moves by less than this share of its brightness in the last iteration;
+#: a capture has converged if all but this share of its pixels have settled.
 SETTLED = 1e-3
 UNSETTLED_SHARE = 0.005
 #: Residuals below this share of the brightness scale are never outliers.
 SMALLEST_NOISE = 1e-3
-#: Under Gaussian noise the normals are less certain than the mean weight of the photographs implies, σ² / E[w]: by
-#: (π/2) E[w] for least absolute residuals with Huber's weights, and by E[ψ²] E[w] / E[ψ']², ψ = w r, for weights
-#: that fall as 1/r² beyond σ.
+#: Under Gaussian noise the normals are less certain than the mean weight of the photographs
+#: implies, σ² / E[w]: by (π/2) E[w] for least absolute residuals with Huber's weights, and by E[ψ²]
+#: E[w] / E[ψ']², ψ = w r, for weights that fall as 1/r² beyond σ.
 EXCESS_OF_LEAST_ABSOLUTE = 1.42
 EXCESS_OF_SPARSE_BAYES = 1.17
-#: With a prior, the expectation maximization of a pixel ends at this step, relative to its brightness. Compared with 1e-5:
-#: 40 % less time (1e-4: 65 %), normals 0.03° away on average (p99 0.15°), errors times 1.002 to 1.004 (1e-4: 1.01).
+#: With a prior, the expectation maximization of a pixel ends at this step, relative to its
+#: brightness. Compared with 1e-5: 40 % less time (1e-4: 65 %), normals 0.03° away on average (p99
+#: 0.15°), errors times 1.002 to 1.004 (1e-4: 1.01).
 STEP_WITH_PRIOR = 3e-5
 #: Minimum number of pixels for the noise estimate; up to twice as many are used.
 RESIDUALS_FROM = 20_000
@@ -77,18 +79,20 @@ class SparseFacts(Facts):
 
 
 class _Reweighted(Model):
-    """Common part of the sparse models with a prior: the photographs alone decide which of them are wrong.
+    """Common part of the sparse models with a prior: the photographs alone decide which of them are
+    wrong.
 
-    The robust cost of a pixel is ``Σ_j min_w (w r_j² + dual(w))`` with weights in (0, 1]. The weights are fixed at
-    the optimum for m, the model's own normals without a prior; they reduce the photographs to ``gram = L W Lᵀ``,
-    ``moment = L W y`` and one constant. The data cost is this quadratic, which touches the robust cost at m and lies
-    above it everywhere else, so every step with a prior is exact, and the cost cannot increase.
+    The robust cost of a pixel is ``Σ_j min_w (w r_j² + dual(w))`` with weights in (0, 1]. The
+    weights are fixed at the optimum for m, the model's own normals without a prior; they reduce the
+    photographs to ``gram = L W Lᵀ``, ``moment = L W y`` and one constant. The data cost is this
+    quadratic, which touches the robust cost at m and lies above it everywhere else, so every step
+    with a prior is exact, and the cost cannot increase.
 
-    Why not use weights for the current normals? A prior that moves n by s adds Lᵀs to every residual. Beyond the
-    noise a redescending weight falls as 1/s², so the force with which the photographs hold n falls as 1/s: the
-    farther the prior pulls, the less they resist, until good photographs are dropped and the prior overrides every
-    detail that it does not know. With the residuals at m, the prior cannot create outliers.
-    """
+    Why not use weights for the current normals? A prior that moves n by s adds Lᵀs to every
+    residual. Beyond the noise a redescending weight falls as 1/s², so the force with which the
+    photographs hold n falls as 1/s: the farther the prior pulls, the less they resist, until good
+    photographs are dropped and the prior overrides every detail that it does not know. With the
+    residuals at m, the prior cannot create outliers."""
 
     _redescending: bool
     _excess: float
@@ -115,7 +119,9 @@ class _Reweighted(Model):
     def _least_absolute(
         self, control: Control, max_iter: int = 10, every: int = 1
     ) -> tuple[Array, Array]:
-        """Minimize ‖y − Lᵀn‖₁ exactly for every n-th pixel; also return the steps (negative: not proven)."""
+        """Minimize ‖y − Lᵀn‖₁ exactly for every n-th pixel; also return the steps (negative: not
+        proven).
+        """
         pixels = self._pixels
         lights = self._lights
         if every > 1:
@@ -134,7 +140,9 @@ class _Reweighted(Model):
         return normals, to_numpy(iterations)
 
     def _measure_noise(self, control: Control = SILENT, own: Array | None = None) -> None:
-        """Set one threshold for the capture, from the residuals of the least absolute fit of a sample."""
+        """Set one threshold for the capture, from the residuals of the least absolute fit of a
+        sample.
+        """
         every = max(1, len(self._pixels) // RESIDUALS_FROM)
         own = self._least_absolute(control, every=every)[0] if own is None else own[::every]
         lights = some_lights(self._lights, slice(None, None, every))
@@ -221,19 +229,19 @@ class LeastAbsolute(_Reweighted):
 
     .. math:: \min_n \; \sum_{px} \| y_{px} - L^T n_{px} \|_1
 
-    Each pixel is divided by its maximum and starts from least squares. A few steps of reweighted least squares
-    (``w = 1/max(|r|, 1e-6)``, 3 × 3 solves) bring it near the minimizer, where reweighting alone would be slow.
-    A descent along the edges of the piecewise linear cost then reaches the exact minimizer, with multipliers
-    that prove it.
+    Each pixel is divided by its maximum and starts from least squares. A few steps of reweighted
+    least squares (``w = 1/max(|r|, 1e-6)``, 3 × 3 solves) bring it near the minimizer, where
+    reweighting alone would be slow. A descent along the edges of the piecewise linear cost then
+    reaches the exact minimizer, with multipliers that prove it.
 
-    With a prior, each photograph has the weight of Huber's cost at that minimizer: 1 below the noise σ of the
-    capture (see :func:`.noise_of_residuals`), so that inliers weigh as much as in least squares and λ keeps its
-    meaning, and ``σ/|r|`` above.
+    With a prior, each photograph has the weight of Huber's cost at that minimizer: 1 below the
+    noise σ of the capture (see :func:`.noise_of_residuals`), so that inliers weigh as much as in
+    least squares and λ keeps its meaning, and ``σ/|r|`` above.
 
     References
     ----------
-    The descent: I. Barrodale, F. D. K. Roberts, An improved algorithm
-    for discrete l1 linear approximation, SIAM Journal on Numerical Analysis 10(5), 1973, doi:10.1137/0710069.
+    The descent: I. Barrodale, F. D. K. Roberts, An improved algorithm for discrete l1 linear
+    approximation, SIAM Journal on Numerical Analysis 10(5), 1973, doi:10.1137/0710069.
 
     Examples
     --------
@@ -275,7 +283,8 @@ class LeastAbsolute(_Reweighted):
 
 
 class SparseBayes(_Reweighted):
-    r"""Sparse Bayesian learning (SBL): the evidence decides which photographs are wrong, and by how much.
+    r"""Sparse Bayesian learning (SBL): the evidence decides which photographs are wrong, and by how
+    much.
 
     .. math:: y = L^T n + e + \varepsilon, \quad e_j \sim N(0, \gamma_j), \quad
               \varepsilon \sim N(0, \lambda I), \qquad \max_\gamma \; p(y \,|\, \gamma)
@@ -286,9 +295,9 @@ class SparseBayes(_Reweighted):
 
     which costs one pass over the d photographs per iteration.
 
-    With a prior, S minimizes ``−log p(y | n, γ) = Σ_j r_j²/S_j + log S_j`` at that n: ``S = max(r², λ)``. The weight
-    of a photograph is ``λ/S``: with the factor λ, an inlier has weight 1 as in least squares, and the weight of the
-    prior keeps its meaning.
+    With a prior, S minimizes ``−log p(y | n, γ) = Σ_j r_j²/S_j + log S_j`` at that n: ``S = max(r²,
+    λ)``. The weight of a photograph is ``λ/S``: with the factor λ, an inlier has weight 1 as in
+    least squares, and the weight of the prior keeps its meaning.
 
     Examples
     --------
@@ -336,7 +345,8 @@ class SparseBayes(_Reweighted):
         if noise is not None:
             scale = self._brightness
         else:
-            # One variance for the capture, so one scale, too. Only the weights reveal a pixel without light.
+            # One variance for the capture, so one scale, too. Only the weights reveal a pixel
+            # without light.
             if self._threshold is None:
                 self._measure_noise(control)
             noise = float(self._thresholds()[0])
@@ -356,7 +366,9 @@ class SparseBayes(_Reweighted):
         return Fit(normals, unknowns, int(np.abs(steps).max(initial=0)), bool(settled))
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
-        """``inliers`` (N, d): one where a photograph fits the model, near zero where it is an outlier."""
+        """``inliers`` (N, d): one where a photograph fits the model, near zero where it is an
+        outlier.
+        """
         if "inliers" in unknowns:
             return {"inliers": unknowns["inliers"]}
         weights = empty(tuple(self._pixels.shape), self._pixels, "float32")
@@ -374,15 +386,15 @@ class SparseBayes(_Reweighted):
 
 
 def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
-    """Estimate the standard deviation of the noise of inliers over the capture, from the residuals of a robust
-    (least-absolute) fit.
+    """Estimate the standard deviation of the noise of inliers over the capture, from the residuals
+    of a robust (least-absolute) fit.
 
-    Outliers do not disturb a robust model and must not count as noise. There are two estimates from |r|, each scaled as
-    for Gaussian noise. Each is too large if it fails, so the smaller one is used: the 2/3 quantile, which outliers and
-    model errors inflate; and the 1/3 quantile of the lit entries, which is inflated if photons are so few that most
-    entries saw none. (The median over all entries would then see no noise at all.) A least-absolute fit leaves three
-    residuals of every pixel at zero; they are excluded.
-    """
+    Outliers do not disturb a robust model and must not count as noise. There are two estimates from
+    |r|, each scaled as for Gaussian noise. Each is too large if it fails, so the smaller one is
+    used: the 2/3 quantile, which outliers and model errors inflate; and the 1/3 quantile of the lit
+    entries, which is inflated if photons are so few that most entries saw none. (The median over
+    all entries would then see no noise at all.) A least-absolute fit leaves three residuals of
+    every pixel at zero; they are excluded."""
     photographs = pixels.shape[1]
     residuals = np.abs(to_numpy(pixels - shading(normals, lights)))
     if residuals.size == 0:

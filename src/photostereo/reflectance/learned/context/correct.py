@@ -1,9 +1,9 @@
 """The field of corrections over an object, and its effect on the network's normals.
 
-The correction is computed once, on a fixed number of cells across the object, so its cost does not depend on the
-resolution. It is a witness like the others: it replaces the network's, with its own expected error, and is averaged with
-the matte fit. A pixel that the matte fit explains does not change.
-"""
+The correction is computed once, on a fixed number of cells across the object, so its cost does not
+depend on the resolution. It is a witness like the others: it replaces the network's, with its own
+expected error, and is averaged with the matte fit. A pixel that the matte fit explains does not
+change."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from photostereo.runtime.illumination import mean_lights, some_lights
 
 #: Cells along a side of the square.
 SIDE = 80
-#: Ratio of the side of the square to the longer side of the mask; the training scenes have 1.05 to 1.17.
+#: Ratio of the side of the square to the longer side of the mask; the training scenes have 1.05 to
+#: 1.17.
 MARGIN = 1.11
 #: Pixels per batch of features.
 AT_ONCE = 8192
@@ -55,7 +56,9 @@ class Square:
 
     @property
     def pixels(self) -> Float32:
-        """Number of pixels, of the object or not, in each cell (SIDE, SIDE); it varies if cells are small."""
+        """Number of pixels, of the object or not, in each cell (SIDE, SIDE); it varies if cells are
+        small.
+        """
         reach = int(SIDE * self.cell)
 
         def along(middle: float) -> Float32:
@@ -148,9 +151,9 @@ class Correction:
     def combine(self, network: Witness, matte: Witness) -> Witness:
         """Combine the network's corrected witness with the matte fit.
 
-        Against it, the correction never has more weight than the network, and less the farther it moves the normal: by at
-        most v / (2 · the network's expected error), with v the variance of the matte fit.
-        """
+        Against it, the correction never has more weight than the network, and less the farther it
+        moves the normal: by at most v / (2 · the network's expected error), with v the variance of
+        the matte fit."""
         if not self.shift.any():
             return combine(network, matte)
         xp = namespace(network.variance)

@@ -1,10 +1,9 @@
 """Inputs of the context network: maps of the evidence of single pixels, and of its residuals.
 
-v are a pixel's intensities over their root mean square, n its normal so far, a max(n·l, 0) a matte pixel with that normal.
-Darker intensities indicate a cast shadow; brighter ones gloss, or light from neighbors; light from below the horizon
-(n·l < 0) comes from neighbors. Each of these has a share and, as a vector, the lights that it comes from. The same code
-serves NumPy and torch.
-"""
+v are a pixel's intensities over their root mean square, n its normal so far, a max(n·l, 0) a matte
+pixel with that normal. Darker intensities indicate a cast shadow; brighter ones gloss, or light
+from neighbors; light from below the horizon (n·l < 0) comes from neighbors. Each of these has a
+share and, as a vector, the lights that it comes from. The same code serves NumPy and torch."""
 
 from __future__ import annotations
 
@@ -45,8 +44,10 @@ BEHIND = -0.03
 def features_of(
     gray: Array, colors: Array | None, lights: Array, noise: Array, found: Witness, matte: Witness
 ) -> Array:
-    """Maps (N, len(NAMES)) of (N, d) intensities under (3, d) or (N, 3, d) lights with noise of variance (N,); ``found`` is
-    the combination of the pixels' witnesses, ``matte`` the matte fit alone."""
+    """Maps (N, len(NAMES)) of (N, d) intensities under (3, d) or (N, 3, d) lights with noise of
+    variance (N,); ``found`` is the combination of the pixels' witnesses, ``matte`` the matte fit
+    alone.
+    """
     xp = namespace(gray)
     rms = xp.sqrt((gray * gray).mean(-1) + 1e-12)
     v = (gray / rms[:, None]).clip(0.0, MOST_V)
@@ -79,7 +80,9 @@ def features_of(
 
 
 def constants_of(lights: Any, photographs: int) -> list[float]:
-    """Return the constants of the capture: the arrangement of (3, d) lights, and the number of photographs."""
+    """Return the constants of the capture: the arrangement of (3, d) lights, and the number of
+    photographs.
+    """
     x, y, z = (float(v) for v in lights.mean(-1))
     return [x, y, z, float((lights[2] * lights[2]).mean()), photographs**0.5 / 4.0]
 

@@ -1,7 +1,8 @@
-"""The context network in NumPy; :mod:`photostereo_lab.training.context.network` is the torch version.
+"""The context network in NumPy; :mod:`photostereo_lab.training.context.network` is the torch
+version.
 
-A U-Net: five scales of the grid, each half as fine as the one before, and back up with skip connections.
-"""
+A U-Net: five scales of the grid, each half as fine as the one before, and back up with skip
+connections."""
 
 from __future__ import annotations
 
@@ -18,11 +19,13 @@ from photostereo.runtime.convolution import convolve, relu, twice
 WIDTHS = (48, 64, 96, 128)
 #: A correction of the normal, and the logarithm of the factor on its expected error.
 OUTPUTS = 4
-#: Maximum correction and logarithm. A correction far above 1 replaces the normal; the limit keeps a fifth of a pixel's
-#: own deviation from its cell, since cells of large photographs hold detail that those of the training do not.
+#: Maximum correction and logarithm. A correction far above 1 replaces the normal; the limit keeps a
+#: fifth of a pixel's own deviation from its cell, since cells of large photographs hold detail that
+#: those of the training do not.
 MOST_CORRECTION = 4.0
 MOST_LOG_FACTOR = 7.0
-#: Right angles by which the square is turned; the average of the answers is more accurate than one view.
+#: Right angles by which the square is turned; the average of the answers is more accurate than one
+#: view.
 TURNS = (0, 2, 1, 3)
 
 
@@ -41,7 +44,9 @@ def expected_shapes(arrays: Mapping[str, Any] | None = None) -> dict[str, tuple[
 
 
 def predict(weights: Mapping[str, Float32], maps: Float32) -> Float32:
-    """Predict corrections (SIDE, SIDE, OUTPUTS) from maps (SIDE, SIDE, CHANNELS), averaged over rotations of the square."""
+    """Predict corrections (SIDE, SIDE, OUTPUTS) from maps (SIDE, SIDE, CHANNELS), averaged over
+    rotations of the square.
+    """
     answers = [_forward(weights, _turned(maps, VECTORS, turns)[None])[0] for turns in TURNS]
     mean = np.mean(
         [_turned(answer, (0,), -turns % 4) for answer, turns in zip(answers, TURNS, strict=True)],

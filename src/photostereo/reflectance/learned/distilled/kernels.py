@@ -7,7 +7,8 @@ from photostereo.runtime.products import multiply
 
 #: Adam's decay rate of the mean gradient, the usual one.
 MEAN = 0.9
-#: Adam's decay rate of the mean squared gradient: shorter than the usual 0.999, because training takes few steps.
+#: Adam's decay rate of the mean squared gradient: shorter than the usual 0.999, because training
+#: takes few steps.
 SQUARE = 0.98
 #: Adam's constant against division by zero, the usual one.
 TINY = 1e-8
@@ -111,7 +112,9 @@ def steps_down(samples, goals, weights, batches, rates, layers, slopes, vectors)
 
 @njit(fastmath=True, error_model="numpy", cache=True)
 def answers(samples, layers, miss, outputs):  # type: ignore[no-untyped-def]
-    """Fill outputs (N, 5) for inputs (N, F): normal, log of its expected error, and log of the expected deviation."""
+    """Fill outputs (N, 5) for inputs (N, F): normal, log of its expected error, and log of the
+    expected deviation.
+    """
     (w0, b0), (w1, b1), (w2, b2) = layers
     width = w1.shape[0]
     first = np.empty((TOGETHER, width), np.float32)

@@ -17,11 +17,11 @@ from photostereo.runtime.threads import in_turn
 Layer = tuple[Float32, Float32]
 Layers = tuple[Layer, Layer, Layer]
 
-#: The two networks differ by about twice the squared deviation on a pixel like those of the sample. The limit leaves a
-#: factor of two for chance.
+#: The two networks differ by about twice the squared deviation on a pixel like those of the sample.
+#: The limit leaves a factor of two for chance.
 APART = 4.0
-#: Values of h in v / (v + h), with v the intensities divided by their root mean square: one for the bulk of the
-#: intensities, one for dark photographs.
+#: Values of h in v / (v + h), with v the intensities divided by their root mean square: one for the
+#: bulk of the intensities, one for dark photographs.
 HALVES = (0.5, 0.1)
 #: Pixels that a thread processes at once: a few hundredths of a second.
 AT_ONCE = 32_768
@@ -35,8 +35,8 @@ class Distilled:
     scale: Float32  #: (F,) of the inputs, divided by
     #: three layers each; the last gives the normal and the logarithm of its expected error
     networks: list[Layers]
-    #: for each, weights of the last hidden layer and a constant that predict the logarithm of the squared
-    #: deviation over the squared expected error
+    #: for each, weights of the last hidden layer and a constant that predict the logarithm of the
+    #: squared deviation over the squared expected error
     misses: list[Float32]
     limit: float  #: of that logarithm, above which the set network is used
 
@@ -105,7 +105,8 @@ class Distilled:
 
 
 def inputs(pixels: Float32, colors: Float32 | None, matte: Witness) -> Float32:
-    """Return the inputs (N, F): compressed intensities, also of two channels for colors, and the matte fit.
+    """Return the inputs (N, F): compressed intensities, also of two channels for colors, and the
+    matte fit.
 
     Parameters
     ----------

@@ -17,8 +17,8 @@ from photostereo.reflectance.learned.matte import Witness
 
 #: Smaller captures are left to the set network: learning would take as long.
 LEAST_PIXELS = 600_000
-#: Training samples visited per pixel of the capture; twice as many reduce the share of pixels left to the set network by
-#: a fifth.
+#: Training samples visited per pixel of the capture; twice as many reduce the share of pixels left
+#: to the set network by a fifth.
 VISITS = 0.6
 #: At most this many visits: training then takes a few seconds.
 MOST_VISITS = 2_500_000
@@ -30,8 +30,9 @@ BATCH = 256
 RATE = 4e-3
 #: Steps until that rate is reached, and between two checks for cancellation.
 WARM_UP = 50
-#: A pixel is left to the set network if its expected squared deviation is above this multiple of the squared expected
-#: error: the deviation then adds at most an eighth to the error. The package's page has the accuracy.
+#: A pixel is left to the set network if its expected squared deviation is above this multiple of
+#: the squared expected error: the deviation then adds at most an eighth to the error. The package's
+#: page has the accuracy.
 FAR = 0.25
 #: It is also left if it is among this share of the sample that deviates most...
 WORST = 0.2
@@ -113,10 +114,13 @@ def distill(
 def _train_two(
     samples: Float32, goals: Float32, variance: Float32, visits: int, control: Control
 ) -> list[Layers]:
-    """Train two networks at a time, from different initial weights; their outputs are in the units of the goals."""
+    """Train two networks at a time, from different initial weights; their outputs are in the units
+    of the goals.
+    """
     middle = goals.mean(0)
     spread = goals.std(0) + np.float32(1e-6)
-    # Errors are relative to the expected error; errors of the expected error itself have less weight.
+    # Errors are relative to the expected error; errors of the expected error itself have less
+    # weight.
     relative = np.sqrt(np.median(variance) / variance).clip(0.2, 3.0)
     weights = relative[:, None].repeat(4, 1).astype(np.float32)
     weights[:, 3] = 0.2
@@ -133,7 +137,9 @@ def _train_two(
 def _descend(
     samples: Float32, goals: Float32, weights: Float32, visits: int, seed: int, control: Control
 ) -> Layers:
-    """Train layers that map ``samples`` (N, F) to ``goals`` (N, 4): Adam, Charbonnier loss, rate falling to zero."""
+    """Train layers that map ``samples`` (N, F) to ``goals`` (N, 4): Adam, Charbonnier loss, rate
+    falling to zero.
+    """
     rng = np.random.default_rng(seed)
     sizes = [(samples.shape[1], WIDTH), (WIDTH, WIDTH), (WIDTH, 4)]
     # All weights are in one vector, and so are their gradients.
@@ -172,7 +178,9 @@ def _views(numbers: Float32, sizes: list[tuple[int, int]]) -> Layers:
 
 
 def _predict_deviation(hidden: Float32, far: NDArray[Any]) -> Float32:
-    """Fit weights and a constant that predict log ``far`` (N,), unbiased in the mean of ``far``, up to 4 times FAR."""
+    """Fit weights and a constant that predict log ``far`` (N,), unbiased in the mean of ``far``, up
+    to 4 times FAR.
+    """
     far = np.minimum(far, 4.0 * FAR)
     ones = np.concatenate([hidden, np.ones((len(hidden), 1), np.float32)], 1)
     gram = (ones.T @ ones).astype(np.float64) + 1e-3 * len(ones) * np.eye(ones.shape[1])
