@@ -56,7 +56,7 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("method", ["ls", "dlsr", "dlnet"])
 def test_cancelling_at_any_step_leaves_nothing(folder, tmp_path, method) -> None:
-    settings = {} if method == "ls" else {"max_iter": 2}
+    settings = {} if method == "ls" else {"parameters": {"max_iter": 2}}
     through = CancelsAt(10**9)
     ps.Pipeline(folder, method=method, control=through, **settings).write(tmp_path / "whole")
     assert {"photographs", "arrays and pictures", "surface", "report"} <= set(through.stages)

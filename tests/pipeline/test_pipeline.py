@@ -80,7 +80,7 @@ def test_a_solve_reads_headers_and_photographs_once_and_renders_one_page(
             folder / "mask.png",
         ]:
             file.unlink()
-    pipeline = ps.Pipeline(folder, method="dlnet", max_iter=2)
+    pipeline = ps.Pipeline(folder, method="dlnet", parameters={"max_iter": 2})
     pipeline.write(tmp_path / "out")
     assert ("lights-estimated" in by_code(pipeline.capture.origin.notes)) == (lights == "estimated")
     assert sorted(headers) == sorted(decoded) == [f"{number:03d}.png" for number in range(1, 21)]
@@ -107,7 +107,7 @@ def test_another_method_keeps_the_photographs_and_the_diagnosis(folder, decoded)
     pipeline = ps.Pipeline(folder, method="ls", color=True)
     capture, diagnosis, first = pipeline.loaded, pipeline.diagnosis, pipeline.solution
     decoded.clear()
-    pipeline.configure(method="pls", p=3)
+    pipeline.configure(method="pls", parameters={"p": 3})
     assert pipeline.solution is not first and pipeline.solution.parameters["p"] == 3
     assert pipeline.diagnosis is diagnosis and pipeline.loaded is capture and not decoded
     # Parameters belong to their method.
@@ -173,13 +173,43 @@ def test_a_capture_in_memory_goes_the_same_way(tmp_path):
 def test_what_is_wrong_is_said_before_the_work(folder, tmp_path, decoded):
     with pytest.raises(ParameterError) as caught:
         ps.Pipeline(folder, metod="ls")
-    assert caught.value.code == "unknown-parameter"
+    assert caught.value.code == "unknown-setting"
     with pytest.raises(ParameterError):
         ps.Pipeline(folder, method="lss").write(tmp_path / "out")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").touch()
     with pytest.raises(OutputError):
         ps.Pipeline(folder).write(tmp_path / "out")
+    assert not decoded
+
+
+def test_parameters_of_a_method_are_not_settings(folder):
+    """Both have a seed: that of the settings chooses photographs, that of a dictionary its first atoms."""
+    with pytest.raises(ParameterError) as caught:
+        ps.Pipeline(folder, method="pls", p=3)
+    assert (caught.value.code, caught.value.values) == ("parameter-not-a-setting", {"name": "p"})
+    with pytest.raises(ParameterError) as caught:
+        ps.Pipeline(folder, method="dlnet", seed=5)
+    assert caught.value.code == "seed-without-images"
+    pipeline = ps.Pipeline(
+        folder, method="dlnv", images=8, seed=5, parameters={"seed": 3, "max_iter": 2}
+    )
+    assert len(pipeline.capture) == 8
+    assert pipeline.solution.parameters["seed"] == 3 and pipeline.settings.seed == 5
+    assert pipeline.configure(method="ls").settings.parameters == {}
+
+
+@pytest.mark.parametrize("method", ["ls", "auto"])
+def test_a_folder_that_exists_is_reported_before_photographs_are_decoded(
+    folder, tmp_path, decoded, monkeypatch, method
+):
+    monkeypatch.chdir(tmp_path)
+    name = "vase-ls" if method == "ls" else "vase-dlnet"
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "normals.npy").touch()
+    with pytest.raises(OutputError) as caught:
+        ps.Pipeline(folder, method=method).write()
+    assert caught.value.file.name == name
     assert not decoded
 
 

@@ -46,6 +46,7 @@ def batch(
         idle_seconds=idle,
         control=terminal,
     )
+    terminal.some_failed = end.failed > 0
     overview = out / "index.html"
     terminal.report("batch", end=end, time=terminal.summary(), overview=overview)
     counts = {"done": end.done, "failed": end.failed, "failed_earlier": end.failed_earlier}

@@ -104,7 +104,7 @@ def command(function: Callable[..., Facts | None]) -> Callable[..., None]:
             facts = function(**values, terminal=terminal)
         if as_json and facts is not None:
             print_json(facts)
-        if facts is not None and facts.get("failed"):
+        if terminal.some_failed:
             raise typer.Exit(SOME_FAILED)
 
     # Typer passes everything by name, so the order is free. Rarely used options come last in the help.

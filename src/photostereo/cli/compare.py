@@ -78,9 +78,10 @@ def compare(
     )
     if any(ps.find_method(name).sees_colors for name in of_each):
         pipeline.configure(color=True)
+    terminal.pipeline = pipeline
     out = out or Path(f"{folder_name(pipeline.found.name)}-compare")
     with pipeline.writing(out, force=force) as (folder, target):
-        assert pipeline.loaded.in_memory  # all methods and the page use the same photographs
+        pipeline.load_photographs()  # all methods and the page use the same
         report_state(terminal, pipeline)
         made = comparison.solve_each(pipeline, folder, of_each, terminal.say)
         table = comparison_table(made.rows)

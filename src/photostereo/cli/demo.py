@@ -26,6 +26,7 @@ def demo(
 
     require_free(out, force=force)
     pipeline = ps.Pipeline(owl(SNR_DB), control=terminal)
+    terminal.pipeline = pipeline
     terminal.say(
         f"A synthetic owl under {len(pipeline.capture)} lights, with as much noise as signal"
     )

@@ -20,6 +20,7 @@ def info(
     pipeline = ps.Pipeline(
         capture, control=terminal, reading=reading.options(), pixel_size=pixel_size
     )
+    terminal.pipeline = pipeline
     try:
         diagnosis = pipeline.examined
     except ps.CaptureError as problem:

@@ -8,6 +8,8 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
+from photostereo.cli.crash import DEBUG, write_crash_file
+from photostereo.cli.terminal import Terminal, wrapped
 from photostereo.core.control import Cancelled
 from photostereo.core.errors import PhotostereoError
 from photostereo.io.json_text import json_text
@@ -25,11 +27,11 @@ def print_json(facts: Mapping[str, Any]) -> None:
 
 
 def end_with(problem: BaseException | None, *, as_json: bool) -> int:
-    """Report an exception, or a signal that raised none, and return the exit code. Bugs are raised unchanged.
+    """Report an exception, or a signal that raised none, and return the exit code.
 
     As JSON an error is ``{"error": {"kind", "code", "message", "file", "values"}}``. Kinds: ``capture``, ``parameter``,
     ``output``, ``dependency``, ``usage`` (the command line itself), ``memory``, ``system`` (an error of the operating
-    system), ``interrupted``, ``internal`` (a bug; its traceback goes to standard error).
+    system), ``interrupted``, ``internal`` (a bug; ``file`` has the details).
     """
     # Some versions of Typer bundle their own Click: its errors are recognized by their attributes, and Abort, which Click
     # raises on Ctrl-C, by its name.
@@ -57,10 +59,21 @@ def end_with(problem: BaseException | None, *, as_json: bool) -> int:
         place = "" if problem.filename is None else f": {os.fsdecode(problem.filename)}"
         words = f"{problem.strerror or problem}{place}. Check the path, permissions and free disk space."
         return _fail(_facts("system", words) | {"file": place[2:] or None}, as_json)
-    if not as_json:
-        raise problem
-    traceback.print_exception(problem)
-    return _fail(_facts("internal", f"{type(problem).__name__}: {problem}"), as_json, 1)
+    return _crashed(problem, as_json)
+
+
+def _crashed(problem: BaseException, as_json: bool) -> int:
+    """Report an error that nobody foresaw: one line, and a file with the details."""
+    if os.environ.get(DEBUG):
+        if not as_json:
+            raise problem
+        traceback.print_exception(problem)
+    path = write_crash_file(problem, Terminal.latest)
+    said = " ".join(str(problem).split())[:200]
+    message = f"photostereo failed with an internal error ({type(problem).__name__}: {said})."
+    if path is not None:
+        message += f" Please report it with {path}, which contains details but no pixels."
+    return _fail(_facts("internal", message) | {"file": path and str(path)}, as_json, 1)
 
 
 def _facts(kind: str, message: str) -> dict[str, Any]:
@@ -74,8 +87,6 @@ def _fail(facts: Mapping[str, Any], as_json: bool, code: int = 2) -> int:
         return code
     from rich.console import Console
     from rich.text import Text
-
-    from photostereo.cli.terminal import wrapped
 
     console = Console(stderr=True, highlight=False)
     text = Text(wrapped(f"Error: {printable(facts['message'])}", console))

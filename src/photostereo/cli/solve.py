@@ -32,6 +32,7 @@ def solve(
         **making.settings(terminal.given), checkpoint=checkpoint, resume=resume
     )
     pipeline = ps.Pipeline(capture, settings, control=terminal)
+    terminal.pipeline = pipeline
     with pipeline.writing(out, force=force) as (folder, target):
         pipeline.require_memory()
         report_state(terminal, pipeline)

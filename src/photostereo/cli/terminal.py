@@ -6,7 +6,7 @@ import textwrap
 import time
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from photostereo.batch.options import Progress, RunControl, as_time
 from photostereo.core.control import Iteration, Stage
@@ -16,6 +16,8 @@ from photostereo.runtime.signals import work_begins
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from photostereo.pipeline.pipeline import Pipeline
 
 #: Minimum time between lines of progress without a terminal, in seconds.
 PLAIN_INTERVAL = 5.0
@@ -30,6 +32,9 @@ FIGURES = "+-–.≈<0123456789"
 class Terminal(RunControl):
     """Prints messages to standard output, and progress to standard error: a bar or, elsewhere, a line now and then."""
 
+    #: The terminal of the command that runs or ran last.
+    latest: ClassVar[Terminal | None] = None
+
     def __init__(
         self, *, quiet: bool = False, out: Console | None = None, err: Console | None = None
     ) -> None:
@@ -39,6 +44,11 @@ class Terminal(RunControl):
         self.quiet = quiet
         #: Names of the options given on the command line.
         self.given: frozenset[str] = frozenset()
+        #: Whether some of the command's jobs failed; it then ends with exit code 1.
+        self.some_failed = False
+        #: What the command works on, if it has a pipeline: reported if the command crashes.
+        self.pipeline: Pipeline | None = None
+        Terminal.latest = self
         self.out = out or Console(highlight=False)
         self.err = err or Console(stderr=True, highlight=False)
         self._bar: Any = None
@@ -54,6 +64,11 @@ class Terminal(RunControl):
         self._announcing.__exit__(*problem)
         self.finish()
         self.end()
+
+    @property
+    def current_stage(self) -> str:
+        """The name of the stage that began last; empty if none has."""
+        return self._stage.name
 
     # Messages.
 

@@ -10,18 +10,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os.path import exists
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from photostereo.capture import Capture
 from photostereo.capture.opening import Found
 from photostereo.capture.options import NAMED_FILES
 from photostereo.core.control import SILENT, Control
-from photostereo.core.errors import ConvergenceWarning
+from photostereo.core.errors import ConvergenceWarning, ParameterError, require_known
 from photostereo.core.findings import Finding
 from photostereo.diagnosis.diagnose import Diagnosis, diagnose
 from photostereo.diagnosis.expected_error import ExpectedError
 from photostereo.diagnosis.noise import NoiseEstimate
-from photostereo.io.atomic import replacing_directory
+from photostereo.io.atomic import replacing_directory, require_free
 from photostereo.io.memory import share_one_heap
 from photostereo.io.names import folder_name
 from photostereo.photographs.files import PhotographFiles
@@ -58,8 +58,8 @@ class Pipeline(ReadingStages):
     depends on changes. A new mask does not read the photographs again, and a new method does not measure
     the noise again.
 
-    ``photographs`` → ``alignment`` → ``lights`` → ``mask`` → ``capture`` → ``diagnosis`` and ``noise``, ``solution`` →
-    ``surface`` → :meth:`write`
+    ``found`` → ``opened`` and ``alignment`` → ``lighting`` → ``capture`` with ``lights`` and ``mask`` → ``diagnosis`` and
+    ``noise``, ``solution`` → ``surface``, ``expected`` → :meth:`write`
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Pipeline(ReadingStages):
     >>> pipeline = ps.Pipeline(file, method="ls", report=False)
     >>> pipeline.solution.method, pipeline.mask.shape
     ('ls', (50, 50))
-    >>> pipeline.configure(method="pls", p=3).solution.method
+    >>> pipeline.configure(method="pls", parameters={"p": 3}).solution.method
     'pls'
     >>> sorted(path.name for path in pipeline.write(tempfile.mkdtemp() + "/out").folder.glob("mesh.*"))
     ['mesh.glb', 'mesh.ply']
@@ -111,7 +111,8 @@ class Pipeline(ReadingStages):
         ----------
         **changes
             Fields of :class:`~photostereo.pipeline.settings.Settings` and of its parts: ``mask="auto"``,
-            ``method="ls"``, ``surface_method="robust"``, ``report=False``. Other names are parameters of the method.
+            ``method="ls"``, ``parameters={"max_iter": 5}``, ``surface_method="robust"``, ``report=False``.
+            A change of method or prior without ``parameters`` resets the parameters.
 
         Returns
         -------
@@ -121,20 +122,18 @@ class Pipeline(ReadingStages):
         Raises
         ------
         ParameterError
-            If neither the settings nor the method has that name, or a value is out of range.
+            If there is no such setting or parameter, or a value is out of range.
         """
-        settings = self.settings
-        known = {name: value for name, value in changes.items() if name in FLAT}
-        given = {name: value for name, value in changes.items() if name not in FLAT}
-        if given or {"method", "prior", "parameters"} & known.keys():
-            method = find_method(
-                known.get("method", settings.method), known.get("prior", settings.prior)
-            )
+        if {"method", "prior"} & changes.keys():
             # Parameters of another method have other meanings.
-            kept = {} if {"method", "prior"} & known.keys() else settings.parameters
-            known["parameters"] = {**known.get("parameters", kept), **given}
-            method.resolve(known["parameters"])
-        self.settings = self.settings.changed(**known)
+            changes.setdefault("parameters", {})
+        unknown = [name for name in changes if name not in FLAT]
+        if unknown:
+            _refuse_setting(unknown[0], changes, self.settings)
+        settings = self.settings.changed(**changes)
+        if {"method", "prior", "parameters", "seed"} & changes.keys():
+            check_method_settings(settings)
+        self.settings = settings
         self._reading = None
         self.forget_stale()
         return self
@@ -142,7 +141,7 @@ class Pipeline(ReadingStages):
     def check(self) -> None:
         """Raise a :class:`ParameterError` for an unknown method, parameter or unit, or a checkpoint that cannot be used."""
         settings = self.settings
-        find_method(settings.method, settings.prior).resolve(settings.parameters)
+        check_method_settings(settings)
         budget.budget_of(settings.memory)
         if settings.surface is not None:
             check_method(settings.surface.method)
@@ -241,14 +240,18 @@ class Pipeline(ReadingStages):
     ) -> Written:
         """Write arrays, pictures, depth, meshes, page and ``summary.json``: all or nothing.
 
-        Missing stages are computed first; an existing folder is reported before that. Photographs in memory are released;
-        a stage that needs them again reads them again.
+        Missing stages are computed first. An existing folder is reported before that; only if ``method`` is ``"auto"`` and
+        there is no ``out``, and the capture is very large, its name is not known before the photographs are read.
+        Photographs in memory are released; a stage that needs them again reads them again.
 
         Parameters
         ----------
-        out : the folder to create; by default named after the capture and the method
-        force : replace an existing folder of results
-        command : the command line, for the summary; by default that of this process
+        out : path, optional
+            The folder to create; by default named after the capture and the method.
+        force : bool
+            Replace an existing folder of results.
+        command : sequence of str, optional
+            The command line, for the summary; by default that of this process.
 
         Raises
         ------
@@ -267,10 +270,16 @@ class Pipeline(ReadingStages):
         """Yield a folder to fill and its final path; it is moved there if the block ends without an exception."""
         share_one_heap()
         self.check()
-        name = f"{folder_name(self.capture.name)}-{self.method.name}" if out is None else out
-        target = Path(name).expanduser()
+        target = self._default_target(force) if out is None else Path(out).expanduser()
         with replacing_directory(target, force=force, keep=self.files_in_use) as folder:
             yield folder, target
+
+    def _default_target(self, force: bool) -> Path:
+        """Return the folder named after the capture and the method; report early that it exists."""
+        likely = self.method_before_reading()
+        if likely is not None:
+            require_free(f"{folder_name(self.found.name)}-{likely.name}", force=force)
+        return Path(f"{folder_name(self.capture.name)}-{self.method.name}")
 
     def fill(
         self,
@@ -357,3 +366,33 @@ class Pipeline(ReadingStages):
     @property
     def _plan(self) -> budget.Plan:
         return budget.plan_solve(self.capture, self.method, self.settings)
+
+
+def check_method_settings(settings: Settings) -> None:
+    """Raise a :class:`ParameterError` for an unknown method or parameter, or a seed without a meaning."""
+    method = find_method(settings.method, settings.prior)
+    method.resolve(settings.parameters)
+    has_seed = any(parameter.name == "seed" for parameter in method.parameters)
+    if settings.seed and settings.images is None and has_seed:
+        raise ParameterError(
+            "The setting seed chooses photographs at random, which needs the setting images. "
+            f"The method {method.name} has a parameter seed of its own, to be given with its parameters.",
+            code="seed-without-images",
+            seed=settings.seed,
+        )
+
+
+def _refuse_setting(name: str, changes: Mapping[str, Any], settings: Settings) -> NoReturn:
+    """Raise a :class:`ParameterError` for a name that is no setting; it may be a parameter of the method."""
+    method = find_method(
+        changes.get("method", settings.method), changes.get("prior", settings.prior)
+    )
+    if any(parameter.name == name for parameter in method.parameters):
+        raise ParameterError(
+            f"{name} is a parameter of the method {method.name}, not a setting: "
+            f'write parameters={{"{name}": {changes[name]!r}}}.',
+            code="parameter-not-a-setting",
+            name=name,
+        )
+    require_known(name, FLAT, "setting")
+    raise AssertionError(name)

@@ -26,6 +26,7 @@ from photostereo.photographs.files import PhotographFiles
 from photostereo.pipeline.budget import budget_of
 from photostereo.pipeline.settings import Settings
 from photostereo.pipeline.stage import Staged, comparable, stage
+from photostereo.solver.choice import choose
 from photostereo.solver.methods import Method, find_method, method_for
 
 #: Options that do not matter until the capture is put together.
@@ -143,10 +144,35 @@ class ReadingStages(Staged):
         fits = self.stack.shape == capture.photographs.shape
         return capture.loaded(self.control, self.stack if fits else None)
 
+    def load_photographs(self) -> None:
+        """Hold all photographs in memory, whatever the memory limit."""
+        self.loaded  # noqa: B018  (a stage: computed on access)
+
     @property
     def method(self) -> Method:
         """The method that solves this capture; ``auto`` depends on its size."""
         return self._method_for(self.capture)[0]
+
+    def method_before_reading(self) -> Method | None:
+        """The method, as far as it is known before a photograph is decoded.
+
+        None if ``auto`` has to see the mask first. If photographs are left out later, ``auto`` may still choose another.
+        """
+        settings, found = self.settings, self.found
+        if settings.method != "auto":
+            return find_method(settings.method, settings.prior)
+        if isinstance(found, Capture):
+            return None
+        frame = found.heads[found.files[0]].frame if found.files else None
+        if frame is None:
+            return None
+        count = len(found.files)
+        if settings.images is not None:
+            count = min(count, settings.images)
+        smallest, largest = (choose("auto", pixels, count) for pixels in (0, frame[0] * frame[1]))
+        if smallest.name != largest.name:
+            return None
+        return find_method(smallest.name, settings.prior)
 
     @property
     def why(self) -> Finding | None:

@@ -26,7 +26,17 @@ class Staged:
     _kept: dict[str, tuple[Any, Any]]
 
     def __init__(self) -> None:
-        self.seconds, self._kept = {}, {}
+        self.seconds = {}
+        self._kept = {}
+
+    @property
+    def complete_stages(self) -> tuple[str, ...]:
+        """The names of the stages that have a result, in the order in which they were computed."""
+        return tuple(self._kept)
+
+    def value_of(self, name: str) -> Any:
+        """Return the result of a stage, or None if it has not been computed; computes nothing."""
+        return self._kept[name][1] if name in self._kept else None
 
     def is_current(self, name: str) -> bool:
         """Whether a stage has been computed with the current settings."""

@@ -35,6 +35,7 @@ def sweep(
         device=device,
         control=terminal,
     )
+    terminal.some_failed = end.failed > 0
     return {
         "out": str(out.absolute()),
         "total": end.total,
