@@ -1,4 +1,4 @@
-"""Imports point one way: a layer never imports one that stands on it, not even inside a function."""
+"""Imports point one way: a layer never imports one that stands on it, not even inside a function or by name."""
 
 from __future__ import annotations
 
@@ -31,24 +31,39 @@ LAYERS = [
     {"cli", "__init__", "__main__"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
-#: Of the rooms below them, what the mathematics may not know: arrays only.
+#: Of the layers below it, what the mathematics may not import: it works on arrays only.
 UNKNOWN_TO_MATHEMATICS = {"io", "photographs", "lights", "masks", "capture"}
-#: A parameter may name a file.
+#: Modules of the mathematics that may read a file: a parameter may name one.
 READS_A_FILE = {"priors/dictionary/entry.py", "reflectance/learned/weights.py"}
+MODULES = {
+    ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for package in (SOURCE, LAB)
+    for path in package.rglob("*.py")
+}
 
 
 def without_types(tree: ast.Module) -> list[ast.AST]:
-    """The nodes of a module, without what it imports for its types alone."""
-    for_types = [
-        n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test)
-    ]
-    left_out = {id(inner) for node in for_types for inner in ast.walk(node)}
+    """Return the nodes of a module, without what it imports for its types alone, and without its docstrings."""
+    left_out: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            left_out |= {id(inner) for inner in ast.walk(node)}
+        if isinstance(node, ast.Expr):
+            left_out.add(id(node.value))
     return [node for node in ast.walk(tree) if id(node) not in left_out]
 
 
-def imported(path: Path) -> set[str]:
-    names = set()
-    for node in without_types(ast.parse(path.read_text(encoding="utf-8"))):
+def named_modules(nodes: list[ast.AST]) -> set[str]:
+    """Return the modules that strings name, such as ``import_module("photostereo.report.page")``."""
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant)}
+    return {text for text in texts if isinstance(text, str) and "." in text and text in MODULES}
+
+
+def imported(source: str) -> set[str]:
+    """Return the layers that a module imports from."""
+    nodes = without_types(ast.parse(source))
+    names = {module.split(".")[1] for module in named_modules(nodes)}
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("photostereo."):
             names.add(node.module.split(".")[1])
         elif isinstance(node, ast.ImportFrom) and node.module == "photostereo":
@@ -63,18 +78,35 @@ def layer_of(path: Path) -> str:
     return relative.parts[0] if len(relative.parts) > 1 else relative.stem
 
 
+def test_imports_point_down() -> None:
+    upward = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        layer = layer_of(path)
+        assert layer in RANK, f"say in LAYERS where {layer} belongs"
+        if layer == "__init__":
+            continue
+        for name in imported(path.read_text(encoding="utf-8")) - {"__version__"}:
+            if RANK[name] > RANK[layer]:
+                upward.append(f"{path.relative_to(SOURCE)} imports {name}, which stands above it")
+    assert upward == []
+
+
 @pytest.mark.parametrize(
-    "path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE))
+    "source",
+    [
+        "from photostereo.report import page",
+        "import photostereo.report.page",
+        "from photostereo import report",
+        "def f():\n    from photostereo.report.page import write_report",
+        'import_module("photostereo.report.page")',
+    ],
 )
-def test_imports_point_down(path: Path) -> None:
-    own = layer_of(path)
-    assert own in RANK, f"say in LAYERS where {own} belongs"
-    if own == "__init__":
-        return
-    for name in imported(path) - {"__version__"}:
-        assert RANK[name] <= RANK[own], (
-            f"{path.relative_to(SOURCE)} imports {name}, which stands above it"
-        )
+def test_every_way_to_import_is_seen(source: str) -> None:
+    assert imported(source) == {"report"}
+
+
+def test_what_is_imported_for_types_is_no_import() -> None:
+    assert imported("if TYPE_CHECKING:\n    from photostereo.report import page") == set()
 
 
 def test_nothing_knows_the_lab() -> None:
@@ -90,38 +122,33 @@ def test_nothing_knows_the_lab() -> None:
 def test_mathematics_knows_arrays_only(layer: str) -> None:
     for path in (SOURCE / layer).rglob("*.py"):
         if path.relative_to(SOURCE).as_posix() not in READS_A_FILE:
-            assert not imported(path) & UNKNOWN_TO_MATHEMATICS, path
-
-
-MODULES = {
-    ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__"): path
-    for package in (SOURCE, LAB)
-    for path in package.rglob("*.py")
-}
+            names = imported(path.read_text(encoding="utf-8"))
+            assert not names & UNKNOWN_TO_MATHEMATICS, path
 
 
 def modules_imported(name: str) -> set[str]:
-    """Modules that one imports, at once or inside a function, or gives names of; not those for its types alone."""
-    found = set()
-    for node in without_types(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+    """Return the modules that one imports, at once or inside a function; not those for its types alone."""
+    nodes = without_types(ast.parse(MODULES[name].read_text(encoding="utf-8")))
+    modules: set[str] = set()
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module:
-            named = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= {full if full in MODULES else node.module for full in named}
+            targets = {f"{node.module}.{alias.name}" for alias in node.names}
+            modules |= {full if full in MODULES else node.module for full in targets}
         elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-    names_given = MODULES[name].with_name("__init__.pyi")
-    if MODULES[name].name == "__init__.py" and names_given.is_file():
-        stub = ast.parse(names_given.read_text(encoding="utf-8"))
-        found |= {
-            f"{name}.{node.module}" for node in ast.walk(stub) if isinstance(node, ast.ImportFrom)
+            modules |= {alias.name for alias in node.names}
+    stub = MODULES[name].with_name("__init__.pyi")
+    if MODULES[name].name == "__init__.py" and stub.is_file():
+        tree = ast.parse(stub.read_text(encoding="utf-8"))
+        modules |= {
+            f"{name}.{node.module}" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
         }
-    return found & MODULES.keys()
+    return modules & MODULES.keys()
 
 
 def test_no_module_comes_back_to_itself() -> None:
     """Not even by imports inside functions, or through the names that its package gives out."""
     graph = {name: modules_imported(name) for name in MODULES}
     while graph:  # take away what imports nothing that is left
-        free = {name for name, found in graph.items() if not found & graph.keys()}
+        free = {name for name, modules in graph.items() if not modules & graph.keys()}
         assert free, f"in a circle, or above one: {sorted(graph)}"
-        graph = {name: found for name, found in graph.items() if name not in free}
+        graph = {name: modules for name, modules in graph.items() if name not in free}

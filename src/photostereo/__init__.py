@@ -15,6 +15,9 @@ Public names are imported on first use, so that ``photostereo --help`` responds 
 import lazy_loader as _lazy
 
 from photostereo._version import __version__
+from photostereo.core.display import Displayed as _Displayed
+
+_Displayed.drawn_by = "photostereo.report.notebook"
 
 __getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
 __all__ = ["__version__", *__all__]

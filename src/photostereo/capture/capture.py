@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, Float32, FloatArray, gray_from_rgb
+from photostereo.core.display import Displayed
 from photostereo.core.errors import EMPTY_MASK, CaptureError
 from photostereo.core.findings import Finding, distinct
-from photostereo.core.plugins import Displayed
 from photostereo.lights.lights import Lights
 from photostereo.photographs.source import (
     Photographs,

@@ -14,26 +14,12 @@ from dataclasses import is_dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from operator import attrgetter
-from typing import Any, TypeVar, get_origin, get_type_hints
+from typing import TypeVar, get_origin, get_type_hints
 
 from photostereo.core.errors import PhotostereoWarning
 from photostereo.core.findings import Finding
 
 Kind = TypeVar("Kind")
-
-
-class Displayed:
-    """A capture, a result or a finding that a notebook shows as pictures and a small table.
-
-    :mod:`photostereo.report.notebook` renders it. It belongs to a higher layer, so it is imported by name, like a plugin.
-    """
-
-    def _repr_html_(self) -> str:
-        return str(import_module("photostereo.report.notebook").as_html(self))
-
-    def plot(self) -> Any:
-        """Draw its pictures side by side, as a Matplotlib figure (needs the extra ``figures``)."""
-        return import_module("photostereo.report.notebook").plot(self)
 
 
 def announced(

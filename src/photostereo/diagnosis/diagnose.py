@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
+from photostereo.core.display import Displayed
 from photostereo.core.findings import Finding, by_code
-from photostereo.core.plugins import Displayed
 from photostereo.diagnosis.advice import advise
 from photostereo.diagnosis.checks import find_mistakes
 from photostereo.diagnosis.exposure import (

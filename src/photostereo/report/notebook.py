@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
+from photostereo.core.display import Displayed
 from photostereo.core.errors import MissingDependencyError
-from photostereo.core.plugins import Displayed
 from photostereo.diagnosis.diagnose import Diagnosis
 from photostereo.diagnosis.expected_error import expected_error
 from photostereo.io.safe import read_text

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control, Iteration
 from photostereo.core.conventions import BoolArray, FloatArray
+from photostereo.core.display import Displayed
 from photostereo.core.errors import ParameterError
-from photostereo.core.plugins import Displayed
 from photostereo.core.shading import relight
 from photostereo.diagnosis.metrics import ErrorSummary
 from photostereo.io.atomic import write_array, write_arrays, write_json

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from photostereo.core.conventions import BoolArray, Float64
+from photostereo.core.display import Displayed
 from photostereo.core.errors import ParameterError
-from photostereo.core.plugins import Displayed
 
 #: Strengths of pulls (H, W), and the heights that they pull toward (H, W): those of anchors, and
 #: the flat zero of a high pass.
