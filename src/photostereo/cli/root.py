@@ -26,7 +26,7 @@ from photostereo.runtime.threads import shorten_spinning
 #: from another package.
 COMMANDS = {
     "From photographs to results": "app demo info lights mask solve compare methods batch rig",
-    "Working with results": "view mesh export figure",
+    "Working with results": "view mesh export measure figure",
     "Test data": "scene corrupt",
     "Research": "sweep reproduce train",
 }

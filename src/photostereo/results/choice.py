@@ -12,7 +12,21 @@ from typing import Any
 from photostereo.core.units import PixelSize
 
 #: Each is a module in :mod:`photostereo.results.formats`. To add a format, write the module and list it here.
-FORMAT_NAMES = ("glb", "obj", "ply", "stl", "tiff", "exr", "material", "ptm", "relight")
+FORMAT_NAMES = (
+    "glb",
+    "obj",
+    "ply",
+    "stl",
+    "tiff",
+    "exr",
+    "material",
+    "ptm",
+    "relight",
+    "slope",
+    "gradient",
+    "curvature",
+    "contrast",
+)
 
 #: Least side of a material in texels: enough to show a pattern.
 LEAST_TEXELS = 32

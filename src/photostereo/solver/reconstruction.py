@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from photostereo.diagnosis.metrics import ErrorSummary
 from photostereo.io.atomic import write_array, write_arrays, write_json
 from photostereo.io.safe import explained
 from photostereo.solver.result_files import damaged_result, read_arrays, read_summary
+
+if TYPE_CHECKING:
+    from photostereo.surface.differential import Curvature
 
 #: Fields stored unchanged in ``summary.json``.
 _SAME = ("method", "parameters", "capture", "digest", "status", "iterations", "seconds", "versions")
@@ -143,6 +146,56 @@ class Reconstruction(Displayed):
         return relight(
             self.normals, self.albedo, self.mask, light / np.linalg.norm(light), linear=linear
         )
+
+    def gradients(self) -> NDArray[np.float64]:
+        """Return ∂z/∂x (to the right) and ∂z/∂y (up), (H, W, 2), NaN where unknown.
+
+        See :func:`photostereo.surface.gradients`.
+        """
+        from photostereo.surface.differential import gradients
+
+        return gradients(self.normals, self.mask)
+
+    def slope(self) -> NDArray[np.float64]:
+        """Return the angle (H, W) between normal and viewing direction in degrees, NaN if unknown."""
+        from photostereo.surface.differential import slope
+
+        return slope(self.normals, self.mask)
+
+    def curvature(self, sigma: float = 1.0, pixel_size: float | None = None) -> Curvature:
+        """Return mean and Gaussian curvature, positive where the surface bulges toward the camera.
+
+        Parameters
+        ----------
+        sigma : float
+            Standard deviation of the weights around a pixel, in pixels: more suppresses noise, and
+            detail.
+        pixel_size : float, optional
+            Width of a pixel in millimeters; curvatures are then in 1/mm and 1/mm².
+
+        Examples
+        --------
+        >>> import photostereo as ps
+        >>> from photostereo.example import owl
+        >>> bend = ps.solve(owl(25.0, step=8), "ls").curvature(pixel_size=0.2)
+        >>> bend.mean.shape, bend.unit
+        ((50, 50), '1/mm')
+        """
+        from photostereo.surface.differential import curvature
+
+        return curvature(self.normals, self.mask, sigma=sigma, pixel_size=pixel_size)
+
+    def contrast(self, sigma: float = 5.0) -> NDArray[np.float64]:
+        """Return the local contrast (H, W) of the relief in degrees, whatever its color.
+
+        Parameters
+        ----------
+        sigma : float
+            Standard deviation of the weights around a pixel, in pixels: the size of what is local.
+        """
+        from photostereo.surface.differential import contrast
+
+        return contrast(self.normals, self.mask, sigma=sigma)
 
     def save(self, folder: str | Path, control: Control = SILENT) -> None:
         """Write ``normals.npy``, ``albedo.npy``, ``mask.npy``, ``summary.json``, ``extras.npz`` into an existing folder.

@@ -1,4 +1,14 @@
+from .differential import Curvature as Curvature
+from .differential import contrast as contrast
+from .differential import curvature as curvature
+from .differential import gradients as gradients
+from .differential import slope as slope
 from .integrated import Surface as Surface
 from .integration import integrate as integrate
 from .mesh import Mesh as Mesh
 from .mesh import build_mesh as build_mesh
+from .topography import HeightStatistics as HeightStatistics
+from .topography import Profile as Profile
+from .topography import height_statistics as height_statistics
+from .topography import level as level
+from .topography import profile as profile

@@ -84,8 +84,8 @@ def gradients(normals: ArrayLike, mask: ArrayLike | None = None) -> Float64:
 
     Examples
     --------
-    >>> gradients(np.zeros((2, 2, 3)) + [-0.6, 0.0, 0.8])[0, 0].round(9).tolist()
-    [0.75, 0.0]
+    >>> gradients(np.full((2, 2, 3), [-0.6, 0.4, 0.8]))[0, 0].round(9).tolist()
+    [0.75, -0.5]
     """
     n = _unit_normals(normals, mask)
     return -n[..., :2] / np.maximum(n[..., 2:], FACING_FLOOR)

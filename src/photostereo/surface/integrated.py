@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from photostereo.core.conventions import BoolArray, Float64
 from photostereo.core.display import Displayed
 from photostereo.core.errors import ParameterError
+
+if TYPE_CHECKING:
+    from photostereo.surface.topography import HeightStatistics, Point, Profile
 
 #: Strengths of pulls (H, W), and the heights that they pull toward (H, W): those of anchors, and
 #: the flat zero of a high pass.
@@ -116,6 +120,48 @@ class Surface(Displayed):
     def tears(self) -> int:
         """Number of links that are cut."""
         return int(np.count_nonzero(self.torn_right) + np.count_nonzero(self.torn_down))
+
+    def statistics(
+        self,
+        region: ArrayLike | tuple[int, int, int, int] | None = None,
+        *,
+        points: Sequence[Point] | None = None,
+        leveled: bool = True,
+        s_filter: float | None = None,
+        l_filter: float | None = None,
+        pixel_size: float | None = None,
+    ) -> HeightStatistics:
+        """Return the height parameters Sa, Sq, Sz, … of a region by ISO 25178-2.
+
+        Parameters are those of :func:`photostereo.surface.height_statistics`.
+
+        Examples
+        --------
+        >>> from photostereo.surface import integrate
+        >>> tilted = integrate(np.full((20, 30, 3), [-0.6, 0.0, 0.8]))
+        >>> tilted.statistics((5, 5, 10, 10)).sz < 1e-9
+        True
+        """
+        from photostereo.surface.topography import height_statistics
+
+        return height_statistics(
+            self.depth,
+            region,
+            points=points,
+            leveled=leveled,
+            s_filter=s_filter,
+            l_filter=l_filter,
+            pixel_size=pixel_size,
+        )
+
+    def profile(self, start: Point, end: Point, *, pixel_size: float | None = None) -> Profile:
+        """Return the heights along a line between two points (column, row).
+
+        Parameters are those of :func:`photostereo.surface.profile`.
+        """
+        from photostereo.surface.topography import profile
+
+        return profile(self.depth, start, end, pixel_size=pixel_size)
 
 
 def _bad_camera(matrix: NDArray[Any]) -> ParameterError:
