@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 from photostereo.batch.ledger import Ledger, Outcome
 from photostereo.batch.page import order_rows, robust_distances, write_overview
+from photostereo.core.findings import Finding
 
 
 def a_ledger(folder: Path) -> Ledger:
@@ -62,18 +65,34 @@ def test_names_are_text(tmp_path):
 def test_what_is_true_of_every_capture_is_said_once(tmp_path):
     ledger = Ledger(tmp_path)
     for number in range(3):
-        own = ("at 3°: reversed", "at 4°: reversed") if number == 1 else ()
-        notes = (
-            "the sRGB curve is undone",
-            f"the mask was found ({20 + number} % of the frame)",
-            *own,
+        notes = [
+            Finding("srgb-undone", some=""),
+            Finding("mask-found", share=0.2 + 0.01 * number),
+            Finding("note", note=f"plain words {number}"),
+        ]
+        if number == 1:
+            notes += [Finding("left-out", file=f"{file}.png", why="dark") for file in "ab"]
+        outcome = Outcome(
+            "done",
+            seconds=1.0,
+            warnings=tuple(map(str, notes)),
+            warning_codes=tuple(note.code for note in notes),
         )
-        ledger.write(
-            f"coin-{number}", Path("/in/coin"), "k", Outcome("done", seconds=1.0, warnings=notes)
-        )
+        ledger.write(f"coin-{number}", Path("/in/coin"), "k", outcome)
     page = write_overview(ledger, tmp_path / "index.html").read_text(encoding="utf-8")
-    assert page.count("sRGB") == page.count("the mask was found (… % of the frame)") == 1
-    assert page.count('class="note"') == page.count(": reversed") == 2
+    assert page.count("sRGB curve") == page.count("(… of the frame)") == 1
+    assert page.count("plain words") == 3
+    assert page.count("is left out") == 2
+    assert page.count('class="note"') == 5
+
+
+def test_a_ledger_of_an_earlier_version_can_be_read(tmp_path):
+    ledger = a_ledger(tmp_path)
+    with closing(sqlite3.connect(ledger.path)) as database, database:
+        database.execute("ALTER TABLE captures DROP COLUMN warning_codes")
+    rows = Ledger(tmp_path).rows()
+    assert len(rows) == 13 and all(row["warning_codes"] == [] for row in rows.values())
+    assert a_ledger(tmp_path).rows().keys() == rows.keys()
 
 
 @pytest.mark.parametrize(("flawed", "grade"), [(0.0, "good"), (1.0, "fair")])

@@ -20,10 +20,10 @@ from photostereo.io.schema import NUMBER, check_facts
 
 _ROW = {
     "name": str, "path": str, "key": str, "status": str, "error?": str, "code?": str, "seconds?": NUMBER,
-    "figures": {str: NUMBER}, "warnings": [str], "finished": str,
+    "figures": {str: NUMBER}, "warnings": [str], "finished": str, "warning_codes": [str],
 }  # fmt: skip
 _COLUMNS = [name.removesuffix("?") for name in _ROW]
-_AS_JSON = ("figures", "warnings")
+_AS_JSON = ("figures", "warnings", "warning_codes")
 #: Seconds that a writer waits for another one; a write takes milliseconds.
 BUSY_SECONDS = 60.0
 
@@ -40,6 +40,7 @@ class Outcome:
     #: numbers by name (see :func:`.worker.figures_of`)
     figures: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()  #: warnings for the user
+    warning_codes: tuple[str, ...] = ()  #: their codes, in the same order
 
 
 def failure(words: str, code: str) -> Outcome:
@@ -59,6 +60,9 @@ class Ledger:
         with self._open() as database:
             columns = ", ".join(_COLUMNS)
             database.execute(f"CREATE TABLE IF NOT EXISTS captures ({columns}, PRIMARY KEY (name))")
+            present = {row["name"] for row in database.execute("PRAGMA table_info(captures)")}
+            if "warning_codes" not in present:  # a ledger of an earlier version
+                database.execute("ALTER TABLE captures ADD COLUMN warning_codes DEFAULT '[]'")
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 
 from photostereo.batch.ledger import Ledger
 from photostereo.core.errors import PhotostereoError
+from photostereo.core.findings import outline
 from photostereo.diagnosis.expected_error import ExpectedError
 from photostereo.io.images import decode_image
 from photostereo.report.document import templates, write_page
@@ -35,8 +35,6 @@ FIGURES = {
     "mask_share": ("share of the frame", "{:.1%}"),
     "albedo": ("median albedo", "{:.3g}"),
 }
-#: A number in a note that is not part of a name.
-_NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w-]|\.\w)")
 
 
 def write_overview(ledger: Ledger, path: Path) -> Path:
@@ -49,18 +47,23 @@ def write_overview(ledger: Ledger, path: Path) -> Path:
 
 
 def take_common_notes(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the notes that all finished rows have, and remove them there; numbers that differ become dots."""
-    done = [row for row in rows if row["status"] == "done"]
-    notes = [{_NUMBER.sub("…", note): note for note in row["notes"]} for row in done]
-    common = (
-        [shape for shape in notes[0] if all(shape in other for other in notes)]
-        if len(done) > 1
-        else []
-    )
+    """Return the notes that all finished rows have, by their codes, and remove them there.
+
+    A sentence is given once if it is the same everywhere, else with dots for what differs.
+    """
+    done = [row for row in rows if row["status"] == "done" and row["warning_codes"]]
+    if len(done) < 2 or len(done) < sum(row["status"] == "done" for row in rows):
+        return []
+    notes = [dict(zip(row["warning_codes"], row["notes"], strict=True)) for row in done]
+    common = [code for code in notes[0] if all(code in other for other in notes)]
+    common = [code for code in common if code != "note" or len({n[code] for n in notes}) == 1]
     for row in done:
-        row["notes"] = [note for note in row["notes"] if _NUMBER.sub("…", note) not in common]
+        coded = zip(row["warning_codes"], row["notes"], strict=True)
+        row["notes"] = [note for code, note in coded if code not in common]
+    first = notes[0]
     return [
-        notes[0][shape] if len({own[shape] for own in notes}) == 1 else shape for shape in common
+        first[code] if len({other[code] for other in notes}) == 1 else outline(code)
+        for code in common
     ]
 
 

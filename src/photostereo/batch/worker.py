@@ -18,7 +18,7 @@ import numpy as np
 from photostereo.batch.ledger import Outcome, failure
 from photostereo.capture import Capture
 from photostereo.core.errors import PhotostereoError
-from photostereo.core.findings import sentences
+from photostereo.core.findings import as_finding, sentences
 from photostereo.diagnosis.exposure import typical_residual
 from photostereo.io.atomic import clear_leftovers
 from photostereo.io.memory import available_memory
@@ -103,7 +103,9 @@ def _finished(out: Path, key: str) -> Outcome | None:
         facts = read_json(out / "summary.json", "summary", remedy="")["batch"]
         if facts.pop("key") != key:
             return None
-        return Outcome("done", **{**facts, "warnings": tuple(facts["warnings"])})
+        for name in ("warnings", "warning_codes"):
+            facts[name] = tuple(facts[name])
+        return Outcome("done", **facts)
     except (PhotostereoError, KeyError, TypeError):
         return None
 
@@ -123,9 +125,14 @@ def _solve(
     def facts() -> dict[str, Any]:
         origin, figures = pipeline.at_hand.origin, figures_of(pipeline)
         notes = (*pipeline.warnings, *(() if origin is None else origin.notes))
-        said = sentences(notes)
-        seconds = round(time.perf_counter() - began, 3)
-        return {"batch": {"key": key, "seconds": seconds, "figures": figures, "warnings": said}}
+        entry = {
+            "key": key,
+            "seconds": round(time.perf_counter() - began, 3),
+            "figures": figures,
+            "warnings": sentences(notes),
+            "warning_codes": [as_finding(note).code for note in notes],
+        }
+        return {"batch": entry}
 
     # Forced: results of other settings or older photographs are replaced, at the very end.
     with warnings.catch_warnings(), pipeline.writing(out, force=True) as (folder, _):

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
+from string import Formatter
 from typing import Any, Literal
 
 from photostereo.core.errors import plain
@@ -214,6 +215,16 @@ def distinct(findings: Iterable[Finding | str]) -> tuple[Finding, ...]:
     for finding in map(as_finding, findings):
         first.setdefault(str(finding), finding)
     return tuple(first.values())
+
+
+def outline(code: str) -> str:
+    """Return the sentence of a code with dots for its values.
+
+    >>> outline("light-file")
+    'lights from …'
+    """
+    parts = Formatter().parse(table()[code].sentence)
+    return "".join(text if field is None else f"{text}…" for text, field, _, _ in parts)
 
 
 def sentences(findings: Iterable[Finding | str], shell: str = "python") -> list[str]:
