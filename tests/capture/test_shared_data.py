@@ -45,6 +45,15 @@ def assert_untouched(capture):
 
 
 @pytest.mark.data
+@pytest.mark.slow
+@pytest.mark.parametrize("item", [6, 7, 9])
+def test_what_shifts_with_the_light_on_a_fixed_dome_is_still(data_dir, item):
+    """Threads of a canvas, leaves of clay and a glossy coin."""
+    alignment = load(data_dir / "rti" / "real" / f"item{item}").origin.alignment
+    assert alignment.is_still and not alignment.uncertain.any() and alignment.follows_light
+
+
+@pytest.mark.data
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_figures(data_dir, name):
     capture = load(data_dir / "diligent" / "pmsData" / f"{name}PNG")

@@ -43,9 +43,8 @@ def test_brackets() -> None:
 
 
 def test_faults() -> None:
-    assert (
-        Fault("b.jpg", "duplicate", "a.jpg").finding == "b.jpg is left out: it is a copy of a.jpg"
-    )
+    finding = Fault("b.jpg", "duplicate", "a.jpg").finding
+    assert (finding.code, finding.values["reason"]) == ("left-out", "duplicate")
     files = [Path("a copy.jpg"), Path("a.jpg"), Path("b.jpg")]
     assert find_duplicates(files, dict(zip(files, ["1", "1", "2"], strict=True))) == {0: 1}
 

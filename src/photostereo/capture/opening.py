@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from photostereo.capture.capture import require_count
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
-from photostereo.core.conventions import BoolArray, Float32
+from photostereo.core.conventions import BoolArray, Float32, FloatArray
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.io.camera import Heads, exposure_of, focal_in_pixels
@@ -185,6 +185,9 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
     if options.align == "off":
         return Opened(found, photographs, None, small)
     alignment = find_alignment(pictures, scale, control)
+    directions = _directions(found)
+    if directions is not None:
+        alignment = alignment.compared_with(directions)
     mismatched = np.flatnonzero(alignment.mismatched).tolist()
     found, kept = _judge(found, dict.fromkeys(mismatched, "mismatched"), options)
     alignment = alignment.take(kept)
@@ -194,16 +197,23 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
 
 def _find_dark(pictures: Float32, found: Found) -> dict[int, str]:
     """Dark photographs, without those that show the light that the light file states."""
-    table, directions = found.lights, None
-    if table is not None:
-        directions = table.vectors.copy()
-        if table.open_directions is not None:
-            directions[table.open_directions] = np.nan
+    directions = _directions(found)
     reasons = (
         (number, judge_dark(pictures, number, reason, directions))
         for number, reason in find_dark(pictures).items()
     )
     return {number: reason for number, reason in reasons if reason}
+
+
+def _directions(found: Found) -> FloatArray | None:
+    """Directions (d, 3) in the light file, NaN where it has none; None without a light file."""
+    table = found.lights
+    if table is None or len(table.vectors) != len(found.files):
+        return None
+    directions = table.vectors.copy()
+    if table.open_directions is not None:
+        directions[table.open_directions] = np.nan
+    return directions
 
 
 def _judge(
