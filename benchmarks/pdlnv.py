@@ -50,7 +50,7 @@ def profiled(function):
         wrap(DictionaryPrior, "pull", "pull (adjoint)"),
         wrap(DictionaryPrior, "follow", "residual (extraction)"),
         wrap(DictionaryPrior, "cost", "cost of the prior"),
-        wrap(Piecewise, "__init__", "statistics"),
+        wrap(Piecewise, "_reduce", "statistics"),
         wrap(Piecewise, "update_normals", "normals"),
         wrap(Piecewise, "update_unknowns", "slopes"),
         wrap(Piecewise, "cost", "cost of the model"),

@@ -1,18 +1,16 @@
-"""Bivariate inverse reflectance: light · normal as a monotone function of intensity and of light ·
-view.
-"""
+"""Bivariate inverse reflectance: light · normal as a function of intensity and of light · view."""
 
 from __future__ import annotations
 
 import itertools
 from math import comb
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from photostereo.core.control import Control
-from photostereo.core.conventions import Float64
+from photostereo.core.control import SILENT, Control
+from photostereo.core.conventions import BoolArray, Float64
 from photostereo.core.errors import ParameterError
 from photostereo.reflectance.bivariate import kernels
 from photostereo.reflectance.model import Fit, Model, Unknowns, pixel_batches
@@ -27,10 +25,20 @@ Total = Literal["sum", "top"]
 #: Ridge on T relative to its trace: it determines pixels whose polynomials are seen by too few
 #: photographs.
 RIDGE = 1e-12
-#: Pixels per batch: a few milliseconds of work.
-BATCH = 1 << 16
+#: Pixels per batch: a few hundredths of a second of work.
+AT_ONCE = 1 << 16
 #: Maximum orders; the cone of (8, 2) already has 164 generators.
 LARGEST_ORDERS = (8, 2)
+
+
+class Sums(NamedTuple):
+    """Sums over the lit photographs of N pixels, with M coefficients each."""
+
+    gram: Float64  #: (N, M, M) ``T = ΦᵀΦ``
+    cross: Float64  #: (N, M, 3) ``Q = ΦᵀLᵀ``
+    lights_gram: Float64  #: (N, 6) ``A = L Lᵀ`` as xx, xy, xz, yy, yz, zz
+    usable: BoolArray  #: (N,) False if the curve cannot be determined
+    least_squares: Float64  #: (N, 3) normals of the pixels that are not usable
 
 
 class Bivariate(Model):
@@ -40,9 +48,9 @@ class Bivariate(Model):
               \quad\text{s.t.}\quad a_{px} \text{ monotone}, \; c^T a_{px} = 1
 
     ``Φ a`` is a polynomial g(I / Imax, t) of two variables in Bernstein form, of orders (N1, N2): I
-    the intensity, t the cosine between light and view, rescaled to [0, 1] over the lights. ``g(0,
-    t) = 0`` (no coefficient of index 0), and the coefficients do not decrease with the intensity,
-    nor with t (``slope="rising"``).
+    the intensity, t the cosine between light and view, rescaled to [0, 1] over the lights.
+    ``g(0, t) = 0`` (no coefficient of index 0), and the coefficients do not decrease with the
+    intensity, nor with t (``slope="rising"``).
 
     The normal is eliminated, ``n = A⁻¹Qᵀa`` with ``A = L Lᵀ``, ``Q = ΦᵀLᵀ``, which leaves ``aᵀS a``
     with ``S = ΦᵀΦ − Q A⁻¹ Qᵀ``. Monotone coefficients are ``a = Gᵀw, w ≥ 0``, where the rows of G
@@ -56,15 +64,37 @@ class Bivariate(Model):
     The authors' orders, thresholds and scaling of the constraint are not published in full;
     ``python -m benchmarks.rivals`` compares variants with their published normal maps.
 
+    Parameters
+    ----------
+    pixels : array (N, d)
+        Intensities of order one.
+    lights : array (3, d) or (N, 3, d)
+        Unit lights.
+    orders : tuple of two int
+        (N1, N2).
+    slope : {"rising", "falling", "free"}
+        How the coefficients may change with t.
+    total : {"sum", "top"}
+        c: all coefficients, or those of the largest intensity.
+    shadow : float
+        Entries darker than this share of their pixel's maximum are left out.
+    gamma : float
+        γ.
+
+    References
+    ----------
+    S. Ikehata, K. Aizawa, Photometric stereo using constrained bivariate regression for general
+    isotropic surfaces, CVPR 2014, doi:10.1109/CVPR.2014.280.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> L = rng.normal(size=(3, 30)) + [[0], [0], [3]]
     >>> L /= np.linalg.norm(L, axis=0)
     >>> n = np.array([[0.1, 0.2, 0.9]])
-    >>> gamma_curve = np.sqrt(n @ L)  # l·n is the square of the intensity, up to its scale: of order (2, 0)
-    >>> found = Bivariate(gamma_curve, L).alone(Control()).normals
-    >>> bool(np.allclose(found / np.linalg.norm(found), n / np.linalg.norm(n), atol=1e-6))
+    >>> gamma_curve = np.sqrt(n @ L)  # l·n is the square of the intensity: of order (2, 0)
+    >>> estimate = Bivariate(gamma_curve, L).alone(Control()).normals
+    >>> bool(np.allclose(estimate / np.linalg.norm(estimate), n / np.linalg.norm(n), atol=1e-6))
     True
     """
 
@@ -82,74 +112,115 @@ class Bivariate(Model):
         gamma: float = 1e4,
     ) -> None:
         first, second = _checked_orders(orders)
-        count = len(pixels)
         width = second + 1
-        size = first * width
+        self._photographs: tuple[Array, Array] | None = (pixels, lights)
+        self._first = first
+        self._second = second
+        self._shadow = shadow
         self._gamma = gamma
         self._cone = monotone_cone(first, width, slope)
-        self._total = np.ones(size)
+        self._total = np.ones(first * width)
         if total == "top":
             self._total[:-width] = 0.0
         # The coefficients of the identity g(x, t) = x are i / N1; with this unit they satisfy the
         # constraint.
-        unit = float(self._total @ np.repeat(np.arange(1, first + 1) / first, width))
-        self._gram = np.empty((count, size, size))
-        self._cross = np.empty((count, size, 3))
-        self._lights_gram = np.empty((count, 6))
-        self._usable = np.empty(count, dtype=np.bool_)
+        identity = np.repeat(np.arange(1, first + 1) / first, width)
+        self._unit = float(self._total @ identity)
+        self._reduction: Sums | None = None
+
+    def _sums(self, control: Control = SILENT) -> Sums:
+        """Return the sums, computed on first use; then the photographs are not needed any more."""
+        if self._reduction is None:
+            assert self._photographs is not None
+            self._reduction = self._reduce(*self._photographs, control)
+            self._photographs = None
+        return self._reduction
+
+    def _reduce(self, pixels: Array, lights: Array, control: Control) -> Sums:
+        count = len(pixels)
+        size = len(self._total)
+        sums = Sums(
+            gram=np.empty((count, size, size)),
+            cross=np.empty((count, size, 3)),
+            lights_gram=np.empty((count, 6)),
+            usable=np.empty(count, dtype=np.bool_),
+            least_squares=np.zeros((count, 3)),
+        )
         directions = for_loops(lights)
-        basis = np.ascontiguousarray(
-            bernstein_basis(second, _rescaled(directions[:, 2])).swapaxes(1, 2)
-        )
-        sums = self._gram, self._cross, self._lights_gram, self._usable
-        kernels.statistics(
-            np.ascontiguousarray(pixels), directions, basis, first, shadow, unit, *sums
-        )
-        self._least_squares = np.zeros((count, 3))
-        untold = ~self._usable
-        if untold.any():
-            self._least_squares[untold] = least_squares(pixels[untold], some_lights(lights, untold))
+        basis = bernstein_basis(self._second, _rescaled(directions[:, 2])).swapaxes(1, 2)
+        basis = np.ascontiguousarray(basis)
+        distant = len(directions) == 1
+        for part in pixel_batches(count, control, "reflectance curves", size=AT_ONCE):
+            kernels.statistics(
+                np.ascontiguousarray(pixels[part]),
+                directions if distant else directions[part],
+                basis if distant else basis[part],
+                self._first,
+                self._shadow,
+                self._unit,
+                sums.gram[part],
+                sums.cross[part],
+                sums.lights_gram[part],
+                sums.usable[part],
+            )
+        undetermined = ~sums.usable
+        if undetermined.any():
+            sums.least_squares[undetermined] = least_squares(
+                pixels[undetermined], some_lights(lights, undetermined)
+            )
+        return sums
 
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
-        return mean_symmetric_3x3(self._lights_gram)
+        return mean_symmetric_3x3(self._sums().lights_gram)
 
     def alone(self, control: Control) -> Fit:
-        count, size = self._cross.shape[:2]
+        sums = self._sums(control)
+        count, size = sums.cross.shape[:2]
         normals = np.empty((count, 3))
         coefficients = np.empty((count, size))
-        for part in pixel_batches(count, control, "bivariate regression", size=BATCH):
-            sums = self._gram[part], self._cross[part], self._lights_gram[part]
-            own = self._least_squares[part], self._usable[part]
-            answers = normals[part], coefficients[part]
-            kernels.constrained_fit(*sums, self._cone, self._total, *own, RIDGE, *answers)
+        for part in pixel_batches(count, control, "bivariate regression", size=AT_ONCE):
+            kernels.constrained_fit(
+                sums.gram[part],
+                sums.cross[part],
+                sums.lights_gram[part],
+                self._cone,
+                self._total,
+                sums.least_squares[part],
+                sums.usable[part],
+                RIDGE,
+                normals[part],
+                coefficients[part],
+            )
         return Fit(normals, {"coefficients": coefficients})
 
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
-        right = np.einsum("npk,np->nk", self._cross, unknowns["coefficients"]) + pull
-        return solve_shifted_3x3(self._lights_gram, weight, right)
+        sums = self._sums()
+        right = np.einsum("npk,np->nk", sums.cross, unknowns["coefficients"]) + pull
+        return solve_shifted_3x3(sums.lights_gram, weight, right)
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
-        coefficients = np.empty(self._cross.shape[:2])
-        normals = np.ascontiguousarray(normals, dtype=np.float64)
+        sums = self._sums()
+        coefficients = np.empty(sums.cross.shape[:2])
         kernels.update_coefficients(
-            self._gram,
-            self._cross,
+            sums.gram,
+            sums.cross,
             self._cone,
             self._total,
-            normals,
+            np.ascontiguousarray(normals, dtype=np.float64),
             self._gamma,
-            self._usable,
+            sums.usable,
             coefficients,
         )
         return {"coefficients": coefficients}
 
     def cost(self, normals: Array, unknowns: Unknowns) -> float:
+        sums = self._sums()
         a = unknowns["coefficients"]
-        shading = quadratic_form(self._lights_gram, normals)
-        mixed = np.einsum("np,npk,nk->n", a, self._cross, normals)
-        own = np.einsum("np,npq,nq->n", a, self._gram, a)
-        penalty = np.where(self._usable, self._gamma * (a @ self._total - 1.0) ** 2, 0.0)
-        return float((own - 2.0 * mixed + shading + penalty).sum())
+        shading = quadratic_form(sums.lights_gram, normals)
+        mixed = np.einsum("np,npk,nk->n", a, sums.cross, normals)
+        curve = np.einsum("np,npq,nq->n", a, sums.gram, a)
+        penalty = np.where(sums.usable, self._gamma * (a @ self._total - 1.0) ** 2, 0.0)
+        return float((curve - 2.0 * mixed + shading + penalty).sum())
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
         """``coefficients`` (N, N1 (N2 + 1)) of the Bernstein polynomials, intensity index slowest."""
@@ -157,50 +228,67 @@ class Bivariate(Model):
 
 
 def _checked_orders(orders: tuple[int, int]) -> tuple[int, int]:
-    if len(orders) != 2 or not (
-        1 <= orders[0] <= LARGEST_ORDERS[0] and 0 <= orders[1] <= LARGEST_ORDERS[1]
+    largest_first, largest_second = LARGEST_ORDERS
+    if (
+        len(orders) != 2
+        or not 1 <= orders[0] <= largest_first
+        or not 0 <= orders[1] <= largest_second
     ):
-        text = "The orders are two whole numbers: from 1 to {} for the intensity, from 0 to {} for the angle."
-        raise ParameterError(text.format(*LARGEST_ORDERS), code="bad-orders", orders=orders)
-    return int(orders[0]), int(orders[1])
+        raise ParameterError(
+            f"The orders are two whole numbers: from 1 to {largest_first} for the intensity, "
+            f"from 0 to {largest_second} for the angle.",
+            code="bad-orders",
+            orders=orders,
+        )
+    first, second = orders
+    return int(first), int(second)
 
 
 def _rescaled(cosines: Float64) -> Float64:
     """Rescale to [0, 1] along the last axis; zero if all lights have the same angle to the view."""
+    lowest = cosines.min(axis=-1, keepdims=True)
     spread = np.ptp(cosines, axis=-1, keepdims=True)
-    return np.asarray(
-        (cosines - cosines.min(axis=-1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
-    )
+    return np.asarray((cosines - lowest) / np.where(spread > 0, spread, 1.0))
 
 
 def bernstein_basis(order: int, x: Float64) -> Float64:
-    """Evaluate the order + 1 Bernstein polynomials at x in [0, 1], one per column (the last axis)."""
-    return np.stack(
-        [comb(order, k) * x**k * (1 - x) ** (order - k) for k in range(order + 1)], axis=-1
-    )
+    """Evaluate the order + 1 Bernstein polynomials at x in [0, 1]; they are the last axis."""
+    columns = [comb(order, k) * x**k * (1 - x) ** (order - k) for k in range(order + 1)]
+    return np.stack(columns, axis=-1)
 
 
 def monotone_cone(first: int, second: int, along: Slope) -> Float64:
-    """Generators (rows) of the cone of coefficient grids ``first × second`` that are monotone.
+    """Return generators (rows) of the cone of monotone coefficient grids.
 
     Non-negative grids that do not decrease along either index are the non-negative combinations of
-    the indicators of the non-empty upper sets: each is a staircase, one threshold per column. Along
-    the second index the coefficients may instead decrease, or be free.
+    the indicators of the non-empty upper sets: each is a staircase, one threshold per column.
 
+    Parameters
+    ----------
+    first, second : int
+        Size of the grid.
+    along : {"rising", "falling", "free"}
+        How the coefficients may change along the second index.
+
+    Examples
+    --------
     >>> monotone_cone(2, 1, "rising")
     array([[1., 1.],
            [0., 1.]])
     """
     rows = []
     for thresholds in itertools.product(range(first + 1), repeat=second):
-        steps = np.diff(thresholds)
-        if (along == "rising" and (steps > 0).any()) or (along == "falling" and (steps < 0).any()):
-            continue
-        if along == "free" and sum(t < first for t in thresholds) != 1:
-            continue
-        if min(thresholds) == first:
-            continue
-        rows.append(
-            (np.arange(first)[:, None] >= np.array(thresholds)[None, :]).astype(float).ravel()
-        )
+        if min(thresholds) < first and _allowed(thresholds, first, along):
+            inside = np.arange(first)[:, None] >= np.array(thresholds)[None, :]
+            rows.append(inside.astype(float).ravel())
     return np.array(rows)
+
+
+def _allowed(thresholds: tuple[int, ...], empty: int, along: Slope) -> bool:
+    """Return whether a staircase is monotone along the columns; ``empty`` is the threshold of an empty column."""
+    steps = np.diff(thresholds)
+    if along == "rising":
+        return not (steps > 0).any()
+    if along == "falling":
+        return not (steps < 0).any()
+    return sum(threshold < empty for threshold in thresholds) == 1

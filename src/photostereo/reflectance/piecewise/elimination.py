@@ -1,8 +1,8 @@
-"""Statistics of the piecewise-linear model in one pass over the photographs, and elimination of its
-slopes.
+"""Statistics of the piecewise-linear model in one pass, and elimination of its slopes.
 
 Both work on NumPy arrays and torch tensors, in double precision. The elimination runs once per
-capture, so every line processes all pixels."""
+capture, so every line processes many pixels.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class PiecewiseStatistics(NamedTuple):
 
     gram: Array  #: (N, p, p) ``T = CᵀC``
     cross: Array  #: (N, p, 3) ``Q = CᵀLᵀ``
-    #: (N,) False if the curve cannot be determined (no intensity, or no range); then a = 1, the
-    #: Lambertian model
+    #: (N,) False if the curve cannot be determined (no intensity, or no range); then a = 1, which
+    #: is the Lambertian model
     usable: Array
 
 
@@ -56,13 +56,25 @@ def eliminate_slopes(
     lights_gram: NDArray[Any],
     gamma: float,
 ) -> Reduced:
-    """Eliminate the slopes by minimization; the remaining cost is quadratic in n. See
-    :class:`.model.Piecewise`.
+    """Eliminate the slopes by minimization; the remaining cost is quadratic in n.
+
+    Parameters
+    ----------
+    stats : PiecewiseStatistics
+        Of N pixels.
+    pixels : array (N, d)
+        Their intensities, for the Lambertian model of pixels whose curve cannot be determined.
+    lights : array (3, d) or (N, 3, d)
+        Unit lights, times the fall-off.
+    lights_gram : array (3, 3) or (N, 3, 3)
+        L Lᵀ.
+    gamma : float
+        γ of :class:`.model.Piecewise`.
     """
     xp = namespace(stats.gram)
     p = stats.gram.shape[1]
     usable = stats.usable
-    (rows, cols) = np.triu_indices(3)
+    rows, cols = np.triu_indices(3)
     lights_gram = like(lights_gram, stats.gram)
     right = xp.concatenate([stats.cross, xp.ones_like(stats.cross[:, :, :1])], 2)
     X = cholesky_solve(_or_identity(stats.gram, usable), right)
@@ -90,8 +102,16 @@ def eliminate_slopes(
 def constrained_fit(
     stats: PiecewiseStatistics, lights_gram: NDArray[Any], fallback: Array
 ) -> tuple[Array, Array]:
-    """Fit normals and slopes with the exact constraint 1ᵀa = p; the fallback if the curve cannot be
-    determined.
+    """Fit normals (N, 3) and slopes (N, p) with the exact constraint 1ᵀa = p.
+
+    Parameters
+    ----------
+    stats : PiecewiseStatistics
+        Of N pixels.
+    lights_gram : array (3, 3) or (N, 3, 3)
+        L Lᵀ.
+    fallback : array (N, 3)
+        Normals of pixels whose curve cannot be determined.
     """
     xp = namespace(stats.gram)
     p = stats.gram.shape[1]
@@ -105,8 +125,9 @@ def constrained_fit(
 
 
 def cholesky_solve(A: Array, B: Array) -> Array:
-    """Solve A X = B for many small symmetric positive definite A (n, p, p) and B (n, p, c), p steps
-    each way; a pivot that rounding made negative is lifted to 1e-300.
+    """Solve A X = B for many small systems: A (n, p, p) symmetric positive definite, B (n, p, c).
+
+    It takes p steps each way. A pivot that rounding made negative is lifted to 1e-300.
     """
     A = A + 0.0
     X = B + 0.0
@@ -136,18 +157,31 @@ def statistics(
     from_minimum: bool = False,
     weights: NDArray[Any] | None = None,
 ) -> PiecewiseStatistics:
-    """Compute T = CᵀC and Q = CᵀLᵀ of every pixel, in double precision. ``weights`` (N, d) multiply
-    C; the lights already include them.
+    """Compute T = CᵀC and Q = CᵀLᵀ of every pixel, in double precision.
+
+    Parameters
+    ----------
+    pixels : array (N, d)
+        Intensities.
+    lights : array (3, d) or (N, 3, d)
+        Unit lights, times the weights.
+    p : int
+        Number of pieces.
+    from_minimum : bool
+        Whether the pieces begin at the pixel's smallest intensity instead of zero.
+    weights : array (N, d), optional
+        Multiply C.
     """
     count = len(pixels)
+    if weights is None:
+        weights = np.zeros((0, 0), np.float32)
     gram = empty((count, p, p), pixels)
     cross = empty((count, p, 3), pixels)
     usable = empty((count,), pixels, "bool")
-    how = p, from_minimum, np.zeros((0, 0), np.float32) if weights is None else weights
     if is_tensor(pixels):
-        _statistics_of_tensors(pixels, lights, *how, gram, cross, usable)
+        _statistics_of_tensors(pixels, lights, p, from_minimum, weights, gram, cross, usable)
     else:
-        _statistics(pixels, for_loops(lights), *how, gram, cross, usable)
+        _statistics(pixels, for_loops(lights), p, from_minimum, weights, gram, cross, usable)
     return PiecewiseStatistics(gram, cross, usable)
 
 
@@ -161,6 +195,7 @@ def _statistics_of_tensors(
     cross: Any,
     usable: Any,
 ) -> None:
+    """Do the same in operations on batches of pixels."""
     directions = like(np.asarray(lights.swapaxes(-1, -2), dtype=np.float64), pixels)
     piece = like(np.arange(p, dtype=np.float64), pixels)
     for part in tensor_batches(pixels, copies=p):
@@ -191,13 +226,12 @@ def _cut(values, base, step, pieces):  # type: ignore[no-untyped-def]
         width = base + (k + 1) * step - start
         piece = pieces[k]
         for j in range(values.size):
-            above = float(values[j]) - start
-            above = above if above > 0.0 else 0.0
-            piece[j] = above if above < width else width
+            piece[j] = min(max(float(values[j]) - start, 0.0), width)
 
 
 @shared(of="pixels")
 def _statistics(first, last, pixels, lights, p, from_minimum, weights, gram, cross, usable):  # type: ignore[no-untyped-def]
+    """Fill T, Q and whether the curve can be determined; see :func:`statistics`."""
     pieces = np.empty((p, pixels.shape[1]))  # stays in the L1 cache
     for i in range(first, last):
         low, high = value_range(pixels[i])
