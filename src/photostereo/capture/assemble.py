@@ -47,7 +47,8 @@ def put_together(
 
     The photographs stay on disk. With ``estimate``, lights are estimated if there is neither a light file nor a ball.
     """
-    found, framing = opened.found, options.framing
+    found = opened.found
+    framing = options.framing
     photographs = replace(opened.photographs, color=options.color)
     full = photographs.full_frame
     truths = framed_truths(found.truths, framing, full)
@@ -66,7 +67,8 @@ def put_together(
             factors = (lighting.lights.strengths / known).reshape(len(known), -1)
             framed = framed.with_strengths(factors[:, 0])  # the same for all channels
     lights = lighting.lights if lighting.is_complete else Lights(count=len(found.files))
-    table, check = found.lights, None
+    table = found.lights
+    check = None
     if table is not None and not table.balls and lighting.calibration is None and lights.known:
         check = check_lights(opened, lights, options, framing.mask_in_full(mask, full), control)
     if check is not None and check.agrees:
@@ -165,12 +167,14 @@ def choose_mask(
     ``"bright"`` if the object cannot be detected reliably. If there is nothing but the ``balls``, the ball is the
     object.
     """
-    choice, framing = default if options.mask is None else options.mask, options.framing
+    choice = default if options.mask is None else options.mask
+    framing = options.framing
     if isinstance(choice, np.ndarray):
         mask, notes = mask_from_values(choice, f"The mask of {name}", full)
         mask = framing.mask(mask)
     elif choice == "full":
-        mask, notes = np.ones(framing.frame(full), dtype=bool), (Finding("full-mask"),)
+        mask = np.ones(framing.frame(full), dtype=bool)
+        notes = (Finding("full-mask"),)
     elif choice in ("auto", "bright"):
         control.stage("mask")
         certain = options.mask is not None
@@ -209,7 +213,8 @@ def _object_mask(
     certain: bool,
 ) -> tuple[BoolArray, Finding]:
     """Find the object in the photographs; use a doubtful automatic mask only if ``certain`` (the user asked for it)."""
-    code, doubt = "mask-from-brightness", ""
+    code = "mask-from-brightness"
+    doubt = ""
     if not bright:
         is_file = isinstance(photographs, PhotographFiles)
         from photostereo.masks.automatic import (
@@ -219,7 +224,8 @@ def _object_mask(
 
         colored = photographs.sample(MOST_FRAMES) if is_file else photographs  # type: ignore[attr-defined]
         result = find_object(colored.frames(), without=balls, control=control)
-        mask, doubt = result.mask, result.doubt
+        mask = result.mask
+        doubt = result.doubt
         code = "mask-found" if not doubt else "mask-doubtful" if certain else "mask-not-found"
     if bright or (doubt and not certain):
         mask = mask_from_brightness(photographs.frames(control), without=balls)
@@ -230,7 +236,8 @@ def _room_light(
     opened: Opened, lights: Lights, options: ReadOptions, mask: BoolArray
 ) -> RoomLight | None:
     """Estimate the room light inside the mask; None if there seems to be none, or it is removed already."""
-    photographs, small = opened.photographs, opened.small
+    photographs = opened.photographs
+    small = opened.small
     corrected = (
         photographs.ambient is not None or photographs.flat is not None or photographs.moves.any()
     )
@@ -251,7 +258,9 @@ def _room_light(
     if opened.found.lights is not None:  # strengths from a light file are already divided out
         part = part * strengths[:, None, None]
     room = estimate_room_light(part, lights.directions, np.asarray(inside), strengths)
-    return room if room is not None and room.is_possible else None
+    if room is not None and room.is_possible:
+        return room
+    return None
 
 
 def _ambient_picture(photographs: PhotographFiles, share: float, control: Control) -> Float32:

@@ -111,10 +111,8 @@ def check_lights(
         if (
             lights.positions is not None and lights.position_unit == "pixels"
         ):  # directions at the ball
-            x, y = (
-                ball.circle.x / factor - 0.5 * mask.shape[1],
-                0.5 * mask.shape[0] - ball.circle.y / factor,
-            )
+            x = ball.circle.x / factor - 0.5 * mask.shape[1]
+            y = 0.5 * mask.shape[0] - ball.circle.y / factor
             given = np.asarray(lights.at([[x, y]])[0])
         checks = []
         for camera in cameras:

@@ -129,7 +129,8 @@ class Capture(Displayed):
     ) -> None:
         source = as_source(photographs if images is None else images, name)
         count, *frame = source.shape[:3]
-        whole, vectors = tuple(frame), (*frame, 3)
+        whole = tuple(frame)
+        vectors = (*frame, 3)
         covered = np.ones(whole, dtype=bool) if mask is None else mask
         parts: dict[str, Any] = {
             "photographs": source,
@@ -210,7 +211,8 @@ class Capture(Displayed):
         """
         if self.in_memory:
             return self
-        source, origin = self.photographs, self.origin
+        source = self.photographs
+        origin = self.origin
         images = source.all(control) if images is None else images
         if origin is not None and source.bit_depth:
             notes = distinct((*origin.notes, *source.notes))

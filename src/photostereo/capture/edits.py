@@ -175,4 +175,6 @@ def write_edits(path: str | os.PathLike[str], edits: Edits) -> None:
 def with_edits(path: str | os.PathLike[str], options: ReadOptions) -> ReadOptions:
     """Fill in the options from the corrections of the capture, unless ``options.edits`` is False or they are filled in."""
     edits = read_edits(path) if options.edits is True else Edits()
-    return edits.fill_in(options, Path(path).expanduser()) if edits else options
+    if edits:
+        return edits.fill_in(options, Path(path).expanduser())
+    return options

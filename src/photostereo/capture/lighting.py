@@ -147,7 +147,9 @@ def calibrate_photographs(
     opened: Opened, options: ReadOptions, control: Control = SILENT
 ) -> Calibration:
     """Estimate the lights from a ball: in the folder given by the user, in one named like a ball, or in the photographs."""
-    found, photographs, alignment = opened.found, opened.photographs, opened.alignment
+    found = opened.found
+    photographs = opened.photographs
+    alignment = opened.alignment
     with photographs.held():  # the solver reads them again
         scene = photographs.all(control)
     control.stage("lights")
@@ -186,15 +188,18 @@ def calibrate_photographs(
         images = source.all(control)
         control.stage("lights")
         # A mask there marks the ball.
-        drawn = (
-            None if mask_file is None else mask_circle(read_mask(mask_file, source.full_frame)[0])
-        )
+        if mask_file is None:
+            drawn = None
+        else:
+            drawn = mask_circle(read_mask(mask_file, source.full_frame)[0])
         own = folder.resolve() == found.files[0].resolve().parent
         try:
             calibration = of_ball(images, files, drawn, **({} if own else beside))
         except CaptureError as error:
             raise error.about(folder, f"(In the photographs of {folder}.)") from error
-        return calibration if own else calibration.seen_in(folder.name)
+        if own:
+            return calibration
+        return calibration.seen_in(folder.name)
 
     if found.ball is not None:
         if not found.ball.is_dir():
@@ -204,7 +209,8 @@ def calibrate_photographs(
                 file=found.ball,
             )
         return in_series(found.ball)
-    series, own = find_ball_series(found.path, found.taken or found.files), found.files[0].parent
+    series = find_ball_series(found.path, found.taken or found.files)
+    own = found.files[0].parent
     results = []
     for folder in (
         [own, *series] if is_ball_series(own) else series
@@ -232,13 +238,16 @@ def complete_lights(
     control: Control = SILENT,
 ) -> Lighting:
     """Estimate whatever is unknown about the lights from photographs that are divided by the known strengths."""
-    given, table, name = lighting.lights, found.lights, ""
+    given = lighting.lights
+    table = found.lights
+    name = ""
     thumbnails = crop_photographs(photographs, mask)
     fixed = closed = np.zeros(
         len(found.files), bool
     )  # which directions, and which strengths, are known
     if table is not None:
-        name, every = table.path.name, np.ones(len(found.files), bool)
+        name = table.path.name
+        every = np.ones(len(found.files), bool)
         fixed = every if table.open_directions is None else ~table.open_directions
         closed = every if table.open_strengths is None else ~table.open_strengths
         if table.intensities is None:  # equal for lights in the file, others may differ
@@ -257,7 +266,8 @@ def complete_lights(
         return Lighting(lights, balls=lighting.balls, notes=notes).moved(found, options)
     known = np.where(fixed[:, None], given.directions, np.nan) if given.known else None
     estimated = estimate_lights(thumbnails, known=known, control=control)
-    verdict, missing = estimated.verdict, int((~fixed).sum())
+    verdict = estimated.verdict
+    missing = int((~fixed).sum())
     if not verdict.usable:
         has = "has no light file and no ball"
         if table is not None:
@@ -281,7 +291,8 @@ def complete_lights(
     which = "the lights"
     if fixed.any():
         which = f"{missing} of {len(fixed)} light directions are not in {name}: they"
-    error, factor = estimated.expected_error, verdict.depth_factor
+    error = estimated.expected_error
+    factor = verdict.depth_factor
     doubtful = np.flatnonzero(lights.expected_error > DOUBTFUL_ERROR).tolist()
     facts: dict[str, Any] = {
         "missing": missing,

@@ -142,7 +142,8 @@ def calibrate(
     >>> found.lights.directions.shape  # doctest: +SKIP
     (12, 3)
     """
-    place, reading = Path(path).expanduser(), ReadOptions(**options)
+    place = Path(path).expanduser()
+    reading = ReadOptions(**options)
     if not place.is_dir():
         raise not_a_folder(place)
     if reading.lights == ESTIMATE:
@@ -205,7 +206,9 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
             )
         names = result.origin.files if result.origin else ()
         kept = [number for number, name in enumerate(names) if name not in options.leave_out]
-        return result if len(kept) == len(names) else result.take(kept)
+        if len(kept) == len(names):
+            return result
+        return result.take(kept)
     if estimated:
         result = replace(result, lights=None)
     elif options.lights_strengths == "unknown" and result.lights is not None:

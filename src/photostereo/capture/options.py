@@ -167,7 +167,9 @@ class ReadOptions:
     def path_of(self, name: str) -> Path | None:
         """Return an option as a path (see :data:`NAMED_FILES`), or None."""
         value = getattr(self, name)
-        return Path(value).expanduser() if isinstance(value, (str, os.PathLike)) else None
+        if isinstance(value, (str, os.PathLike)):
+            return Path(value).expanduser()
+        return None
 
     def in_our_axes(self, vectors: NDArray[Any]) -> NDArray[Any]:
         """Convert directions or positions of a light file to our axes, as the user specified."""
@@ -189,16 +191,18 @@ class ReadOptions:
 
         from photostereo.lights.geometry import axes_words
 
-        return axes_words(self.in_our_axes(np.eye(3))) if self.axes_notes() else ""
+        if self.axes_notes():
+            return axes_words(self.in_our_axes(np.eye(3)))
+        return ""
 
     def axes_notes(self) -> tuple[Finding, ...]:
         """Notes on how the directions of the light file were converted."""
-        given = (
-            (Finding("light-axes-given", axes=self.lights_axes),)
-            if self.lights_axes is not None
-            else ()
-        )
-        return (*given, Finding("light-directions-reversed")) if self.reverse_lights else given
+        notes = []
+        if self.lights_axes is not None:
+            notes.append(Finding("light-axes-given", axes=self.lights_axes))
+        if self.reverse_lights:
+            notes.append(Finding("light-directions-reversed"))
+        return tuple(notes)
 
     def given(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""

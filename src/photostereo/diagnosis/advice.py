@@ -84,11 +84,13 @@ def _about_reading(capture: Capture) -> Iterator[Finding]:
 
 
 def _about_lights(diagnosis: Diagnosis) -> Iterator[Finding]:
-    lights, count = diagnosis.lights, diagnosis.photographs
+    lights = diagnosis.lights
+    count = diagnosis.photographs
     if lights.widest_angle < NARROW:
         yield Finding("narrow-lights", "problem", photographs=count, degrees=lights.widest_angle)
     elif lights.thin_spread < min(NEARLY_COPLANAR, lights.second_spread / ALONG_PLANE):
-        missing, spread = direction_words(lights.thin_direction), lights.thin_spread
+        missing = direction_words(lights.thin_direction)
+        spread = lights.thin_spread
         yield Finding(
             "coplanar-lights", "problem", photographs=count, spread=spread, missing=missing
         )
@@ -102,14 +104,16 @@ def _about_lights(diagnosis: Diagnosis) -> Iterator[Finding]:
 
 
 def _about_shadows(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
-    dark, count = diagnosis.dark_count[capture.mask], diagnosis.photographs
+    dark = diagnosis.dark_count[capture.mask]
+    count = diagnosis.photographs
     black = float((dark == count).mean())
     share = diagnosis.poorly_lit - black
     if black > BLACK:
         yield Finding("black-background" if capture.mask.all() else "black-pixels", share=black)
     dim = diagnosis.dim_photographs
     if dim:
-        lit, names = count - len(dim), listed(dim, 8)
+        lit = count - len(dim)
+        names = listed(dim, 8)
         how: Severity = "problem" if lit <= FEW or 3 * len(dim) > count else "notice"
         yield Finding(
             "dim-photographs", how, count=len(dim), photographs=count, names=names, lit=lit
@@ -138,7 +142,8 @@ def _about_noise(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
 
 
 def _about_saturation(diagnosis: Diagnosis) -> Iterator[Finding]:
-    share, by_photograph = diagnosis.saturation, diagnosis.saturation_by_photograph
+    share = diagnosis.saturation
+    by_photograph = diagnosis.saturation_by_photograph
     facts: dict[str, Any] = {
         "share": share,
         "affected": int((by_photograph > 0).sum()),

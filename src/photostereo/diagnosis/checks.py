@@ -65,7 +65,8 @@ def find_mistakes(
     if inverted is not None:
         return (inverted,)  # the rest would be judged on the background
     small = shrink(images, mask)
-    values, useful = small.values, bright_enough(small.values)
+    values = small.values
+    useful = bright_enough(small.values)
     if len(lights) < 4 or small.mask.sum() < 100 or not useful.any():
         return ()
     order = order_evidence(values, lights)
@@ -95,12 +96,14 @@ def _inverted_mask(images: FloatArray, mask: BoolArray) -> Finding | None:
     if border < INVERTED_BORDER or inside.all() or not inside.any():
         return None
     mean = images[:: max(1, len(images) // 12), ::step, ::step].mean(axis=0)
-    kept, left_out = float(np.median(mean[inside])), float(np.median(mean[~inside]))
+    kept = float(np.median(mean[inside]))
+    left_out = float(np.median(mean[~inside]))
     if left_out < INVERTED_TIMES * max(kept, 1e-9):
         return None
-    times = (
-        f"{left_out / kept:.0f} times" if kept > 0.01 * left_out else "more than a hundred times"
-    )
+    if kept > 0.01 * left_out:
+        times = f"{left_out / kept:.0f} times"
+    else:
+        times = "more than a hundred times"
     return mistake("mask-inverted", "automatic-mask", border=border, times=times)
 
 
@@ -122,7 +125,8 @@ class OrderEvidence:
 
     def as_mistake(self) -> Finding:
         """Report the wrong order."""
-        best, instead = self.best, f"and {self.words} only {percent(self.best)}"
+        best = self.best
+        instead = f"and {self.words} only {percent(self.best)}"
         if best >= CLEARLY_BETTER * self.given:
             best = self.least
             instead = f"a random order leaves {percent(self.shuffled)}, and the best possible {percent(best)}"

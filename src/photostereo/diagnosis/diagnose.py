@@ -94,11 +94,10 @@ def diagnose(
         seen = _SEEN[capture] = _look_at(shown, control)
     control.check()
     lights = shown.lights_at(np.flatnonzero(shown.mask))
-    normals = (
-        least_squares_normals(shown.images, lights, shown.mask)
-        if result is None
-        else result.normals
-    )
+    if result is None:
+        normals = least_squares_normals(shown.images, lights, shown.mask)
+    else:
+        normals = result.normals
     residual = np.full(shown.mask.shape, np.nan, dtype=np.float32)
     residual[shown.mask] = matte_fit(shown.images, normals, lights, shown.mask, control).residual
     bare = replace(seen, residual=residual)
@@ -135,7 +134,10 @@ def _contradictions(gray: Capture, noise: float, control: Control) -> Iterator[F
     if gray.lights.is_near:  # they vary over the object by more than most mistakes do
         yield Finding("near-lights-unchecked")
         return
-    images, lights, mask, origin = gray.images, gray.lights.directions, gray.mask, gray.origin
+    images = gray.images
+    lights = gray.lights.directions
+    mask = gray.mask
+    origin = gray.origin
     axes, straightened = ("", False) if origin is None else (origin.axes, origin.straightened)
     mistakes = find_mistakes(images, lights, mask, axes_given=axes, straightened=straightened)
     yield from mistakes

@@ -64,7 +64,9 @@ class ExpectedError:
     def grade(self) -> str:
         """``"good"``, ``"fair"`` or ``"do not trust"``."""
         good = self.degrees <= GOOD and not self.is_flawed
-        return "good" if good else "fair" if self.degrees <= FAIR else "do not trust"
+        if good:
+            return "good"
+        return "fair" if self.degrees <= FAIR else "do not trust"
 
     @property
     def words(self) -> str:
@@ -78,7 +80,9 @@ class ExpectedError:
     @property
     def about(self) -> str:
         """The degrees, rounded."""
-        return f"{self.degrees:.0f}°" if self.degrees >= 3 else f"{self.degrees:.1f}°"
+        if self.degrees >= 3:
+            return f"{self.degrees:.0f}°"
+        return f"{self.degrees:.1f}°"
 
     def as_dict(self) -> dict[str, Any]:
         """For ``summary.json``."""
@@ -121,7 +125,8 @@ def expected_error(
             code = "vague-estimate" if "estimated" in lights.source else "vague-lights"
             found.append(Finding(code, effect=of_lights, degrees=of_lights))
     turn = turn_of_lights(result.normals, result.mask)
-    turned, of_turn = float(np.linalg.norm(turn)), 0.0
+    turned = float(np.linalg.norm(turn))
+    of_turn = 0.0
     if turned > LEAST_TURN:
         of_turn = float(np.linalg.norm(np.cross(turn, result.normals[result.mask]), axis=1).mean())
         axis = ("horizontal axis", "vertical axis", "camera's axis")[int(np.argmax(np.abs(turn)))]
@@ -142,11 +147,9 @@ def expected_error(
     # A mistake without its own effect makes the photographs contradict each other; the method's estimate includes that.
     found.sort(key=lambda f: (-(f.effect or own * f.is_mistake), f.severity != "problem"))
     expected = ExpectedError(degrees, is_flawed=flawed)
-    return (
-        expected
-        if expected.grade == "good"
-        else replace(expected, reasons=tuple(found[:MOST_REASONS]))
-    )
+    if expected.grade == "good":
+        return expected
+    return replace(expected, reasons=tuple(found[:MOST_REASONS]))
 
 
 def _own(result: Reconstruction) -> float | None:
@@ -155,13 +158,17 @@ def _own(result: Reconstruction) -> float | None:
         return None
     inside = np.asarray(spread)[result.mask]
     known = inside[np.isfinite(inside)]
-    return float(known.mean(dtype=np.float64)) if known.size else None
+    if known.size:
+        return float(known.mean(dtype=np.float64))
+    return None
 
 
 def factor_of_detail(normals: FloatArray, mask: BoolArray) -> float:
     """Factor for the error that pixels expect: smaller on a smooth surface, larger on one with fine detail and edges."""
     curl = coarse_curl(normals, mask)
-    return 1.0 if np.isnan(curl) else float(np.clip((curl / USUAL_CURL) ** POWER, *FACTORS))
+    if np.isnan(curl):
+        return 1.0
+    return float(np.clip((curl / USUAL_CURL) ** POWER, *FACTORS))
 
 
 def error_of_three(directions: FloatArray) -> float:

@@ -99,9 +99,11 @@ def matte_fit(
     Minimizes ``Σ_j (y_j − a s_j)²`` over ``a``, with ``s_j = max(n·l_j, 0)``: ``a = Σ y s / Σ s²``, and the residual
     is ``sqrt( Σ (y − a s)² / Σ y² )``: 0 is a perfect fit, 1 is none at all.
     """
-    lights, index = lights._replace(matrix=lights.matrix.astype(np.float32)), np.flatnonzero(mask)
+    lights = lights._replace(matrix=lights.matrix.astype(np.float32))
+    index = np.flatnonzero(mask)
     channels = images.shape[1 + mask.ndim :]
-    flat, facing = images.reshape(len(images), mask.size, *channels), normals.reshape(-1, 3)
+    flat = images.reshape(len(images), mask.size, *channels)
+    facing = normals.reshape(-1, 3)
     amplitude, brightness, residual = (np.empty(len(index), np.float32) for _ in range(3))
 
     def fit(part: slice) -> None:
@@ -113,10 +115,12 @@ def matte_fit(
         squares = np.einsum("jn,jn->n", values, values)
         shading_squares = np.einsum("jn,jn->n", shading, shading)
         products = np.einsum("jn,jn->n", values, shading)
-        lit, seen = shading_squares > 0, squares > 0
+        lit = shading_squares > 0
+        seen = squares > 0
         found = np.divide(products, shading_squares, out=np.zeros_like(products), where=lit)
         share = 1.0 - np.divide(found * products, squares, out=np.ones_like(squares), where=seen)
-        amplitude[part], brightness[part] = found, np.sqrt(squares / len(images))
+        amplitude[part] = found
+        brightness[part] = np.sqrt(squares / len(images))
         residual[part] = np.sqrt(np.clip(share, 0, 1))
 
     def fit_blocks(number: int) -> None:
@@ -130,7 +134,8 @@ def matte_fit(
 
 def least_squares_normals(images: FloatArray, lights: PixelLights, mask: BoolArray) -> FloatArray:
     """Unnormalized least-squares normals (H, W, 3) of the mask pixels under these lights."""
-    values, normals = images.reshape(len(images), -1).T, np.zeros((mask.size, 3), np.float32)
+    values = images.reshape(len(images), -1).T
+    normals = np.zeros((mask.size, 3), np.float32)
     # Avoids a copy of the photographs if all pixels have the same lights.
     where = slice(None) if lights.matrix.ndim == 2 else np.flatnonzero(mask)
     normals[where] = lights.in_camera(least_squares(values[where], lights.matrix))
@@ -142,7 +147,8 @@ def typical_residual(normals: FloatArray, capture: Capture) -> float:
     capture, index = capture.evened(), np.flatnonzero(capture.mask)
     index = index[:: max(1, len(index) // 15_000)]
     images = capture.images.reshape(len(capture), -1, *capture.images.shape[3:])[:, index]
-    facing, everything = normals.reshape(-1, 3)[index], np.ones(len(index), dtype=bool)
+    facing = normals.reshape(-1, 3)[index]
+    everything = np.ones(len(index), dtype=bool)
     return float(
         np.median(matte_fit(images, facing, capture.lights_at(index), everything).residual)
     )

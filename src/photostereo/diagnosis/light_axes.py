@@ -111,7 +111,8 @@ class CoarseSurface:
 
     def turned(self, matrix: FloatArray) -> Evidence:
         """Return the evidence for the normals after multiplication by ``matrix``."""
-        normals, useful = np.tensordot(matrix, self._normals, axes=1), self._useful
+        normals = np.tensordot(matrix, self._normals, axes=1)
+        useful = self._useful
         unit = normals / np.maximum(np.linalg.norm(normals, axis=0), 1e-12)
         facing = unit[2]
         depth = np.where(facing < 0, -1, 1) * np.maximum(np.abs(facing), 1 / STEEPEST)
@@ -193,14 +194,16 @@ def usual_orders(count: int) -> list[tuple[str, Indices]]:
 
 def _turned_ring(surface: CoarseSurface, lights: FloatArray, curl: float) -> Finding | None:
     """Check for lights on a ring listed from a wrong start: all explain the photographs, only one gives a surface."""
-    best, found = CLEARLY_BETTER * curl, ""
+    best = CLEARLY_BETTER * curl
+    found = ""
     for words, places in usual_orders(len(lights)):
         turn = turn_between(lights, lights[places])
         if turn is None:
             continue  # not a rotation: the photographs would show it
         seen = surface.turned(np.linalg.inv(turn))
         if seen.away <= FACES and seen.curl < best and not seen.outwards < DECIDES:
-            best, found = seen.curl, words
+            best = seen.curl
+            found = words
     if not found:
         return None
     why = f"the slopes do not form a surface (curl {curl:.2f}), but do with the lights {found} ({best:.2f})"
@@ -273,19 +276,25 @@ def compare_axes(found: Finding | None, opinion: Opinion | None, axes_given: str
     if found is None:
         why = f"its lights differ from those estimated from the photographs by {opinion.given_degrees:.0f}°"
         agree = f", and with {words} by {opinion.degrees:.0f}°"
-        return None if fits else _other_axes(words, axes_given, why=why, agree=agree)
+        if fits:
+            return None
+        return _other_axes(words, axes_given, why=why, agree=agree)
     advised = found.values["axes"]
     if fits:
         return found if advised[-2:] != ",z" else None
     agree = (
         f"; the lights estimated from the photographs agree with {words} to {opinion.degrees:.0f}°"
     )
-    return found.changed(agree=agree) if advised == words else found
+    if advised == words:
+        return found.changed(agree=agree)
+    return found
 
 
 def _instead_of(axes_given: str, axes: FloatArray) -> str:
     """Return the axes to give if those of the lights, read with ``axes_given``, are ``axes``."""
-    return axes_words(axes_matrix(axes_given) @ axes) if axes_given else axes_words(axes)
+    if axes_given:
+        return axes_words(axes_matrix(axes_given) @ axes)
+    return axes_words(axes)
 
 
 def _other_axes(
@@ -296,9 +305,11 @@ def _other_axes(
     if axes == "-x,-y,-z":
         instead = " instead of the axes given" if axes_given else ""
         return mistake("lights-reversed", "reverse-lights", instead=instead, why=why, axes=axes)
-    kind, remedy = f"other axes{LOOKS.get(axes, '')}", "lights-axes"
+    kind = f"other axes{LOOKS.get(axes, '')}"
+    remedy = "lights-axes"
     if axes == "x,y,z":
-        kind, remedy = "the default axes, not those given", "default-axes"
+        kind = "the default axes, not those given"
+        remedy = "default-axes"
     return mistake(
         "light-axes", remedy, kind=kind, why=why, agree=agree, axes=axes, instead=instead, note=note
     )

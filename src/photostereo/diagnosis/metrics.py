@@ -16,7 +16,8 @@ from photostereo.runtime.cuda_kernels import are_doubles, launch_per_pixel
 def angle_between(a: Array, b: Array) -> Array:
     """Angle in degrees between vectors in the last axis; 90 where either is the zero vector."""
     xp = namespace(a)
-    a, b = cast(a, "float64"), cast(b, "float64")
+    a = cast(a, "float64")
+    b = cast(b, "float64")
     if are_doubles(a, b):
         return launch_per_pixel("angle_between", a, (a, b), a.shape[:-1], prod(b.shape[:-1]))
     x = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
@@ -59,7 +60,9 @@ def angular_error(
     array([[45.]])
     """
     error = angle_between(normals, truth)
-    return error if mask is None else np.where(mask, error, np.nan)
+    if mask is None:
+        return error
+    return np.where(mask, error, np.nan)
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,8 @@ def summarize_error(normals: FloatArray, truth: FloatArray, mask: BoolArray) -> 
     (36.87, 0.75)
     """
     actual = np.asarray(truth)[mask]
-    error, known = angle_between(np.asarray(normals)[mask], actual), is_known(actual)
+    error = angle_between(np.asarray(normals)[mask], actual)
+    known = is_known(actual)
     median, p90, p95 = np.quantile(
         error, (0.5, 0.9, 0.95)
     ).tolist()  # one partial sort for all three

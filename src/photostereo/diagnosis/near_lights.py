@@ -47,7 +47,10 @@ def find_near_lights(
     useful = lit.sum(axis=1) >= LIT_IN
     if useful.sum() < FEWEST:
         return None
-    seen, places, lit, matrix = seen[useful], places[useful], lit[useful], lights.T
+    seen = seen[useful]
+    places = places[useful]
+    lit = lit[useful]
+    matrix = lights.T
     half = lights + np.array([0.0, 0.0, 1.0])
     half /= np.linalg.norm(half, axis=1, keepdims=True) + 1e-12
     weight = lit.astype(np.float64)

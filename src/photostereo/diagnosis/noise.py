@@ -159,7 +159,9 @@ class Noise:
         corners are neighbors, or eight apart for noise that is ``shared`` by neighbors. Neighbors in four blocks of a JPEG
         share none either, and a shadow edge is unlikely to run between them.
         """
-        mask, pixels, meet = self.mask, self.pixels, shared and self.has_blocks
+        mask = self.mask
+        pixels = self.pixels
+        meet = shared and self.has_blocks
         k = JPEG_SIDE if shared and not meet else 1
         whole = mask[:-k, :-k] & mask[:-k, k:] & mask[k:, :-k] & mask[k:, k:]
         if meet:  # squares that touch four blocks and lie within one crop of a sample
@@ -289,7 +291,8 @@ def chi_square_quantile(freedom: int, share: float) -> float:
     """
     half = freedom / 2.0
     steps = half + np.arange(1.0, 200.0 + 8.0 * freedom)
-    low, high = 0.0, half + 10.0 * math.sqrt(half) + 20.0
+    low = 0.0
+    high = half + 10.0 * math.sqrt(half) + 20.0
     while low < (x := 0.5 * (low + high)) < high:
         series = 1.0 + float(np.cumprod(x / steps).sum())
         reached = half * math.log(x) - x - math.lgamma(half + 1.0) + math.log(series)
@@ -312,13 +315,16 @@ def step_of_levels(sample: Array) -> float:
             order = np.argsort(gaps)
             half = np.searchsorted(np.cumsum(counts[order]), 0.5 * count)
             steps.append(float(gaps[order][min(half, len(gaps) - 1)]))
-    return float(np.median(steps)) if 2 * len(steps) > photographs else 0.0
+    if 2 * len(steps) > photographs:
+        return float(np.median(steps))
+    return 0.0
 
 
 def _expected_error(sigma: float, sample: FloatArray, lights: FloatArray) -> float:
     """Median angle in degrees: the tangential part of σ² (L Lᵀ)⁻¹ over the length of each normal."""
     length = np.linalg.norm(sample, axis=1)
-    sample, length = sample[length > 0], length[length > 0]
+    sample = sample[length > 0]
+    length = length[length > 0]
     if not length.size:
         return 0.0
     covariance = np.linalg.inv(gram_of(lights))
@@ -340,7 +346,8 @@ def has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
     if min(len(rows), len(columns)) < 4 * JPEG_SIDE:
         return False
     # A band of rows around the middle of the object is enough.
-    middle, center = rows[len(rows) // 2], columns[len(columns) // 2]
+    middle = rows[len(rows) // 2]
+    center = columns[len(columns) // 2]
     top, left = (max(first, 0) // CROP * CROP for first in (middle - BAND, center - ACROSS))
     around = np.s_[top : middle + BAND, left : center + ACROSS]
     band = np.zeros_like(mask)
@@ -356,7 +363,8 @@ def has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
         return False
     # Positions 0 and 6, 1 and 5, 2 and 4 are equivalent in the block; 3 is its middle, 7 the border.
     mirrored = places[:, [6, 5, 4, 3, 2, 1, 0, 7]]
-    alike, apart = 0.5 * (places + mirrored), 0.5 * (places - mirrored)
+    alike = 0.5 * (places + mirrored)
+    apart = 0.5 * (places - mirrored)
     by_blocks = ((alike - alike.mean(axis=1, keepdims=True)) ** 2).sum() / 8.0
     by_chance = (apart**2).sum() / 6.0
     return bool(by_blocks > BLOCK_EVIDENCE * by_chance + 1e-6)

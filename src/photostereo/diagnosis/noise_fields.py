@@ -78,7 +78,8 @@ def _shared(pixels: Array, lights: NDArray[Any]) -> tuple[Array, NDArray[Any], F
     its random coefficients, whatever the order of the photographs.
     """
     if lights.ndim > 2:
-        pixels, lights = without_matte(pixels, lights), mean_lights(lights)
+        pixels = without_matte(pixels, lights)
+        lights = mean_lights(lights)
     rest = np.linalg.svd(np.asarray(lights, dtype=np.float64))[2][3:]  # orthonormal rows
     return pixels, lights, rest, np.argsort(np.lexsort(lights))
 

@@ -46,7 +46,8 @@ def unequal_photographs(
     """Find unequal photographs (d, H, W), given their strengths under distant lights (d, 3)."""
     if len(images) < 6:
         return
-    pixels, blurred = _sample(images, mask), _not_sharp(images, lights, mask)
+    pixels = _sample(images, mask)
+    blurred = _not_sharp(images, lights, mask)
     normals = least_squares(pixels, lights.T)
     if blurred.mean() >= MANY:
         sharp = least_squares(pixels[:, ~blurred], lights[~blurred].T)
@@ -97,7 +98,8 @@ def _not_sharp(images: FloatArray, lights: FloatArray, mask: BoolArray) -> BoolA
 
     def share(part: FloatArray, of: FloatArray) -> FloatArray:
         """Share of the common picture in each photograph."""
-        part, of = part[:, inside], of[:, inside]
+        part = part[:, inside]
+        of = of[:, inside]
         return np.asarray((part * of).sum(axis=1) / np.maximum((of**2).sum(axis=1), 1e-30))
 
     sharp = share(shown - smooth[0], common - smooth[1]) / np.maximum(share(*smooth), 1e-6)

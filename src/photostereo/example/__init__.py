@@ -21,8 +21,10 @@ CONSTANT, RETRO = 1.0 - 0.5 * 0.16 / (0.16 + 0.33), 0.45 * 0.16 / (0.16 + 0.09)
 def owl(snr: float, *, seed: int = 0, step: int = 1) -> Capture:
     """Return the photographs with Poisson noise (``snr`` in dB); with ``step``, only every n-th pixel of a row or column."""
     with files(__name__).joinpath("owl.npz").open("rb") as file, np.load(file) as stored:
-        mask, lights = stored["mask"], stored["lights"]
-        color, slanted = COLOR_UNIT * stored["color"], NORMAL_UNIT * stored["normals"]
+        mask = stored["mask"]
+        lights = stored["lights"]
+        color = COLOR_UNIT * stored["color"]
+        slanted = NORMAL_UNIT * stored["normals"]
         lit = np.unpackbits(stored["lit"], axis=0, count=len(lights))
     upward = np.sqrt(np.maximum(1.0 - np.sum(slanted**2, axis=1), 0.0))
     normals = np.column_stack([slanted, upward])
@@ -31,8 +33,10 @@ def owl(snr: float, *, seed: int = 0, step: int = 1) -> Capture:
         cosine = np.maximum(normals @ light, 0.0)
         retro = np.maximum(light[2] - cosine * upward, 0.0) / np.maximum(cosine, upward)
         image[mask] = color * (reached * cosine * (CONSTANT + RETRO * retro))[:, None]
-    truth, albedo = np.zeros((*mask.shape, 3)), np.zeros((*mask.shape, 3))
-    truth[mask], albedo[mask] = normals, color
+    truth = np.zeros((*mask.shape, 3))
+    albedo = np.zeros((*mask.shape, 3))
+    truth[mask] = normals
+    albedo[mask] = color
     every = np.s_[::step, ::step]
     seen = images[:, *every][:, mask[every]].astype(np.float64)
     # Intensities times this are photons; their noise has the ratio asked for.

@@ -48,18 +48,17 @@ def replacing_directory(
     any path in ``keep``, which the run needs. The block rewrites the files of ``out`` in ``renew`` and copies all others,
     which may be the user's. If something is in the way, an :class:`OutputError` is raised before the block runs.
     """
-    target, kept = _followed(_reachable(out)), tuple(keep)
+    target = _followed(_reachable(out))
+    kept = tuple(keep)
     clear_leftovers(target)
     _check_target(target, force, kept, renew)
     with _staged(target, Path.mkdir) as folder:
         yield folder
         _check_target(target, force, kept, renew)  # it may have appeared meanwhile
         with _explained(target):
-            foreign = (
-                set(foreign_files(target)) - set(renew)
-                if renew is not None and target.is_dir()
-                else ()
-            )
+            foreign: set[str] = set()
+            if renew is not None and target.is_dir():
+                foreign = set(foreign_files(target)) - set(renew)
             (folder / MARK).write_bytes(mark_content(folder, foreign))
             if not os.path.lexists(target):
                 os.rename(folder, target)
@@ -154,10 +153,8 @@ def clear_leftovers(target: Path) -> None:
 @contextmanager
 def _staged(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
     """A new hidden path beside the target; removed at the end with whatever lies there, as are new, empty parents."""
-    stage, missing = (
-        _hidden(target, "partial"),
-        [parent for parent in target.parents if not parent.exists()],
-    )
+    stage = _hidden(target, "partial")
+    missing = [parent for parent in target.parents if not parent.exists()]
     try:
         with _explained(target):
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -287,7 +284,8 @@ def _check_target(
                 code="output-in-use",
                 file=target,
             )
-        ours, foreign = is_ours(target), foreign_files(target)
+        ours = is_ours(target)
+        foreign = foreign_files(target)
     if renew is not None:
         foreign = {name: why for name, why in foreign.items() if name in renew}
     name, why = next(iter(foreign.items()), ("", ""))
@@ -313,7 +311,8 @@ def _check_target(
 
 def _contains(target: Path, place: Path) -> bool:
     # Not Path.resolve: it fails on a link that leads to itself.
-    real, inside = Path(os.path.realpath(target)), Path(os.path.realpath(place.expanduser()))
+    real = Path(os.path.realpath(target))
+    inside = Path(os.path.realpath(place.expanduser()))
     return real == inside or real in inside.parents
 
 

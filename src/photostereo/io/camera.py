@@ -88,18 +88,19 @@ def read_shot(path: Path) -> Shot:
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
         ):
             declared = headers.declared_size(content)
-            frame = (
-                (declared.height, declared.width)
-                if declared is not None and declared.size
-                else None
-            )
+            if declared is not None and declared.size:
+                frame = (declared.height, declared.width)
+            else:
+                frame = None
             shot = replace(shot_of(content), frame=frame)
     except (CaptureError, OSError, ValueError):  # reported when it is decoded
         return Shot()
     if path.suffix.lower() in HEIC_SUFFIXES:  # only its library knows its frame and curve
         return Shot(srgb=True)
     # Camera RAW holds a small picture for viewing beside the sensor's values, which are linear.
-    return replace(shot, srgb=False, frame=None) if path.suffix.lower() in RAW_SUFFIXES else shot
+    if path.suffix.lower() in RAW_SUFFIXES:
+        return replace(shot, srgb=False, frame=None)
+    return shot
 
 
 def shot_of(head: headers.Content) -> Shot:
@@ -118,11 +119,13 @@ def shot_of(head: headers.Content) -> Shot:
         elif head[:8] == headers.PNG_SIGNATURE:  # EXIF may come before or after the pixels
             tags = [part for part in headers.png_chunks(head) if part.kind in _PNG_TAGS]
             chunks = {part.kind: part.body(head) for part in tags}
-            exif, srgb = chunks.get(b"eXIf", b""), _png_is_srgb(chunks)
+            exif = chunks.get(b"eXIf", b"")
+            srgb = _png_is_srgb(chunks)
         elif head[:4] in headers.TIFF_SIGNATURES:
             entry = headers.tiff_entries(head).get(_ICC)
             profile = b"" if entry is None else entry.body(head)
-            exif, srgb = head, b"sRGB" in profile or "sRGB".encode("utf-16-be") in profile
+            exif = head
+            srgb = b"sRGB" in profile or "sRGB".encode("utf-16-be") in profile
         else:
             return Shot()
         return replace(Shot(srgb=srgb), **_exif(exif))
@@ -142,7 +145,8 @@ def focal_in_pixels(shots: Sequence[Shot], frame: tuple[int, int]) -> float | No
 
 
 def _focal_of(shot: Shot, frame: tuple[int, int]) -> float | None:
-    long, short = max(frame), min(frame)
+    long = max(frame)
+    short = min(frame)
     written = (shot.width, shot.height) if shot.width and shot.height else frame
     scale = long / max(written)
     if abs(scale * min(written) - short) > 0.01 * short + 1:
@@ -157,7 +161,9 @@ def _focal_of(shot: Shot, frame: tuple[int, int]) -> float | None:
 
 def exposure_of(shot: Shot) -> float | None:
     """Exposure of a photograph: time times sensitivity; None if the file does not record it."""
-    return shot.seconds * (shot.iso or 100.0) if shot.seconds else None
+    if shot.seconds:
+        return shot.seconds * (shot.iso or 100.0)
+    return None
 
 
 def exposures(shots: Sequence[Shot]) -> tuple[list[float] | None, tuple[Finding, ...]]:
@@ -202,7 +208,9 @@ def common_orientation(shots: Sequence[Shot]) -> int:
     A phone that points straight down may record any orientation although nothing was turned.
     """
     first, *others = {int(shot.orientation or 1) for shot in shots} or {1}
-    return first if not others and first in TURNS else 1
+    if not others and first in TURNS:
+        return first
+    return 1
 
 
 def orientation_notes(shots: Sequence[Shot]) -> tuple[Finding, ...]:
@@ -211,7 +219,9 @@ def orientation_notes(shots: Sequence[Shot]) -> tuple[Finding, ...]:
         return (Finding("orientation-differs"),)
     turn = common_orientation(shots)
     turned = TURNS.get(turn)
-    return (Finding("orientation-undone", turned=turned, orientation=turn),) if turned else ()
+    if turned:
+        return (Finding("orientation-undone", turned=turned, orientation=turn),)
+    return ()
 
 
 def _png_is_srgb(chunks: dict[bytes, bytes]) -> bool:

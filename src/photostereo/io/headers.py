@@ -68,7 +68,9 @@ class Part:
             value = value / below[0] if below[0] else 0.0
         number_type = self.kind[1:2]
         lowest = -1e3 if number_type in b"ifd" else 0
-        return float(value) if number_type != b"s" and lowest <= value < 1e9 else None
+        if number_type != b"s" and lowest <= value < 1e9:
+            return float(value)
+        return None
 
 
 def jpeg_segments(data: Content) -> Iterator[Part]:
@@ -78,7 +80,8 @@ def jpeg_segments(data: Content) -> Iterator[Part]:
         found = _MARKER.search(data, place)
         if found is None:
             raise HeaderError("its end is missing")
-        marker, place = found.group(1), found.end()
+        marker = found.group(1)
+        place = found.end()
         if marker[0] == _END_OF_IMAGE:
             return
         if marker[0] in _WITHOUT_LENGTH:
@@ -117,7 +120,8 @@ def tiff_entries(data: Content, start: int | None = None) -> dict[int, Part]:
     try:
         big = struct.unpack_from(order + "H", data, 2)[0] == 43
         offset, head = (order + "Q", 8) if big else (order + "I", 2)
-        wide, width = struct.calcsize(offset), 4 + 2 * struct.calcsize(offset)
+        wide = struct.calcsize(offset)
+        width = 4 + 2 * struct.calcsize(offset)
         if start is None:
             (start,) = struct.unpack_from(offset, data, 8 if big else 4)
         (count,) = struct.unpack_from(order + ("Q" if big else "H"), data, start)
@@ -128,11 +132,10 @@ def tiff_entries(data: Content, start: int | None = None) -> dict[int, Part]:
     found: dict[int, Part] = {}
     for position in range(start + head, start + head + min(count, MOST_ENTRIES) * width, width):
         tag, kind = struct.unpack_from(order + "HH", data, position)
-        (number,), form = (
-            struct.unpack_from(offset, data, position + 4),
-            order + _TYPES.get(kind, "s"),
-        )
-        size, where = struct.calcsize(form) * number, position + 4 + wide
+        (number,) = struct.unpack_from(offset, data, position + 4)
+        form = order + _TYPES.get(kind, "s")
+        size = struct.calcsize(form) * number
+        where = position + 4 + wide
         if size > wide:
             (where,) = struct.unpack_from(offset, data, where)
         found.setdefault(tag, Part(form.encode(), where, where + size))

@@ -124,7 +124,8 @@ def _decode_tiff(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
         ]
         if not ends or max(ends) > len(data):
             raise headers.damaged_image(path, "its pixels end too early")
-        width, height = page.imagewidth, page.imagelength
+        width = page.imagewidth
+        height = page.imagelength
         depth = int(page.size) * page.dtype.itemsize / max(width * height, 1)
         headers.require_plausible(headers.Declared(width, height, depth), len(data), path)
         if page.compression in _DEFLATED:
@@ -138,7 +139,8 @@ def _decode_tiff(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
             return _decode_with_opencv(_unturned(data, page), path, alpha)
         if page.photometric == tifffile.PHOTOMETRIC.PALETTE:
             return _decode_with_opencv(_unturned(data, page), path, alpha)
-        axes, inverted = page.axes, page.photometric == tifffile.PHOTOMETRIC.MINISWHITE
+        axes = page.axes
+        inverted = page.photometric == tifffile.PHOTOMETRIC.MINISWHITE
     if inverted and np.issubdtype(image.dtype, np.unsignedinteger):
         image = np.iinfo(image.dtype).max - image
     if axes.startswith("S") and image.ndim == 3:

@@ -99,7 +99,8 @@ def require_memory(size: int, what: str, remedy: str) -> None:
     """Raise a :class:`CaptureError` if ``what`` needs more bytes than are free, or than :func:`memory_limit` allows."""
     if size < 1 << 24:  # too small to matter
         return
-    free, limit = available_memory(), _limit.get()
+    free = available_memory()
+    limit = _limit.get()
     most = min(free, limit)
     if size > most:
         raise CaptureError(

@@ -40,10 +40,14 @@ def folder_name(name: str) -> str:
         "-."
     )
     kept = shortened(kept) or "capture"
-    return f"_{kept}" if kept.split(".")[0].lower() in WINDOWS_DEVICES else kept
+    if kept.split(".")[0].lower() in WINDOWS_DEVICES:
+        return f"_{kept}"
+    return kept
 
 
 def shortened(name: str) -> str:
     """The beginning of a name, at most :data:`NAME_BYTES`, without splitting a character."""
     data = os.fsencode(name)
-    return data[:NAME_BYTES].decode("utf-8", "ignore") if len(data) > NAME_BYTES else name
+    if len(data) > NAME_BYTES:
+        return data[:NAME_BYTES].decode("utf-8", "ignore")
+    return name

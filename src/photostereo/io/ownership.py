@@ -61,7 +61,9 @@ def _content_of(path: Path) -> list[int | str]:
 def _read_mark(folder: Path) -> dict[str, list[int | str]] | None:
     try:
         content = read_json(folder / MARK, "marker", remedy="")
-        return dict(content["files"]) if content["format"] == _FORMAT else None
+        if content["format"] == _FORMAT:
+            return dict(content["files"])
+        return None
     except (KeyError, TypeError, ValueError, PhotostereoError):
         return None
 

@@ -92,7 +92,8 @@ def _encode_with_pillow(
 ) -> bytes:
     from PIL import Image, WebPImagePlugin  # noqa: F401  (else Pillow imports all of its plugins)
 
-    image, data = Image.fromarray(np.ascontiguousarray(picture)), BytesIO()
+    image = Image.fromarray(np.ascontiguousarray(picture))
+    data = BytesIO()
     if palette is not None:
         image.putpalette(palette)
     image.save(data, kind, **options)

@@ -50,7 +50,9 @@ def read_bytes(path: Path, what: str, *, limit: int | None = None, remedy: str =
             problem = f"it has {size} bytes, more than the limit of {limit}"
             raise unreadable_file(path, what, remedy, problem)
         require_memory(size, f"The {what} {path}", "Use a smaller one.")
-        return file.read() if limit is None else file.read(limit)
+        if limit is None:
+            return file.read()
+        return file.read(limit)
 
 
 @contextmanager
@@ -156,7 +158,8 @@ def read_npy(path: Path, what: str, *, remedy: str, mapped: bool = False) -> NDA
     """The array in an ``.npy`` file, never a Python object. If ``mapped``, values stay in the file until used."""
     complaint = partial(unreadable_file, path, what, remedy)
     with opened(path, what, remedy=remedy) as file, explained(complaint):
-        size, label = os.fstat(file.fileno()).st_size, f"The {what} {path}"
+        size = os.fstat(file.fileno()).st_size
+        label = f"The {what} {path}"
         if mapped and all(
             _header_of(file, size, label, complaint)[0]
         ):  # an empty array cannot be mapped
@@ -192,7 +195,8 @@ def read_npz(
         for member in members:
             with archive.open(member) as stream:
                 name = member.filename.removesuffix(".npy")
-                label, spooled = f"{name} in {path}", name == stack
+                label = f"{name} in {path}"
+                spooled = name == stack
                 arrays[name] = _array_in(
                     stream, member.file_size, label, complaint, spooled=spooled
                 )
@@ -243,7 +247,8 @@ def _header_of(
         raise complaint(
             f"{label} holds values of type {kind}; expected numbers, not Python objects"
         )
-    declared, there = math.prod(shape) * kind.itemsize, size - stream.tell()
+    declared = math.prod(shape) * kind.itemsize
+    there = size - stream.tell()
     if declared != there or any(side < 0 for side in shape):
         raise complaint(f"{label} declares {declared} bytes of values, but there are {there}")
     return shape, by_column, kind

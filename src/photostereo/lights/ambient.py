@@ -141,7 +141,8 @@ def estimate_room_light(
         if shadows.sum() < FEWEST:
             return None
         darkest, share = np.quantile((values / mean)[shadows], (0.1, 0.5)).tolist()
-    normals, bare = surface(share), surface(0.0)
+    normals = surface(share)
+    bare = surface(0.0)
     pixels = shadows.any(axis=0)
     linear = _without_shadows(values[:, pixels], lights, strong)
     room = RoomLight(

@@ -78,7 +78,8 @@ def estimate_strengths(pixels: Any, lights: NDArray[Any], noise: Array) -> Stren
     )
     if count < FEWEST_PHOTOGRAPHS or len(pixels) < FEWEST_PIXELS:
         return as_stated
-    seen, noise = np.asarray(to_numpy(pixels), np.float64), to_numpy(noise)
+    seen = np.asarray(to_numpy(pixels), np.float64)
+    noise = to_numpy(noise)
     strength, ratios, surface, misfit = fit_strengths(seen, lights, noise)
     if int((ratios == ratios).sum(axis=0).min()) < FEWEST_PIXELS // 10:
         return as_stated
@@ -89,7 +90,9 @@ def estimate_strengths(pixels: Any, lights: NDArray[Any], noise: Array) -> Stren
     apart = np.log(strength) - center
     toward = np.sign(apart) / np.maximum(np.abs(apart), 1e-12)
     far = np.abs(apart) > max(DEVIATIONS * deviation, np.log(SMALLEST))
-    varies, factors, left = bool(apart.std() > VARIES), np.ones(count), 1.0
+    varies = bool(apart.std() > VARIES)
+    factors = np.ones(count)
+    left = 1.0
     if varies or far.any():
         alike = ((parts - center) * toward).min(axis=0) > IN_EACH
         slopes = (np.log(_by_slope(ratios, surface, lights)) - center).min(axis=0)

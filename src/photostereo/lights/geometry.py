@@ -19,7 +19,8 @@ def require_directions(
     vectors: NDArray[Any], *, file: Path | None = None, names: Sequence[str] | None = None
 ) -> None:
     """Check that every vector (d, 3) is finite and not zero; raises ``"light-not-finite"`` or ``"light-zero"``."""
-    infinite, zero = ~np.isfinite(vectors).all(axis=1), np.abs(vectors).max(axis=1) < 1e-12
+    infinite = ~np.isfinite(vectors).all(axis=1)
+    zero = np.abs(vectors).max(axis=1) < 1e-12
     if not (infinite | zero).any():
         return
     number = int(np.argmax(infinite if infinite.any() else zero)) + 1
@@ -204,4 +205,6 @@ SAME_LIGHTS = 0.05
 def turn_between(lights: FloatArray, others: FloatArray) -> FloatArray | None:
     """Return the matrix A with ``lights @ A`` = others, both (d, 3), if there is one; not necessarily a rotation."""
     turn, *_ = np.linalg.lstsq(lights, others, rcond=None)
-    return turn if np.abs(lights @ turn - others).max() <= SAME_LIGHTS else None
+    if np.abs(lights @ turn - others).max() <= SAME_LIGHTS:
+        return turn
+    return None

@@ -150,7 +150,9 @@ class Lights:
     @property
     def strengths(self) -> FloatArray:
         """(d,) or (d, 3), read-only."""
-        return np.ones(self._count) if self._strengths is None else self._strengths
+        if self._strengths is None:
+            return np.ones(self._count)
+        return self._strengths
 
     @property
     def has_strengths(self) -> bool:
@@ -225,15 +227,14 @@ class Lights:
 
     def moved(self, to: Mapping[int, Sequence[float]]) -> Lights:
         """Return the same lights, some of them in other directions (by number); near lights keep their distance."""
-        directions, error, source = (
-            self.directions.copy(),
-            self.expected_error.copy(),
-            list(self.source),
-        )
+        directions = self.directions.copy()
+        error = self.expected_error.copy()
+        source = list(self.source)
         positions = None if self.positions is None else self.positions.copy()
         for number, toward in to.items():
             directions[number] = np.asarray(toward) / np.linalg.norm(toward)
-            error[number], source[number] = np.nan, "moved by hand"
+            error[number] = np.nan
+            source[number] = "moved by hand"
             if positions is not None:
                 positions[number] = np.linalg.norm(positions[number]) * directions[number]
         return self.changed(
@@ -288,12 +289,14 @@ class Lights:
         """Return the same lights with positions in pixels of the frame, if they are in widths of the object (the mask)."""
         if self.positions is None or self.position_unit == "pixels":
             return self
-        cols, rows = np.flatnonzero(mask.any(axis=0)), np.flatnonzero(mask.any(axis=1))
+        cols = np.flatnonzero(mask.any(axis=0))
+        rows = np.flatnonzero(mask.any(axis=1))
         if not len(cols):
             raise CaptureError(
                 f"The mask of the object {EMPTY_MASK}", code="empty-mask", name="the object"
             )
-        x, y = cols[0] + cols[-1] + 1 - mask.shape[1], mask.shape[0] - rows[0] - rows[-1] - 1
+        x = cols[0] + cols[-1] + 1 - mask.shape[1]
+        y = mask.shape[0] - rows[0] - rows[-1] - 1
         middle = 0.5 * np.array([x, y, 0])
         scaled = float(cols[-1] - cols[0] + 1) * self.positions
         return self.changed(
@@ -342,7 +345,9 @@ class Lights:
     def _strong_at(self) -> FloatArray:
         """Return the distances (d,) at which the strengths hold."""
         assert self.positions is not None
-        return row_lengths(self.positions) if self.distances is None else self.distances
+        if self.distances is None:
+            return row_lengths(self.positions)
+        return self.distances
 
     def _toward(self, points: FloatArray, number: int) -> tuple[FloatArray, FloatArray]:
         """Return directions (N, 3) from points (N, 2) or (N, 3) to a near light, and its distances (N,)."""

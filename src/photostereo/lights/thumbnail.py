@@ -28,7 +28,8 @@ def shrink(images: FloatArray, mask: BoolArray, side: int = SIDE) -> Thumbnail:
 
     Large photographs are sampled first (three pixels along a cell's side): only the shading matters.
     """
-    rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    rows = np.flatnonzero(mask.any(axis=1))
+    cols = np.flatnonzero(mask.any(axis=0))
     cell = max(1, -(-max(rows[-1] - rows[0], cols[-1] - cols[0]) // side))
     step = max(1, cell // 3)
     box = (slice(rows[0], rows[-1] + 1, step), slice(cols[0], cols[-1] + 1, step))

@@ -49,13 +49,17 @@ def turn_of_lights(normals: NDArray[Any], mask: BoolArray) -> Float64:
     """Estimate the rotation of all lights, in degrees about x (right), y (up) and z (toward the camera); 0 if uncertain."""
     scaled = [_coarse(normals, mask, scale) for scale in SCALES]
     found = [_with_error(*pair) for pair in scaled]
-    surest, least, where = np.zeros(3), np.inf, scaled[0]
+    surest = np.zeros(3)
+    least = np.inf
+    where = scaled[0]
     for ((turn, error), (coarser, its_error)), pair in zip(pairwise(found), scaled, strict=False):
         apart = (
             float(np.sum((turn - coarser) ** 2)) - its_error**2
         )  # beyond chance, it is due to noise
         if (total := float(np.sqrt(error**2 + max(0.0, apart)))) < least:
-            surest, least, where = turn, total, pair
+            surest = turn
+            least = total
+            where = pair
     if np.linalg.norm(surest) <= SURE * least:
         return np.zeros(3)
     undone = cv2.Rodrigues(-np.radians(surest))[0]
@@ -77,7 +81,9 @@ def _share_of_curl(normals: NDArray[Any], mask: BoolArray, turn: Float64) -> flo
     rows, columns = (part[(normals[places] @ turn[2]) > FACING] for part in places)
     curl, _, varies = _curl(normals, rows, columns, turn)
     known = 2 * len(rows) > len(places[0]) and varies.any()
-    return float(np.abs(curl).sum() / varies.sum()) if known else np.inf
+    if known:
+        return float(np.abs(curl).sum() / varies.sum())
+    return np.inf
 
 
 def _with_error(normals: NDArray[Any], mask: BoolArray) -> tuple[Float64, float]:
@@ -115,7 +121,8 @@ def _coarse(normals: NDArray[Any], mask: BoolArray, scale: int) -> tuple[NDArray
     height, width = (side // scale for side in mask.shape)
     if not (height and width):
         return normals[:0], mask[:0]
-    whole, size = np.s_[: height * scale, : width * scale], (width, height)
+    whole = np.s_[: height * scale, : width * scale]
+    size = (width, height)
     mean = cv2.resize(normals[whole], size, interpolation=cv2.INTER_AREA)
     share = cv2.resize(mask[whole].astype(np.float32), size, interpolation=cv2.INTER_AREA)
     length = np.linalg.norm(mean, axis=2, keepdims=True)
@@ -144,7 +151,8 @@ def _curl(
 def _turn(curl: Float64, effects: Float64) -> Float64:
     """Return the rotation that minimizes the absolute curl."""
     least = ALIKE * float(np.median(np.abs(curl))) + 1e-9
-    weight, angles = np.ones(len(curl)), np.zeros(3)
+    weight = np.ones(len(curl))
+    angles = np.zeros(3)
     for _ in range(ROUNDS):
         weighted = effects * weight[:, None]
         normal = effects.T @ weighted

@@ -91,10 +91,12 @@ def find_object(
     found, odds = _cut(known, out, control)
     if found.any():
         found = _whole(found, odds, known.light)
-    found, is_ball = (
-        (found & ~out, False) if out.any() else _with_balls(found, stack, known.light, control)
-    )
-    doubt, soft = _doubt(found, odds, known), found.astype(np.float32)
+    if out.any():
+        found, is_ball = (found & ~out, False)
+    else:
+        found, is_ball = _with_balls(found, stack, known.light, control)
+    doubt = _doubt(found, odds, known)
+    soft = found.astype(np.float32)
     for _ in range(0 if is_ball else 2):
         soft = _matte(soft > 0.5, stack, out)
     return FoundObject(cv2.resize(soft, shape[::-1], interpolation=cv2.INTER_LINEAR) > 0.5, doubt)
@@ -235,7 +237,8 @@ def _whole(mask: BoolArray, odds: FloatArray, light: FloatArray) -> BoolArray:
     mask = _without_specks(mask, light)
     outside = np.pad((~mask).astype(np.uint8), 1, constant_values=1)
     count, labels = cv2.connectedComponents(outside, connectivity=4)
-    outer, labels = labels[0, 0], labels[1:-1, 1:-1]
+    outer = labels[0, 0]
+    labels = labels[1:-1, 1:-1]
     areas = np.bincount(labels.ravel(), minlength=count)
     like_ground = np.bincount(labels.ravel(), weights=(odds > 0).ravel(), minlength=count)
     fill = (areas < SPOT * mask.sum()) | ((areas < HOLE * mask.sum()) & (like_ground < 0.5 * areas))
@@ -312,8 +315,10 @@ def cheapest_outline(cost: Float32, length: Float32) -> BoolArray:
 def _descend(u: Float32, cost: Float32, length: Float32, iterations: int) -> Float32:
     """Steps of the primal–dual descent from u (0 to 1), with the dual variables at zero."""
     # Compiled, it would take four fifths of the time.
-    step, ahead = np.float32(STEP), u
-    right, down = np.zeros_like(u), np.zeros_like(u)
+    step = np.float32(STEP)
+    ahead = u
+    right = np.zeros_like(u)
+    down = np.zeros_like(u)
     for _ in range(iterations):
         right[:, :-1] += step * np.diff(ahead, axis=1)
         down[:-1] += step * np.diff(ahead, axis=0)
@@ -325,5 +330,6 @@ def _descend(u: Float32, cost: Float32, length: Float32, iterations: int) -> Flo
         divergence[:, 1:] -= right[:, :-1]
         divergence[1:] -= down[:-1]
         new = np.clip(u + step * (divergence - cost), np.float32(0), np.float32(1))
-        ahead, u = 2 * new - u, new
+        ahead = 2 * new - u
+        u = new
     return u

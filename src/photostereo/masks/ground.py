@@ -148,17 +148,21 @@ def lit_as_ground(values: Float32) -> tuple[Float32, Float32]:
     """Treat each pixel (d, n) as ground: return the weight of each photograph as one that shows it lit (d, n), and how far
     the photographs that do not show it in shadow differ from those (n,)."""
     count, pixels = values.shape
-    weights, apart = np.empty_like(values), np.empty(pixels, values.dtype)
+    weights = np.empty_like(values)
+    apart = np.empty(pixels, values.dtype)
     for i in range(pixels):
-        most, level = -np.inf, values[0, i]
+        most = -np.inf
+        level = values[0, i]
         for j in range(count):
             support = 0.0
             for k in range(count):
                 u = (values[k, i] - values[j, i]) / ALIKE
                 support += -BRIGHTER if u > 2 else 1 / (1 + u * u) ** 2
             if support > most:
-                most, level = support, values[j, i]
-        total, seen = 0.0, 0
+                most = support
+                level = values[j, i]
+        total = 0.0
+        seen = 0
         least = min(
             np.log(DARK_PATTERN + SHADOW * max(np.exp(level) - DARK_PATTERN, 0.0)) - level, 0.0
         )

@@ -50,7 +50,8 @@ def mask_from_values(
     if values.ndim == 3 and values.shape[2] > 0:
         values = values.max(axis=2)
     if values.shape != tuple(frame):
-        size, (height, width) = " × ".join(map(str, values.shape)), frame
+        size = " × ".join(map(str, values.shape))
+        (height, width) = frame
         raise CaptureError(
             f"{label} is {size} pixels (rows × columns) but the photographs are {height} × "
             f"{width}. Paint it on a photograph at full size.",

@@ -44,7 +44,8 @@ def find_brackets(
     exposed = [exposure_of(shot) for shot in shots]
     if len(files) < 4 or any(exposure is None for exposure in exposed):
         return None
-    times, count = np.asarray(exposed, dtype=np.float64), len(files)
+    times = np.asarray(exposed, dtype=np.float64)
+    count = len(files)
 
     def in_a_row(each: int) -> list[list[int]]:
         return [list(range(first, first + each)) for first in range(0, count, each)]
@@ -97,11 +98,12 @@ def merge_exposures(
     merged: Float32 = np.zeros_like(linear[shortest])
     # First assume read noise only, then add the shot noise at this brightness.
     for first in (True, False):
-        total, weight = np.zeros_like(merged), np.zeros_like(merged)
+        total = np.zeros_like(merged)
+        weight = np.zeros_like(merged)
         for values, time, usable in zip(linear, relative, trust, strict=True):
-            variance = (
-                1.0 if first else 1 + np.maximum(merged, 0) * np.float32(time / SHOT_EQUALS_READ)
-            )
+            variance = np.ones_like(merged)
+            if not first:
+                variance += np.maximum(merged, 0) * np.float32(time / SHOT_EQUALS_READ)
             share = usable * np.float32(time**2) / variance
             total += share * values / np.float32(time)
             weight += share

@@ -65,14 +65,16 @@ def upright(values: NDArray[Any], orientation: int) -> NDArray[Any]:
 
 def full_scale(stored: NDArray[Any]) -> float:
     """The largest value of an integer type; 1 for a floating-point type."""
-    return 1.0 if stored.dtype.kind == "f" else float(np.iinfo(stored.dtype).max)
+    if stored.dtype.kind == "f":
+        return 1.0
+    return float(np.iinfo(stored.dtype).max)
 
 
 def linear_part(stored: NDArray[Any], *, srgb: bool) -> Float32:
     """Stored values with full scale 1, the sRGB curve undone if they carry it."""
-    return (
-        decoded_srgb(stored) if srgb else stored.astype(np.float32) / np.float32(full_scale(stored))
-    )
+    if srgb:
+        return decoded_srgb(stored)
+    return stored.astype(np.float32) / np.float32(full_scale(stored))
 
 
 def decoded_srgb(stored: NDArray[Any]) -> Float32:
@@ -91,7 +93,9 @@ def _srgb_table(dtype: str) -> Float32:
 def as_rgb(strengths: ArrayLike) -> FloatArray:
     """Strengths (d,) or (d, 3) as (d, 3)."""
     values = np.asarray(strengths, np.float64)
-    return np.repeat(values[:, None], 3, axis=1) if values.ndim == 1 else values
+    if values.ndim == 1:
+        return np.repeat(values[:, None], 3, axis=1)
+    return values
 
 
 #: Strengths include the exposure if dividing by it leaves less than this share of its variation (in logarithms).

@@ -101,9 +101,10 @@ class Fault:
         """The fault as a note."""
         if not self.used:
             return Finding("left-out", file=self.file, reason=self.reason, why=self.why)
-        because = (
-            "as requested" if self.wanted else f"because fewer than {FEWEST_LEFT} would be left"
-        )
+        if self.wanted:
+            because = "as requested"
+        else:
+            because = f"because fewer than {FEWEST_LEFT} would be left"
         return Finding(
             "used-all-the-same", file=self.file, reason=self.reason, why=self.why, because=because
         )
@@ -124,7 +125,8 @@ def survey(
     """Reduced pictures of those photographs that can be read, their scale, and the errors of the others by number."""
     scale = min(1.0, LONGEST / max(source.shape[1:3]))
     control.stage("photographs", source.shape[0])
-    pictures, errors = [], {}
+    pictures = []
+    errors = {}
     for number, frame in enumerate(source.frames_or_errors(control)):
         if isinstance(frame, CaptureError):
             errors[number] = frame
@@ -214,7 +216,9 @@ def judge_dark(
         is_lit = _misfit(own, predicted) <= FOLLOWS * by_room
     if not is_lit:
         return reason
-    return "dark" if own.mean() < DARK * typical else ""
+    if own.mean() < DARK * typical:
+        return "dark"
+    return ""
 
 
 def _misfit(values: Float64, pattern: Float64) -> float:
@@ -252,7 +256,9 @@ def find_blurred(pictures: Float32) -> list[int]:
         for stack in (fine, smooth)
     )
     blurred = [int(number) for number in suspects if _is_blurred(details, rest, int(number))]
-    return [] if len(blurred) > MOST_BLURRED * len(pictures) else blurred
+    if len(blurred) > MOST_BLURRED * len(pictures):
+        return []
+    return blurred
 
 
 def _is_blurred(fine: Float64, rest: Float64, number: int) -> bool:
@@ -263,13 +269,15 @@ def _is_blurred(fine: Float64, rest: Float64, number: int) -> bool:
         group = group[:: -(-len(group) // PREDICTING)]
         known = rest[:, group]
         values, vectors = np.linalg.eigh(known @ known.transpose(0, 2, 1))
-        values, vectors = values[:, None, -BASIS:], vectors[..., -BASIS:]
+        values = values[:, None, -BASIS:]
+        vectors = vectors[..., -BASIS:]
         inverse = (
             vectors / np.maximum(values, 1e-6 * values[..., -1:] + 1e-30)
         ) @ vectors.transpose(0, 2, 1)
         shares = inverse @ (known @ rest[:, number, :, None])
         predicted.append((fine[:, group] * shares).sum(axis=1))
-    (one, other), own = predicted, fine[:, number]
+    (one, other) = predicted
+    own = fine[:, number]
     common = (one * other).sum(axis=1)
     alike = common > ALIKE * np.sqrt((one**2).sum(axis=1) * (other**2).sum(axis=1)) + 1e-12
     if alike.sum() < FEWEST_TILES:

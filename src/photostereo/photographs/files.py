@@ -92,7 +92,8 @@ class PhotographFiles(Photographs):
     @property
     def notes(self) -> tuple[Finding, ...]:  # type: ignore[override]
         """Notes on bit depth, color and tone curve, and on what the camera recorded."""
-        notes, curved = [], self.curved
+        notes = []
+        curved = self.curved
         known = {self.kinds[file]: file.name for file in reversed(self.files) if file in self.kinds}
         if len(known) > 1:
             (other, another), (kind, one) = list(known.items())[-2:]
@@ -123,7 +124,8 @@ class PhotographFiles(Photographs):
 
     @property
     def _stored_bytes(self) -> int:
-        channels, kind = 3 if self.is_color else 1, next(iter(self.kinds.values()))
+        channels = 3 if self.is_color else 1
+        kind = next(iter(self.kinds.values()))
         return len(self.files) * math.prod(self.full_frame) * channels * kind.itemsize
 
     def take(self, chosen: Sequence[int]) -> PhotographFiles:
@@ -152,8 +154,11 @@ class PhotographFiles(Photographs):
         return replace(self.take(chosen.tolist()), color=True)
 
     def develop(self, number: int, target: Float32, rows: slice = slice(None)) -> None:
-        framing, move = self.framing, self.moves[number]
-        lines, columns, large = slice(None), slice(None), target
+        framing = self.framing
+        move = self.moves[number]
+        lines = slice(None)
+        columns = slice(None)
+        large = target
         if framing.scale == 1.0 and not move.any():
             box, columns = framing.box(self.full_frame)
             first, last, _ = rows.indices(box.stop - box.start)
@@ -169,7 +174,8 @@ class PhotographFiles(Photographs):
 
     def _stored(self, number: int, rows: slice) -> NDArray[Any]:
         """These rows of a photograph as stored, decoded now or kept from before."""
-        path, kept = self.files[number], self._kept
+        path = self.files[number]
+        kept = self._kept
         if kept.spool is not None and path in kept.places:
             return kept.spool.read(kept.places[path], rows)
         if path in self.brackets:
@@ -212,7 +218,9 @@ class PhotographFiles(Photographs):
 
     def _merged(self, path: Path) -> Float32:
         """The exposures of a bracket as one linear photograph, at the exposure of ``path``, the shortest."""
-        linear, full, times = [], [], []
+        linear = []
+        full = []
+        times = []
         for file in self.brackets[path]:
             stored = self._decode(file)
             full.append(linear_part(stored, srgb=False))
@@ -226,7 +234,9 @@ class PhotographFiles(Photographs):
         """Whether the sRGB curve of a file is to be undone; merged exposures are linear."""
         if merged and path in self.brackets:
             return False
-        return self.heads[path].srgb if self.srgb is None else self.srgb
+        if self.srgb is None:
+            return self.heads[path].srgb
+        return self.srgb
 
     def _require_frame(self, frame: tuple[int, ...], path: Path) -> None:
         """Raise if the height and width of a photograph differ from those of the first."""
@@ -297,7 +307,8 @@ def open_files(
         and intensities is not None
         and include_exposure(intensities, exposed[: len(files)])
     ):
-        exposed, notes = None, (*notes[:-1], Finding("exposure-in-strengths"))
+        exposed = None
+        notes = (*notes[:-1], Finding("exposure-in-strengths"))
     if brackets := settings.get("brackets"):
         every = [heads[file] for group in brackets.values() for file in group]
         total = len(files) - len(brackets) + len(every)

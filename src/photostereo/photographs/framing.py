@@ -66,7 +66,8 @@ class Framing:
     def picture(self, values: NDArray[Any]) -> NDArray[Any]:
         """Crop and scale a whole picture."""
         full = (int(values.shape[0]), int(values.shape[1]))
-        part, (height, width) = values[self.box(full)], self.frame(full)
+        part = values[self.box(full)]
+        (height, width) = self.frame(full)
         if part.shape[:2] == (height, width):
             return part
         return np.asarray(cv2.resize(part, (width, height), interpolation=cv2.INTER_AREA))

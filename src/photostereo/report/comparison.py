@@ -134,7 +134,9 @@ def _best(results: Sequence[Reconstruction], entries: Sequence[Entry], mask: Boo
     if judged:
         return min(judged, key=lambda key: judged[key])
     keys = [one.key for one, result in zip(entries, results, strict=False) if result.method == BEST]
-    return keys[-1] if keys else entries[len(results) - 1].key
+    if keys:
+        return keys[-1]
+    return entries[len(results) - 1].key
 
 
 def _cards(entry: Entry, mask: BoolArray, frame: Frame) -> dict[str, Any]:
@@ -160,7 +162,8 @@ def _align_heights(
     """Align the medians of all heights by a ``lift`` each, as integration leaves a constant undetermined."""
     ends = {}
     for key, depth in heights.items():
-        middle, facts = float(np.nanmedian(depth[mask])), view["sets"][key]
+        middle = float(np.nanmedian(depth[mask]))
+        facts = view["sets"][key]
         ends[key] = (facts["low"] - middle, facts["high"] - middle)
     if not ends:
         return

@@ -42,7 +42,8 @@ def convergence_charts(history: Sequence[Iteration]) -> list[Chart]:
         if name in COST_TERMS:
             terms.append(Series(COST_TERMS[name], values, 1 + len(terms)))
         else:
-            title, note = HEADINGS.get(name, name), f"{values[-1]:.2g} at the end."
+            title = HEADINGS.get(name, name)
+            note = f"{values[-1]:.2g} at the end."
             charts.append(single(title, Series(title, values, 4), note, zero=True))
     summary = (
         f"The cost fell from {history[0].cost:.4g} to {last.cost:.4g} in {len(history)} iterations"
@@ -59,7 +60,8 @@ def convergence_charts(history: Sequence[Iteration]) -> list[Chart]:
 
 def atom_pictures(result: Reconstruction) -> dict[str, Picture]:
     """The dictionary ``before`` and ``after`` learning, the most used atoms first."""
-    learned, patch = result.arrays.get("dictionary"), result.parameters.get("patch")
+    learned = result.arrays.get("dictionary")
+    patch = result.parameters.get("patch")
     if learned is None or patch is None:
         return {}
     use = result.arrays.get("atom_use")

@@ -166,7 +166,8 @@ def _(diagnosis: Diagnosis) -> tuple[str, list[Panel], Facts]:
 
 @contents.register
 def _(comparison: Comparison) -> tuple[str, list[Panel], Facts]:
-    panels, facts = [], []
+    panels = []
+    facts = []
     for result in comparison.results:
         _, pictured, said = contents(result)
         panels.append((result.method, pictured[0][1]))
@@ -263,12 +264,16 @@ class Progress(Control):
     """
 
     def __init__(self) -> None:
-        self._name, self._done, self._total = "", 0, 0
+        self._name = ""
+        self._done = 0
+        self._total = 0
         self._shown: Any = None
         self._last = 0.0
 
     def on_stage(self, name: str, total: int | None) -> None:
-        self._name, self._done, self._total = name, 0, total or 0
+        self._name = name
+        self._done = 0
+        self._total = total or 0
         self._show()
 
     def on_advance(self, steps: int) -> None:
@@ -278,11 +283,9 @@ class Progress(Control):
 
     def finish(self) -> None:
         super().finish()
-        self._name, self._done, self._total = (
-            f"done, {wording.duration(sum(self.seconds.values()))}",
-            1,
-            1,
-        )
+        self._name = f"done, {wording.duration(sum(self.seconds.values()))}"
+        self._done = 1
+        self._total = 1
         self._show()
 
     def _show(self) -> None:

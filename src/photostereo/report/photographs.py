@@ -67,7 +67,8 @@ def find_verdicts(
     )
     control.check()
     seen = capture.lights.take(list(chosen)).over(*frame.places(known), result.mask.shape)
-    values, normals = seen.even(gray[:, known].T).T, normals[known]
+    values = seen.even(gray[:, known].T).T
+    normals = normals[known]
     fit = matte_fit(values, normals, seen, np.ones(len(normals), bool))
     control.check()
     level = np.where(fit.brightness > 0, fit.brightness, 1.0)

@@ -75,11 +75,15 @@ class Frame:
 
 def frame_around(mask: BoolArray, *, max_pixels: int = MAX_PIXELS, margin: float = 0.03) -> Frame:
     """Return the bounding box of the mask with a margin, shrunk to at most ``max_pixels``."""
-    rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    rows = np.flatnonzero(mask.any(axis=1))
+    cols = np.flatnonzero(mask.any(axis=0))
     edge = int(np.ceil(margin * max(rows[-1] - rows[0] + 1, cols[-1] - cols[0] + 1)))
-    top, bottom = max(int(rows[0]) - edge, 0), min(int(rows[-1]) + 1 + edge, mask.shape[0])
-    left, right = max(int(cols[0]) - edge, 0), min(int(cols[-1]) + 1 + edge, mask.shape[1])
-    height, width = bottom - top, right - left
+    top = max(int(rows[0]) - edge, 0)
+    bottom = min(int(rows[-1]) + 1 + edge, mask.shape[0])
+    left = max(int(cols[0]) - edge, 0)
+    right = min(int(cols[-1]) + 1 + edge, mask.shape[1])
+    height = bottom - top
+    width = right - left
     factor = min(1.0, float(np.sqrt(max_pixels / (height * width))))
     return Frame(slice(top, bottom), slice(left, right), *scaled_size(height, width, factor))
 
@@ -110,7 +114,8 @@ def resize_masked(
 ) -> tuple[Float32, BoolArray]:
     """Average over the mask pixels only; also return the shrunk mask (at least half covered). Zero outside it."""
     cover = resize(mask.astype(np.float32), height, width)
-    inside, channels = cover >= 0.5, (...,) + (None,) * (array.ndim - 2)
+    inside = cover >= 0.5
+    channels = (...,) + (None,) * (array.ndim - 2)
     total = resize(np.where(mask[channels], array, 0), height, width)
     weight = np.where(inside, cover, 1.0)
     return np.where(inside[channels], total / weight[channels], 0).astype(np.float32), inside
@@ -152,7 +157,8 @@ def albedo_picture(
 
 def spread_beyond(values: NDArray[Any], inside: BoolArray, rings: int) -> tuple[Float32, BoolArray]:
     """Extend values beyond their mask, so that filtering mixes in no background; also return where they are known."""
-    result, known = values.astype(np.float32), inside.astype(np.float32)
+    result = values.astype(np.float32)
+    known = inside.astype(np.float32)
     channels = (...,) + (None,) * (result.ndim - 2)
     for _ in range(rings):
         weight = cv2.blur(known, (3, 3), borderType=cv2.BORDER_CONSTANT)
@@ -261,9 +267,11 @@ def shown(
 ) -> Picture:
     """Return a picture for a template."""
     if isinstance(picture, Painting):
-        (height, width), address = picture.index.shape, png(picture)
+        (height, width) = picture.index.shape
+        address = png(picture)
     else:
-        (height, width), address = picture.shape[:2], encode(picture)
+        (height, width) = picture.shape[:2]
+        address = encode(picture)
     return {"address": address, "width": width, "height": height}
 
 
@@ -282,7 +290,8 @@ def depth_picture(depth: FloatArray, mask: BoolArray, frame: Frame, size: PixelS
     small = shrink_map(depth, mask, frame)
     known = small[np.isfinite(small)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
-    pixels, top = high - low, size.millimeters * (high - low)
+    pixels = high - low
+    top = size.millimeters * (high - low)
     picture = shown(paint(size.millimeters * (small - low), 0, top, "depth"))
     unit = "mm" if size.known else "px"
     return {"picture": picture, "pixels": pixels, "top": top, "unit": unit}

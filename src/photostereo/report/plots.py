@@ -103,10 +103,12 @@ def line_chart(
     positive = [v for v in values if v > 0]
     log = allow_log and bool(positive) and max(positive) / min(positive) > 30
     if log:
-        low, high = min(positive) / 1.3, max(positive) * 1.3
+        low = min(positive) / 1.3
+        high = max(positive) * 1.3
     elif y_range is None:
         margin = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
-        low, high = (0.0 if zero else low - margin), high + margin
+        low = 0.0 if zero else low - margin
+        high = high + margin
     axes = Axes((min(x), max(x) if max(x) > min(x) else min(x) + 1), (low, high), log=log)
     ticks = round_ticks(min(x), max(x), 6)
     whole = [tick for tick in ticks if float(tick).is_integer()]
@@ -200,7 +202,8 @@ def round_ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 def decade_ticks(low: float, high: float) -> list[float]:
     """Return the powers of ten in [low, high], and 2 and 5 times them if there are few."""
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    first = math.floor(math.log10(low))
+    last = math.ceil(math.log10(high))
     decades = [10.0**n for n in range(first, last + 1)]
     inside = [tick for tick in decades if low <= tick <= high]
     if len(inside) < 3:
@@ -215,11 +218,9 @@ def short_number(value: float) -> str:
         return "0"
     size = abs(value)
     if size >= 1e6:
-        return (
-            f"{value / 1e6:.3g}M"
-            if size < 1e9
-            else f"{value:.1e}".replace("e+", "e").replace("e0", "e")
-        )
+        if size < 1e9:
+            return f"{value / 1e6:.3g}M"
+        return f"{value:.1e}".replace("e+", "e").replace("e0", "e")
     if size >= 1e4:
         return f"{value / 1e3:.3g}k"
     if size < 1e-3:

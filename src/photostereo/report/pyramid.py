@@ -74,8 +74,10 @@ class Layers:
 
     def box(self, level: int, row: int, col: int) -> tuple[slice, slice]:
         """The pixels of level 0 that a tile covers."""
-        step, (height, width) = self.tile << level, self.frame.box
-        top, left = row * step, col * step
+        step = self.tile << level
+        (height, width) = self.frame.box
+        top = row * step
+        left = col * step
         return slice(top, min(top + step, height)), slice(left, min(left + step, width))
 
     @cached_property
@@ -96,7 +98,8 @@ class Layers:
         known = known[np.isfinite(known)]
         if not known.size:
             return 0.0, 1.0
-        low, high = float(known.min()), float(known.max())
+        low = float(known.min())
+        high = float(known.max())
         return low, high if high > low else low + 1.0
 
     @property
@@ -132,7 +135,8 @@ class Layers:
         Heights are 16-bit codes in the first two of three bytes; 0 is unknown.
         """
         rows, cols = self.box(level, row, col)
-        top, left = self.frame.rows.start, self.frame.cols.start
+        top = self.frame.rows.start
+        left = self.frame.cols.start
         box = np.s_[top + rows.start : top + rows.stop, left + cols.start : left + cols.stop]
         known = np.asarray(self.mask[box])
         if kind == "albedo":
@@ -170,15 +174,19 @@ def pack_normals(normals: FloatArray, inside: BoolArray) -> NDArray[np.uint8]:
     """
     x, y, z = np.moveaxis(np.asarray(normals, np.float64), -1, 0)
     total = np.maximum(np.abs(x) + np.abs(y) + np.abs(z), 1e-12)
-    u, v = x / total, y / total
+    u = x / total
+    v = y / total
     # Fold the lower half of the octahedron over the diagonals of the square.
-    folded_u, folded_v = (1 - np.abs(v)) * _sign(u), (1 - np.abs(u)) * _sign(v)
-    u, v = np.where(z < 0, folded_u, u), np.where(z < 0, folded_v, v)
+    folded_u = (1 - np.abs(v)) * _sign(u)
+    folded_v = (1 - np.abs(u)) * _sign(v)
+    u = np.where(z < 0, folded_u, u)
+    v = np.where(z < 0, folded_v, v)
     a = np.rint((u * 0.5 + 0.5) * 4095).astype(np.uint32)
     b = np.rint((v * 0.5 + 0.5) * 4095).astype(np.uint32)
     # All corners mean "straight away from the camera"; black is reserved for "unknown".
     corner = (a == 0) & (b == 0)
-    a, b = np.where(corner, 4095, a), np.where(corner, 4095, b)
+    a = np.where(corner, 4095, a)
+    b = np.where(corner, 4095, b)
     packed = np.stack([a >> 4, (a & 15) << 4 | b >> 8, b & 255], axis=-1).astype(np.uint8)
     packed[~inside] = 0
     return packed
@@ -207,7 +215,8 @@ def shrink(values: FloatArray, known: BoolArray, level: int) -> tuple[Float32, B
         )
     pad = ((0, -height % step), (0, -width % step))
     # Repeat the edge, so that the missing pixels of an incomplete cell do not count as unknown.
-    rows, cols = (height + pad[0][1]) // step, (width + pad[1][1]) // step
+    rows = (height + pad[0][1]) // step
+    cols = (width + pad[1][1]) // step
     if pad != ((0, 0), (0, 0)):
         known = np.pad(known, pad, mode="edge")
         values = np.pad(values, (*pad, (0, 0))[: values.ndim], mode="edge")
@@ -304,7 +313,9 @@ def encode_level(
         layers, kind = channels[channel]
         tile = layers.make_tile(kind, level, *places[place])
         # Beyond level 0 colors are means anyway, so visually lossless compression is enough.
-        return "" if tile is None else webp(tile, exact=kind != "albedo" or level == 0)
+        if tile is None:
+            return ""
+        return webp(tile, exact=kind != "albedo" or level == 0)
 
     # OpenCV releases the GIL while it compresses.
     done = in_turn(encode, count, processors(), control, ahead=count)

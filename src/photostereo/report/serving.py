@@ -60,7 +60,9 @@ class ResultTiles:
             if found := _TILE_PATH.fullmatch(name):
                 channel, result, *numbers = found.groups()
                 tile = self._tile(channel, result, *map(int, numbers))
-                return None if tile is None else (tile, "image/png")
+                if tile is None:
+                    return None
+                return (tile, "image/png")
         except (OSError, PhotostereoError):  # damaged
             pass
         return None

@@ -36,7 +36,8 @@ def surface_parts(
     step = 1
     if depth is not None and np.isfinite(depth[result.mask]).any():
         grid = pack_heights(depth, result.mask, frame, tears=tears)
-        data, step = {"grids": {result.method: grid}}, int(grid["step"])
+        data = {"grids": {result.method: grid}}
+        step = int(grid["step"])
         depth_map = depth_picture(depth, result.mask, frame, pixel_size)
     facts = {
         "has_depth": data is not None,
@@ -65,20 +66,23 @@ def pack_heights(
     Heights are averaged over cells of whole pixels and extended by one cell beyond the rim: the viewer trims
     the outline with the normal map, which is finer than the grid.
     """
-    cut_depth, known = frame.cut(depth), frame.cut(mask & np.isfinite(depth))
+    cut_depth = frame.cut(depth)
+    known = frame.cut(mask & np.isfinite(depth))
     height, width = cut_depth.shape
     step = max(1, int(np.ceil(np.sqrt(height * width / max_vertices))))
     # Incomplete cells at the lower and right edges are padded with holes.
     pad = ((0, -height % step), (0, -width % step))
-    rows, cols = -(-height // step), -(-width // step)
+    rows = -(-height // step)
+    cols = -(-width // step)
     cover, total = (
         resize(np.pad(part, pad), rows, cols) for part in (known, np.where(known, cut_depth, 0))
     )
     means, filled = spread_beyond(total / np.maximum(cover, 1e-6), cover > 0, 1)
     heights = np.where(filled, means, np.nan)
-    low, high = (
-        (float(np.nanmin(heights)), float(np.nanmax(heights))) if filled.any() else (0.0, 0.0)
-    )
+    if filled.any():
+        low, high = (float(np.nanmin(heights)), float(np.nanmax(heights)))
+    else:
+        low, high = (0.0, 0.0)
     span = high - low if high > low else 1.0
     codes = np.where(filled, 1 + np.rint((np.nan_to_num(heights) - low) / span * 65534), 0).astype(
         "<u2"
@@ -128,7 +132,8 @@ def renew_surface(
     relight = renewed.data["relight"]
     relight["pixel"] = pixel_data(pixel_size)
     # The tiles of the heights, at the levels that the page already holds.
-    layers, shown = Layers(frame, result.mask, depth=depth), relight["sets"][result.method]
+    layers = Layers(frame, result.mask, depth=depth)
+    shown = relight["sets"][result.method]
     levels = range(int(relight["held"]), layers.levels)
     tiles = {str(level): encode_level([(layers, "depth")], level)[0] for level in levels}
     shown["channels"]["depth"] = tiles

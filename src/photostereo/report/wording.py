@@ -49,7 +49,9 @@ def thousands(number: int) -> str:
 
 def decibels(ratio: float) -> str:
     """Format a signal-to-noise ratio."""
-    return f"{ratio:.0f} dB" if math.isfinite(ratio) else "none" if ratio > 0 else "no signal"
+    if math.isfinite(ratio):
+        return f"{ratio:.0f} dB"
+    return "none" if ratio > 0 else "no signal"
 
 
 def sentence(note: Finding | str) -> str:

@@ -112,16 +112,23 @@ def times_3x3(xx, xy, xz, yy, yz, zz, x, y, z):  # type: ignore[no-untyped-def]
 @njit(cache=True, fastmath={*SUMS, "nnan"})
 def value_range(values):  # type: ignore[no-untyped-def]
     """Return the smallest and largest intensity of a pixel; none may be NaN."""
-    low, high = values[0], values[0]
+    low = values[0]
+    high = values[0]
     for value in values:
-        low, high = min(low, value), max(high, value)
+        low = min(low, value)
+        high = max(high, value)
     return np.float64(low), np.float64(high)
 
 
 @njit(cache=True)
 def invert_if_regular(entries, out):  # type: ignore[no-untyped-def]
     """Fill ``out`` (3 × 3) with the inverse of six entries, by cofactors; return False if they are nearly singular."""
-    xx, xy, xz, yy, yz, zz = entries[0], entries[1], entries[2], entries[3], entries[4], entries[5]
+    xx = entries[0]
+    xy = entries[1]
+    xz = entries[2]
+    yy = entries[3]
+    yz = entries[4]
+    zz = entries[5]
     c00 = yy * zz - yz * yz
     c01 = xz * yz - xy * zz
     c02 = xy * yz - xz * yy
@@ -142,9 +149,15 @@ def invert_if_regular(entries, out):  # type: ignore[no-untyped-def]
 def solve_each(first, last, hessian, shift, right, out):  # type: ignore[no-untyped-def]
     """Fill ``out`` with the solution of (H + shift I) n = b, one system per pixel."""
     for i in range(first, last):
-        xx, yy, zz = hessian[i, 0] + shift[i], hessian[i, 3] + shift[i], hessian[i, 5] + shift[i]
-        xy, xz, yz = hessian[i, 1], hessian[i, 2], hessian[i, 4]
-        b0, b1, b2 = right[i, 0], right[i, 1], right[i, 2]
+        xx = hessian[i, 0] + shift[i]
+        yy = hessian[i, 3] + shift[i]
+        zz = hessian[i, 5] + shift[i]
+        xy = hessian[i, 1]
+        xz = hessian[i, 2]
+        yz = hessian[i, 4]
+        b0 = right[i, 0]
+        b1 = right[i, 1]
+        b2 = right[i, 2]
         out[i, 0], out[i, 1], out[i, 2] = solve_3x3(xx, xy, xz, yy, yz, zz, b0, b1, b2)
 
 
@@ -155,10 +168,14 @@ def step_within(first, last, hessian, linear, center, radius, weight, pull, tole
     With s = n − m and A = H + w I, the minimizer is s(ν) = (A + ν I)⁻¹ (h + q − A m), where ν ≥ 0 is the root of
     φ(ν) = 1/|s(ν)| − 1/radius. φ is concave and increasing, so Newton's steps approach the root from the left.
     """
-    same, isotropic = hessian.shape[0] == 1, hessian.shape[1] == 1
+    same = hessian.shape[0] == 1
+    isotropic = hessian.shape[1] == 1
     for i in range(first, last):
         k = 0 if same else i
-        w, m0, m1, m2 = weight[i], center[i, 0], center[i, 1], center[i, 2]
+        w = weight[i]
+        m0 = center[i, 0]
+        m1 = center[i, 1]
+        m2 = center[i, 2]
         if isotropic:  # the nearest point of the ball
             a = hessian[k, 0] + w
             s0 = (linear[i, 0] + pull[i, 0]) / a - m0
@@ -166,10 +183,16 @@ def step_within(first, last, hessian, linear, center, radius, weight, pull, tole
             s2 = (linear[i, 2] + pull[i, 2]) / a - m2
             length = np.sqrt(s0 * s0 + s1 * s1 + s2 * s2)
             scale = 1.0 if length <= radius[i] else radius[i] / length
-            out[i, 0], out[i, 1], out[i, 2] = m0 + scale * s0, m1 + scale * s1, m2 + scale * s2
+            out[i, 0] = m0 + scale * s0
+            out[i, 1] = m1 + scale * s1
+            out[i, 2] = m2 + scale * s2
             continue
-        a00, a01, a02 = hessian[k, 0] + w, hessian[k, 1], hessian[k, 2]
-        a11, a12, a22 = hessian[k, 3] + w, hessian[k, 4], hessian[k, 5] + w
+        a00 = hessian[k, 0] + w
+        a01 = hessian[k, 1]
+        a02 = hessian[k, 2]
+        a11 = hessian[k, 3] + w
+        a12 = hessian[k, 4]
+        a22 = hessian[k, 5] + w
         p0, p1, p2 = times_3x3(a00, a01, a02, a11, a12, a22, m0, m1, m2)
         g0 = linear[i, 0] + pull[i, 0] - p0
         g1 = linear[i, 1] + pull[i, 1] - p1
@@ -192,5 +215,9 @@ def step_within(first, last, hessian, linear, center, radius, weight, pull, tole
                     if abs(length - most) <= tolerance * most:
                         break
                 if length > most:  # remove the remaining tolerance: the answer is always inside
-                    s0, s1, s2 = s0 * most / length, s1 * most / length, s2 * most / length
-        out[i, 0], out[i, 1], out[i, 2] = m0 + s0, m1 + s1, m2 + s2
+                    s0 = s0 * most / length
+                    s1 = s1 * most / length
+                    s2 = s2 * most / length
+        out[i, 0] = m0 + s0
+        out[i, 1] = m1 + s1
+        out[i, 2] = m2 + s2

@@ -76,7 +76,9 @@ def cast(array: Array, dtype: str) -> Array:
 
 def contiguous(array: Array) -> Array:
     """Return the array contiguous in memory, without a copy if it already is."""
-    return array.contiguous() if is_tensor(array) else np.ascontiguousarray(array)
+    if is_tensor(array):
+        return array.contiguous()
+    return np.ascontiguousarray(array)
 
 
 def zeros(shape: tuple[int, ...], reference: Array, dtype: str = "float64") -> Array:
@@ -117,9 +119,10 @@ class Device:
             return {}
         import torch
 
-        gpu = (
-            {} if self.torch_name == "cpu" else {"gpu": torch.cuda.get_device_name(self.torch_name)}
-        )
+        if self.torch_name == "cpu":
+            gpu = {}
+        else:
+            gpu = {"gpu": torch.cuda.get_device_name(self.torch_name)}
         return {"torch": torch.__version__, **gpu}
 
     def put(self, array: NDArray[Any]) -> Array:

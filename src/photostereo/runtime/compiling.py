@@ -16,7 +16,8 @@ _say: Callable[[str], None] | None = None
 def announcing(say: Callable[[str], None]) -> Iterator[None]:
     """Within the block, call ``say`` with a message when something is compiled for the first time."""
     global _say
-    before, _say = _say, say
+    before = _say
+    _say = say
     try:
         yield
     finally:
@@ -26,6 +27,7 @@ def announcing(say: Callable[[str], None]) -> Iterator[None]:
 def begun() -> None:
     """Report that a compilation begins."""
     global _say
-    say, _say = _say, None
+    say = _say
+    _say = None
     if say is not None:
         say(MESSAGE)

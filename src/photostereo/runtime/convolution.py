@@ -20,7 +20,8 @@ def convolve(w: Mapping[str, Float32], name: str, x: Float32, stride: int = 1) -
     count, height, width, _ = x.shape
     padded = np.zeros((count, height + 2, width + 2, inputs), dtype=np.float32)
     padded[:, 1:-1, 1:-1] = x
-    tall, wide = height // stride, width // stride
+    tall = height // stride
+    wide = width // stride
     matrix = kernel.transpose(2, 3, 1, 0).reshape(9 * inputs, outputs)
     lines = np.empty((count * tall, wide, outputs), dtype=np.float32)
     convolve_lines(padded.reshape(count, height + 2, -1), matrix, w[f"{name}.bias"], stride, lines)

@@ -39,7 +39,8 @@ def launch_per_pixel(
     name: str, vectors: Any, arrays: tuple[Any, ...], shape: Any, *counts: int
 ) -> Any:
     """Run a kernel of ``pixelwise.cu``: a small step that a descent repeats for each of the vectors (..., 3)."""
-    total, out = vectors.numel() // 3, vectors.new_empty(shape)
+    total = vectors.numel() // 3
+    out = vectors.new_empty(shape)
     arguments = tuple(array.contiguous() for array in (*arrays, out))
     blocks = min(-(-total // _THREADS_PER_BLOCK), 1 << 20)
     launch(__package__, "pixelwise.cu", name, {}, (*arguments, *counts, total), blocks)
@@ -110,7 +111,9 @@ def _compile(
     options = [f"--gpu-architecture=sm_{major}{minor}", "--std=c++17"]
     options += [f"-D{key}={value}" for key, value in definitions]
     image = _cubin((files(package) / file).read_text(encoding="utf-8"), file, options)
-    driver, module, function = _driver(), ctypes.c_void_p(), ctypes.c_void_p()
+    driver = _driver()
+    module = ctypes.c_void_p()
+    function = ctypes.c_void_p()
     _check(driver.cuModuleLoadData(ctypes.byref(module), image), driver)
     _check(driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode()), driver)
     return function
@@ -118,7 +121,8 @@ def _compile(
 
 def _cubin(source: str, file: str, options: list[str]) -> bytes:
     nvrtc = _nvrtc()
-    program, size = ctypes.c_void_p(), ctypes.c_size_t()
+    program = ctypes.c_void_p()
+    size = ctypes.c_size_t()
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), file.encode(), 0, None, None)
     try:
         flags = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))

@@ -106,12 +106,16 @@ def without_matte(values: Array, lights: NDArray[Any], chosen: Any = slice(None)
 
 def some_lights(lights: Array, which: Any) -> Array:
     """Return the lights of some of the pixels."""
-    return lights if lights.ndim == 2 else lights[which]
+    if lights.ndim == 2:
+        return lights
+    return lights[which]
 
 
 def mean_lights(lights: NDArray[Any]) -> NDArray[Any]:
     """Return the mean over the pixels, (3, d)."""
-    return lights if lights.ndim == 2 else lights.mean(axis=0, dtype=np.float64)
+    if lights.ndim == 2:
+        return lights
+    return np.asarray(lights.mean(axis=0, dtype=np.float64))
 
 
 def _alike(one: Array, other: Array) -> tuple[Array, Array]:
@@ -155,15 +159,21 @@ class PixelLights(NamedTuple):
     @property
     def amplified(self) -> Float32 | None:
         """Return the factor (N,) by which :meth:`even` increases the noise variance; None for distant lights."""
-        return None if self.fall_off is None else (1.0 / np.square(self.fall_off)).mean(1)
+        if self.fall_off is None:
+            return None
+        return np.asarray((1.0 / np.square(self.fall_off)).mean(1), np.float32)
 
     def in_camera(self, normals: Array) -> Array:
         """Convert normals (N, 3) from the pixels' frames to the camera's frame."""
-        return normals if self.turn is None else shading(normals, like(self.turn, normals))
+        if self.turn is None:
+            return normals
+        return shading(normals, like(self.turn, normals))
 
     def in_view(self, normals: Array) -> Array:
         """Convert normals (N, 3) from the camera's frame to the pixels' frames."""
-        return normals if self.turn is None else projected(normals, like(self.turn, normals))
+        if self.turn is None:
+            return normals
+        return projected(normals, like(self.turn, normals))
 
 
 def turns_to_z(vectors: FloatArray) -> Float32:

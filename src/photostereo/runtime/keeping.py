@@ -26,15 +26,20 @@ def keep(loop: Any) -> Any:
 
 @cache
 def _file(path: str) -> bytes:
-    return hashlib.sha256(Path(path).read_bytes()).digest() if os.path.isfile(path) else b""
+    if os.path.isfile(path):
+        return hashlib.sha256(Path(path).read_bytes()).digest()
+    return b""
 
 
 @cache
 def _from_elsewhere(function: Any) -> str:
     """Return a hash of what is compiled into a loop: the files of the loops that it calls, and constants."""
-    hashed, seen, waiting = hashlib.sha256(), {function}, [function]
+    hashed = hashlib.sha256()
+    seen = {function}
+    waiting = [function]
     while waiting:
-        names, known = waiting[-1].__code__.co_names, waiting.pop().__globals__
+        names = waiting[-1].__code__.co_names
+        known = waiting.pop().__globals__
         places = [
             known,
             *(vars(known[name]) for name in names if inspect.ismodule(known.get(name))),

@@ -85,7 +85,9 @@ def njit(**options: Any) -> Any:
         compiled = numba.njit(nogil=True, **options)(function)
         if caching:
             compiled = keep(compiled)
-        return _one_at_a_time(compiled) if options.get("parallel") else compiled
+        if options.get("parallel"):
+            return _one_at_a_time(compiled)
+        return compiled
 
     return decorate
 

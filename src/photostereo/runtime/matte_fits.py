@@ -66,7 +66,9 @@ def fit_lit(pixels: Array, lights: NDArray[Any], noise: Array) -> MatteFit:
         *(gram[:, k] + LIT_RIDGE * (first[k] == second[k]) for k in range(6))
     )
     right = cast(projected(lit * pixels, directions), "float64")
-    bx, by, bz = right[:, 0], right[:, 1], right[:, 2]
+    bx = right[:, 0]
+    by = right[:, 1]
+    bz = right[:, 2]
     rows = (xx * bx + xy * by + xz * bz, xy * bx + yy * by + yz * bz, xz * bx + yz * by + zz * bz)
     scaled = cast(xp.stack(rows, -1), "float32")
     residual = lit * (pixels - shading(scaled, directions))

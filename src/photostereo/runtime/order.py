@@ -34,7 +34,9 @@ def quantiles(values: Array, shares: Sequence[float]) -> NDArray[Any]:
 
 def median(values: Array) -> float:
     """Return the median of all values."""
-    return float(np.median(values)) if not is_tensor(values) else float(quantiles(values, [0.5])[0])
+    if not is_tensor(values):
+        return float(np.median(values))
+    return float(quantiles(values, [0.5])[0])
 
 
 def row_quantiles(values: Array, share: float) -> Array:
@@ -43,13 +45,15 @@ def row_quantiles(values: Array, share: float) -> Array:
         return np.asarray(np.quantile(values, share, axis=1, keepdims=True))
     ordered = values.sort(1).values
     place = share * (values.shape[1] - 1)
-    below, above = int(place), min(int(place) + 1, values.shape[1] - 1)
+    below = int(place)
+    above = min(int(place) + 1, values.shape[1] - 1)
     return (ordered[:, below] + (place - below) * (ordered[:, above] - ordered[:, below]))[:, None]
 
 
 def row_medians(values: NDArray[Any]) -> NDArray[Any]:
     """Return ``np.median`` along the last axis, which is kept; no NaN. A sort is three times as fast on rows of hundreds."""
-    ordered, count = np.sort(values, axis=-1), values.shape[-1]
+    ordered = np.sort(values, axis=-1)
+    count = values.shape[-1]
     return np.asarray(0.5 * (ordered[..., (count - 1) // 2, None] + ordered[..., count // 2, None]))
 
 
@@ -67,7 +71,8 @@ def interpolate(x: Array, places: NDArray[Any], values: NDArray[Any]) -> Array:
         return np.interp(x, places, values)
     import torch
 
-    at, ends = like(np.asarray(places, np.float64), x), like(np.asarray(values, np.float64), x)
+    at = like(np.asarray(places, np.float64), x)
+    ends = like(np.asarray(values, np.float64), x)
     if len(at) < 2:
         return 0.0 * x.double() + ends[0]
     x = x.double().clamp(at[0], at[-1])

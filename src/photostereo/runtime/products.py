@@ -43,8 +43,10 @@ def _tile(rows: int, vectors: int, lanes: int) -> Any:
             context.make_array(kind)(context, builder, value)
             for kind, value in zip(signature.args[:3], values[:3], strict=True)
         )
-        (row, column), number = values[3:], values[3].type
-        single, vector = ir.FloatType(), ir.VectorType(ir.FloatType(), lanes)
+        (row, column) = values[3:]
+        number = values[3].type
+        single = ir.FloatType()
+        vector = ir.VectorType(ir.FloatType(), lanes)
         zero = ir.Constant(vector, [0.0] * lanes)
         none = ir.Constant(ir.VectorType(ir.IntType(32), lanes), None)
         below = [builder.add(row, number(r)) for r in range(rows)]
@@ -94,7 +96,8 @@ def multiply(x, matrix, out):  # type: ignore[no-untyped-def]
     rows, columns = out.shape
     first = 0
     while first < columns:
-        wide, narrow = first + WIDE <= columns, first + NARROW <= columns
+        wide = first + WIDE <= columns
+        narrow = first + NARROW <= columns
         for row in range(0, rows - rows % ROWS, ROWS):
             if wide:
                 _wide(x, matrix, out, row, first)
@@ -119,7 +122,8 @@ def convolve_lines(first, last, padded, matrix, bias, stride, lines):  # type: i
     step = third // 3 * stride
     patches = np.empty((wide, len(matrix)), dtype=np.float32)
     for line in range(first, last):
-        picture, top = line // tall, line % tall * stride
+        picture = line // tall
+        top = line % tall * stride
         for x in range(wide):
             for row in range(3):
                 for k in range(third):

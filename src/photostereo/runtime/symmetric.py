@@ -37,7 +37,8 @@ def solve_symmetric_3x3(
     b2: Array,
 ) -> tuple[Array, Array, Array]:
     """Solve one symmetric positive definite 3 × 3 system per pixel by an LDLᵀ factorization."""
-    l10, l20 = xy / xx, xz / xx
+    l10 = xy / xx
+    l20 = xz / xx
     d1 = yy - l10 * xy
     e21 = yz - l20 * xy
     l21 = e21 / d1
@@ -51,7 +52,11 @@ def inverse_symmetric_3x3(
     xx: Array, xy: Array, xz: Array, yy: Array, yz: Array, zz: Array
 ) -> tuple[Array, Array, Array, Array, Array, Array]:
     """Return the six entries of the inverse per pixel, by cofactors: one division, and no roots."""
-    cxx, cxy, cxz = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
+    cxx = yy * zz - yz * yz
+    cxy = xz * yz - xy * zz
+    cxz = xy * yz - xz * yy
     scale = 1.0 / (xx * cxx + xy * cxy + xz * cxz)
-    cyy, cyz, czz = xx * zz - xz * xz, xy * xz - xx * yz, xx * yy - xy * xy
+    cyy = xx * zz - xz * xz
+    cyz = xy * xz - xx * yz
+    czz = xx * yy - xy * xy
     return scale * cxx, scale * cxy, scale * cxz, scale * cyy, scale * cyz, scale * czz

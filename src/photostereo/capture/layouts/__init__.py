@@ -30,7 +30,9 @@ def read_table(
 
 def in_folder(folder: Path, name: Path) -> Path:
     """Resolve a file given by the user: unchanged if it exists, else relative to the capture's folder."""
-    return name if exists(name) or not exists(folder / name) else folder / name
+    if exists(name) or not exists(folder / name):
+        return name
+    return folder / name
 
 
 def finite_or_zero(truth: NDArray[Any]) -> Float32:

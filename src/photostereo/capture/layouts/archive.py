@@ -68,7 +68,8 @@ def read(path: Path, options: ReadOptions) -> Capture:
             known=known,
         )
     stored = content.pop("images")
-    shape, dtype = stored.shape, stored.dtype
+    shape = stored.shape
+    dtype = stored.dtype
     if (
         len(shape) not in (3, 4)
         or shape[3:] not in ((), (3,))
@@ -83,9 +84,12 @@ def read(path: Path, options: ReadOptions) -> Capture:
             shape=shape,
             dtype=dtype,
         )
-    count, full, framing = shape[0], (shape[1], shape[2]), options.framing
+    count = shape[0]
+    full = (shape[1], shape[2])
+    framing = options.framing
     require_count(count, str(path), path)
-    lights, strengths = content.get("lights"), content.get("intensities")
+    lights = content.get("lights")
+    strengths = content.get("intensities")
     if chosen is not None:
         table = read_lights(in_folder(path.parent, chosen), count=count)
         lights = table.vectors
@@ -164,11 +168,10 @@ class ArchivePhotographs(Photographs):
     def develop(self, number: int, target: Float32, rows: slice = slice(None)) -> None:
         framing = self.options.framing
         stored = self.stored[number, slice(None) if framing.changes else rows]
-        whole = (
-            np.empty((*stored.shape[:2], *target.shape[2:]), np.float32)
-            if framing.changes
-            else target
-        )
+        if framing.changes:
+            whole = np.empty((*stored.shape[:2], *target.shape[2:]), np.float32)
+        else:
+            whole = target
         with np.errstate(over="ignore"):  # overflow becomes infinite and is reported
             develop_into(whole, stored, self.strengths[number], bool(self.options.srgb), None)
         if framing.changes:

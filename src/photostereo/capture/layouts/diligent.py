@@ -63,7 +63,8 @@ def find(path: Path, options: ReadOptions) -> Found:
     sidecar = _read_sidecar(path / _SIDECAR)
     files = _photographs(path)
     table = read_table(path, options, files, path / _DIRECTIONS).in_order_of(files)
-    strengths, given = path / _INTENSITIES, table.intensities if options.lights else None
+    strengths = path / _INTENSITIES
+    given = table.intensities if options.lights else None
     if given is None and not strengths.is_file():
         raise CaptureError(
             f"{path} looks like the DiLiGenT layout but has no {_INTENSITIES}. Add it (one line "

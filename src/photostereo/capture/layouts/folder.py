@@ -100,10 +100,12 @@ def find(path: Path, options: ReadOptions) -> Found:
 
 def find_alone(path: Path, options: ReadOptions) -> Found:
     """Find the photographs in a folder without a light file, or in its ``Objects/``."""
-    inside, listed = path / "Objects", _listed(path)
+    inside = path / "Objects"
+    listed = _listed(path)
     if inside.is_dir() and not listed["files"]:
         listed = _listed(inside)
-    ball, name = options.path_of("ball"), path.resolve().name
+    ball = options.path_of("ball")
+    name = path.resolve().name
     return Found(path, LAYOUT_ALONE, name, ball=ball, mask_default="auto", **listed)
 
 

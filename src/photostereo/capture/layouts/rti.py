@@ -26,7 +26,9 @@ LAYOUT = "RTI"
 
 def recognizes(path: Path) -> bool:
     """An ``.lp`` file, or a folder that contains one."""
-    return path.suffix.lower() == ".lp" if path.is_file() else bool(_light_positions(path))
+    if path.is_file():
+        return path.suffix.lower() == ".lp"
+    return bool(_light_positions(path))
 
 
 def find(path: Path, options: ReadOptions) -> Found:
@@ -34,7 +36,8 @@ def find(path: Path, options: ReadOptions) -> Found:
     source = path
     chosen = options.path_of("lights")
     if chosen is not None and chosen.suffix.lower() == ".lp":
-        source, chosen = in_folder(path if path.is_dir() else path.parent, chosen), None
+        source = in_folder(path if path.is_dir() else path.parent, chosen)
+        chosen = None
     elif path.is_dir():
         source, *others = _light_positions(path)
         if others:
@@ -118,7 +121,8 @@ def _light_positions(folder: Path) -> list[Path]:
 
 def _locate(table: LightTable, source: Path) -> list[Path]:
     """Find the photographs: in the folder of the ``.lp`` file, in a folder inside it, or in one beside it."""
-    home, names = source.resolve().parent, table.files or ()
+    home = source.resolve().parent
+    names = table.files or ()
     best: dict[str, Path] = {}
     for folder in (home, *sorted(home.glob("[!.]*/")), *sorted(home.parent.glob("[!.]*/"))):
         present = {file.name.casefold(): file for file in folder.iterdir() if file.is_file()}

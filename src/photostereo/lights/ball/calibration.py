@@ -126,11 +126,10 @@ def calibrate_lights(
     pixels.
     """
     images = np.asarray(images, dtype=np.float32)
-    names = (
-        tuple(files)
-        if files is not None
-        else tuple(f"photograph {i + 1}" for i in range(len(images)))
-    )
+    if files is not None:
+        names = tuple(files)
+    else:
+        names = tuple(f"photograph {i + 1}" for i in range(len(images)))
     frame = (int(images.shape[1]), int(images.shape[2]))
     camera = None if focal is None else Camera.of_frame(focal, frame)
     balls = [_given_ball(images, circle, camera) for circle in circles]
@@ -143,14 +142,16 @@ def calibrate_lights(
             remedy="give-ball",
         )
     if scene is None:
-        scene, mask = images, np.ones(frame, dtype=bool) if mask is None else mask.copy()
+        scene = images
+        mask = np.ones(frame, dtype=bool) if mask is None else mask.copy()
         for ball in balls:
             mask &= ~ball.circle.inside(frame, share=1.05)
     seen = sample_pixels(scene, mask)
     pixels = seen if len(seen) >= 300 and len(scene) >= 6 else None  # None if there are only balls
     found = combine_balls(balls, names)
     found.complete(pixels)
-    doubts, residual = found.doubts, found.residual
+    doubts = found.doubts
+    residual = found.residual
     positions = light_positions(balls, frame)
     # As seen from the middle of the frame, not from the balls.
     directions = found.directions if positions is None else unit(positions)
@@ -158,7 +159,8 @@ def calibrate_lights(
     factor = float(strengths.max() / strengths.min())
     if factor > _BELIEVABLE and strengths_from not in ("matte ball", "gray card"):
         doubts.append(Finding("strengths-implausible", source=strengths_from, factor=factor))
-        strengths, strengths_from = np.ones(len(strengths)), "assumed to be equal"
+        strengths = np.ones(len(strengths))
+        strengths_from = "assumed to be equal"
     if not circles and float(np.median(residual)) > _VAGUE:
         doubts.append(Finding("faint-ball", degrees=float(np.median(residual))))
     if camera is None:
@@ -388,7 +390,9 @@ def light_positions(balls: Sequence[FoundBall], frame: tuple[int, int]) -> Float
     distance = float(np.median(np.linalg.norm(positions, axis=1)))
     error = np.radians(float(np.nanmedian([np.nanmedian(ball.residual) for ball in shiny])))
     base = float(max(np.linalg.norm(a - b) for a in centers for b in centers))
-    return positions if (positions[:, 2] > 0).all() and error * distance / base <= 0.5 else None
+    if (positions[:, 2] > 0).all() and error * distance / base <= 0.5:
+        return positions
+    return None
 
 
 def _differ(one: FoundBall, other: FoundBall) -> bool:
@@ -409,7 +413,8 @@ def directions_from_shading(pixels: FloatArray, directions: FloatArray) -> Float
     if normals is None:
         return None
     start = np.where(known[:, None], directions, directions[known].mean(axis=0)).astype(np.float32)
-    gray, equal = as_gray(pixels), np.ones(len(directions), np.float32)
+    gray = as_gray(pixels)
+    equal = np.ones(len(directions), np.float32)
     return fit_lights(normals, gray, np.ones(gray.shape[1:], np.float32), start, equal)[
         :, :3
     ].astype(float)

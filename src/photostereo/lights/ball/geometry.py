@@ -83,14 +83,17 @@ class Circle:
 
     def is_centered_on(self, mask: BoolArray) -> bool:
         """Return whether the center is in the mask."""
-        row, col = round(self.y), round(self.x)
+        row = round(self.y)
+        col = round(self.x)
         return 0 <= row < mask.shape[0] and 0 <= col < mask.shape[1] and bool(mask[row, col])
 
     def moved(self, dx: float, dy: float, growth: float = 0.0) -> Circle:
         """Return the circle, with its points, moved by (dx, dy) pixels and enlarged by ``growth``."""
         center = np.array([self.x, self.y])
         points = (self.points - center) * (1 + growth / self.radius) + center + np.array([dx, dy])
-        x, y, radius = float(self.x + dx), float(self.y + dy), float(self.radius + growth)
+        x = float(self.x + dx)
+        y = float(self.y + dy)
+        radius = float(self.radius + growth)
         return replace(self, x=x, y=y, radius=radius, points=points)
 
     def scaled(self, factor: float) -> Circle:
@@ -155,7 +158,9 @@ def mask_circle(mask: BoolArray) -> Circle | None:
     if visible_share(circle, mask.shape) < 1:
         return None
     disc = circle.inside(mask.shape)
-    return circle if (disc & mask).sum() > 0.97 * (disc | mask).sum() else None
+    if (disc & mask).sum() > 0.97 * (disc | mask).sum():
+        return circle
+    return None
 
 
 @dataclass(frozen=True)
@@ -183,10 +188,12 @@ def ball_normals(
     circle: Circle, x: FloatArray, y: FloatArray, camera: Camera | None = None
 ) -> FloatArray:
     """Return unit normals of the ball at pixels (columns x, rows y); NaN outside its disc."""
-    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    x = np.asarray(x, dtype=np.float64)
+    y = np.asarray(y, dtype=np.float64)
     if camera is not None:
         return _perspective_normals(circle, x, y, camera)[0]
-    nx, ny = (x - circle.x) / circle.radius, (circle.y - y) / circle.radius
+    nx = (x - circle.x) / circle.radius
+    ny = (circle.y - y) / circle.radius
     square = 1.0 - nx * nx - ny * ny
     nz = np.sqrt(np.where(square >= 0, square, np.nan))
     return np.stack([nx, ny, nz], axis=-1)
@@ -196,7 +203,8 @@ def mirrored_directions(
     circle: Circle, x: FloatArray, y: FloatArray, camera: Camera | None = None
 ) -> FloatArray:
     """Return unit directions to the light whose highlights are at pixels (columns x, rows y); NaN outside the disc."""
-    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    x = np.asarray(x, dtype=np.float64)
+    y = np.asarray(y, dtype=np.float64)
     if camera is None:
         normals = ball_normals(circle, x, y)
         return np.asarray(2.0 * normals[..., 2:3] * normals - VIEW)

@@ -53,9 +53,13 @@ class _Rim:
         count = int(np.clip(2 * np.pi * circle.radius / _PIECE, _FEWEST, _MOST))
         turn = np.arctan2(rows - circle.y, cols - circle.x) % (2 * np.pi) / (2 * np.pi) * count
         order = np.argsort(turn.astype(np.intp), kind="stable")
-        rows, cols, away, turn = rows[order], cols[order], away[order], turn[order]
+        rows = rows[order]
+        cols = cols[order]
+        away = away[order]
+        turn = turn[order]
         values = np.asarray(images[:, rows, cols], dtype=np.float64).T
-        self.x, self.y = cols.astype(np.float64), rows.astype(np.float64)
+        self.x = cols.astype(np.float64)
+        self.y = rows.astype(np.float64)
         self.along = 2 * (turn % 1) - 1  # from -1 to 1 along each piece
         bounds = np.searchsorted(turn.astype(np.intp), np.arange(count + 1))
         self.pieces: list[tuple[slice, FloatArray, FloatArray]] = []
@@ -104,10 +108,8 @@ def _ring(
 
 def blurred_fresnel(away: FloatArray, radius: float, blur: float, step: float = 0.05) -> FloatArray:
     """Return (1 - c)⁵ inside a ball and 0 outside, blurred, at distances ``away`` from the outline (negative inside)."""
-    inside, outside = (
-        int(np.ceil((min(0.5 * radius, 30.0) + 6 * blur) / step)),
-        int(np.ceil(7 * blur / step)),
-    )
+    inside = int(np.ceil((min(0.5 * radius, 30.0) + 6 * blur) / step))
+    outside = int(np.ceil(7 * blur / step))
     cells = np.arange(-inside, outside) * step
     # Its slope is infinite at the outline, so cells hold its mean, and the outline is between two of them.
     rho = np.maximum(1 + (cells[:, None] + step * (np.arange(8) + 0.5) / 8) / radius, 0)
@@ -130,7 +132,8 @@ def settle_outline(images: FloatArray, circle: Circle, control: Control = SILENT
     state, spread = _fit(rim, local, control)
     x, y, radius = (float(value) for value in state[:3])
     far = max(_FAR, _FAR_SHARE * local.radius, _FAR_EDGES * local.residual)
-    apart, growth = float(np.hypot(x - local.x, y - local.y)), radius - local.radius
+    apart = float(np.hypot(x - local.x, y - local.y))
+    growth = radius - local.radius
     if apart > 1.5 * far or not -far < growth < max(2 * far, _HIDDEN * local.radius):
         return circle
     error = _MODEL * np.maximum(spread, _LEAST)
@@ -160,7 +163,8 @@ def _fit(rim: _Rim, circle: Circle, control: Control) -> tuple[FloatArray, Float
         usual = max(2.0 * float(np.median(misfit)), 1e-15)
         weight = usual / (misfit + usual)
         fit = least_squares(left, state, bounds=(low, high), max_nfev=_TURNS, args=(weight,))
-        moved, state = float(np.abs(fit.x - state).max()), fit.x
+        moved = float(np.abs(fit.x - state).max())
+        state = fit.x
         if moved < 2e-3:
             break
     inverse = np.linalg.pinv(fit.jac.T @ fit.jac)

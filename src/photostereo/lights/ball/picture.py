@@ -38,7 +38,8 @@ def dome_picture(lights: Lights, suspects: Sequence[int]) -> Picture:
     """Draw the lights on the hemisphere above the object, RGB: center = camera, rim = image plane, area = strength, with
     circles that show their expected errors."""
     panel: Picture = np.full((_SIDE, _SIDE, 3), _PAPER, np.uint8)
-    middle, radius = _SIDE / 2, 0.44 * _SIDE
+    middle = _SIDE / 2
+    radius = 0.44 * _SIDE
     for tilt in (30, 60, 90):
         ring = round(radius * tilt / 90 * 16)
         cv2.circle(panel, (round(middle * 16), round(middle * 16)), ring, _FAINT, 1, cv2.LINE_AA, 4)
@@ -66,7 +67,8 @@ def _ball_panel(images: FloatArray, balls: Sequence[FoundBall], suspects: Sequen
     """Draw the brightest value of every pixel around the balls, with outlines and the highlight of each photograph."""
     centers = np.array([[ball.circle.x, ball.circle.y] for ball in balls])
     reach = 1.15 * np.array([[ball.circle.radius] for ball in balls])
-    low, high = (centers - reach).min(axis=0), (centers + reach).max(axis=0)
+    low = (centers - reach).min(axis=0)
+    high = (centers + reach).max(axis=0)
     side = float((high - low).max())
     # Centered, but no farther beyond the frame than necessary.
     beyond = np.maximum(np.array(images.shape[:0:-1]) - side, 0)

@@ -141,10 +141,13 @@ def settle_circle(images: FloatArray, circle: Circle, camera: Camera | None = No
         # A smaller ball in a brighter room looks much like a larger one in the dark, so the room must follow the circle.
         room = normals @ fit.room[:3] > 0 if fit.room.any() else None
         given = weight, cosine > 0, room, texture
-        before, moved = moved, least_squares(left, moved, x_scale=0.1, max_nfev=5, args=given).x
+        before = moved
+        moved = least_squares(left, moved, x_scale=0.1, max_nfev=5, args=given).x
         if np.abs(moved - before).max() < 0.01:
             break
-    return circle.moved(*moved) if np.abs(moved).max() < max(1.0, 0.03 * circle.radius) else circle
+    if np.abs(moved).max() < max(1.0, 0.03 * circle.radius):
+        return circle.moved(*moved)
+    return circle
 
 
 def _pixels(
@@ -155,10 +158,12 @@ def _pixels(
     rows, cols = np.nonzero(circle.inside(images.shape[1:3], share=share))
     if len(rows) > _MOST_PIXELS:
         keep = np.linspace(0, len(rows) - 1, _MOST_PIXELS).astype(np.intp)
-        rows, cols = rows[keep], cols[keep]
+        rows = rows[keep]
+        cols = cols[keep]
     normals = ball_normals(circle, cols.astype(np.float64), rows.astype(np.float64), camera)
     known = np.isfinite(normals).all(axis=1)
-    rows, cols = rows[known], cols[known]
+    rows = rows[known]
+    cols = cols[known]
     values = np.asarray(images[:, rows, cols], dtype=np.float64)
     return values, normals[known], (cols.astype(np.float64), rows.astype(np.float64))
 
@@ -183,7 +188,9 @@ def _fit_with_room(values: FloatArray, normals: FloatArray, usable: BoolArray) -
         return dark
     lit = _fit(values, normals, usable, with_room=True)
     misfits = [float(np.mean(np.abs(values - fit.shown(normals))[away])) for fit in (lit, dark)]
-    return lit if misfits[0] < _ROOM_HELPS * misfits[1] else dark
+    if misfits[0] < _ROOM_HELPS * misfits[1]:
+        return lit
+    return dark
 
 
 def _fit(values: FloatArray, normals: FloatArray, usable: BoolArray, *, with_room: bool) -> _Fit:
@@ -223,12 +230,14 @@ def _solve(
     with_room: bool,
 ) -> tuple[FloatArray, FloatArray]:
     """Return lights and room after one step of reweighted least squares, which is linear in all of them."""
-    count, texture = len(values), fit.texture
+    count = len(values)
+    texture = fit.texture
     facing = normals @ fit.room[:3] > 0 if fit.room[:3].any() else np.ones(len(normals), dtype=bool)
     shared = np.column_stack([normals * facing[:, None], np.ones(len(normals))]) * texture[:, None]
     miss = values - fit.shown(normals)
     size = 3 * count + 4
-    moment, right = np.zeros((size, size)), np.zeros(size)
+    moment = np.zeros((size, size))
+    right = np.zeros(size)
     common = slice(3 * count, size)
     for number, light in enumerate(fit.lights):
         bright = float(np.linalg.norm(light))

@@ -59,7 +59,9 @@ def read_lights(path: Path, *, count: int | None = None) -> LightTable:
         suffix = path.suffix.lower()
         if suffix == ".json":
             return _from_json(path)
-        return _from_mat(path, count) if suffix == ".mat" else _from_text(path, count)
+        if suffix == ".mat":
+            return _from_mat(path, count)
+        return _from_text(path, count)
     except _FileError as bad:
         raise bad.about(path) from bad
 
@@ -83,7 +85,9 @@ def read_intensities(path: Path, count: int) -> Float64:
     except _FileError as bad:
         raise bad.about(path) from bad
     require_strengths(values, path)
-    return values[:, 0] if values.shape[1] == 1 else values
+    if values.shape[1] == 1:
+        return values[:, 0]
+    return values
 
 
 def base_name(name: str) -> str:
@@ -207,12 +211,15 @@ def _errors_of_estimates(header: list[str], body: list[list[str]]) -> Float64 | 
     """Return expected errors of lights marked as estimated in a file of ours, NaN for others; None if there are none."""
     if not {"residual_degrees", "found_from"} <= set(header):
         return None
-    error, source = header.index("residual_degrees"), header.index("found_from")
+    error = header.index("residual_degrees")
+    source = header.index("found_from")
     words = [
         row[error] if row[source] == ESTIMATED and _is_number(row[error]) else "nan" for row in body
     ]
     values = np.array([decimal(word) for word in words])
-    return values if np.isfinite(values).any() else None
+    if np.isfinite(values).any():
+        return values
+    return None
 
 
 def _split(line: str) -> list[str]:
@@ -232,7 +239,9 @@ def _numbers(lines: list[str]) -> list[list[str]]:
     decimals = all(
         _DECIMAL_COMMA.match(word) or _WHOLE.match(word) for row in loose for word in row
     )
-    return loose if decimals else [[w for w in re.split(r"[,;\s]+", line) if w] for line in lines]
+    if decimals:
+        return loose
+    return [[w for w in re.split(r"[,;\s]+", line) if w] for line in lines]
 
 
 def _rectangle(rows: list[list[str]]) -> Float64:
@@ -260,7 +269,8 @@ def _from_json(path: Path) -> LightTable:
     data = read_json(path, "light file", remedy=_JSON[0].upper() + _JSON[1:] + ".")
     about = data if isinstance(data, dict) else {"lights": data}
     try:
-        lights, strengths = about["lights"], about.get("intensities")
+        lights = about["lights"]
+        strengths = about.get("intensities")
         if not lights:
             raise _FileError("light-file-empty", f"contains no lights; {_JSON}.")
         if not isinstance(lights[0], dict):
@@ -269,9 +279,10 @@ def _from_json(path: Path) -> LightTable:
                 {"direction": row} for row in (rows.T if len(rows) == 3 != rows.shape[1] else rows)
             ]
         first = lights[0]
-        files = (
-            tuple(base_name(str(entry["file"])) for entry in lights) if "file" in first else None
-        )
+        if "file" in first:
+            files = tuple(base_name(str(entry["file"])) for entry in lights)
+        else:
+            files = None
         if "intensity" in first:
             strengths = [entry["intensity"] for entry in lights]
         key = "position" if "position" in first and "direction" not in first else "direction"
@@ -298,7 +309,8 @@ def _from_json(path: Path) -> LightTable:
     table = LightTable(path, np.ascontiguousarray(vectors), intensities, files)
     if key == "direction":
         return table
-    unit, pixel_size = about.get("unit", "mm"), about.get("pixel_size")
+    unit = about.get("unit", "mm")
+    pixel_size = about.get("pixel_size")
     try:
         scale = PixelSize.of(f"1{unit}").millimeters
         size = None if pixel_size is None else PixelSize.of(pixel_size).millimeters
@@ -337,4 +349,6 @@ def _in_rows(value: NDArray[Any], count: int | None) -> Float64 | None:
     if value.ndim != 2 or 3 not in value.shape:
         return None
     rows = value if value.shape[1] == 3 and (value.shape[0] != 3 or count in (None, 3)) else value.T
-    return rows if rows.shape[1] == 3 and count in (None, len(rows)) else None
+    if rows.shape[1] == 3 and count in (None, len(rows)):
+        return rows
+    return None

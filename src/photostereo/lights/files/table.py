@@ -129,7 +129,8 @@ class LightTable:
 
     def length_note(self) -> tuple[Finding, ...]:
         """Return a note for the user if the vectors are not unit and their lengths are not used."""
-        low, high = self.lengths.min(), self.lengths.max()
+        low = self.lengths.min()
+        high = self.lengths.max()
         if high - 1 < 0.01 and 1 - low < 0.01:
             return ()
         return (
@@ -186,7 +187,8 @@ class LightTable:
                 [values, np.broadcast_to(value, (len(missing), *values.shape[1:]))]
             )
 
-        none, strengths = np.zeros(len(self.vectors), bool), self.intensities
+        none = np.zeros(len(self.vectors), bool)
+        strengths = self.intensities
         return replace(
             self,
             vectors=grown(self.vectors, (0.0, 0.0, 1.0)),

@@ -40,7 +40,8 @@ class Crop:
     """The square around an object, to which photographs are cropped and shrunk to ``side`` pixels."""
 
     def __init__(self, mask: BoolArray, side: int) -> None:
-        rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+        rows = np.flatnonzero(mask.any(axis=1))
+        columns = np.flatnonzero(mask.any(axis=0))
         if not len(rows):
             raise CaptureError(
                 f"The mask of the object {EMPTY_MASK}", code="empty-mask", name="the object"
@@ -51,7 +52,8 @@ class Crop:
         # Position of the object's box in the square, in subsampled pixels.
         self._box = (slice(rows[0], rows[-1] + 1, step), slice(columns[0], columns[-1] + 1, step))
         self._weight = mask[self._box].astype(np.float32)
-        self._square, self._side = -(-whole // step), side
+        self._square = -(-whole // step)
+        self._side = side
         share = self._shrunk(self._weight)
         self.mask = np.asarray(share >= LEAST_COVER)
         self._scale = np.where(self.mask, 1 / np.maximum(share, LEAST_COVER), 0).astype(np.float32)[
@@ -103,7 +105,9 @@ class Symmetry:
     @property
     def inverse(self) -> Symmetry:
         """The symmetry that undoes this one: a mirrored one undoes itself."""
-        return self if self.mirrored else Symmetry(-self.turns % 4, mirrored=False)
+        if self.mirrored:
+            return self
+        return Symmetry(-self.turns % 4, mirrored=False)
 
     def of_vectors(self, vectors: Float32) -> Float32:
         """Apply to vectors (..., 3)."""

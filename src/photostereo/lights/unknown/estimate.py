@@ -101,7 +101,8 @@ def estimate_lights(
     """
     images = thumbnails.images
     if len(images) < LEAST_PHOTOGRAPHS:
-        found, least = len(images), LEAST_PHOTOGRAPHS
+        found = len(images)
+        least = LEAST_PHOTOGRAPHS
         words = f"Lights can be estimated from {least} photographs or more; there are {found}."
         raise CaptureError(words, code="too-few-photographs", found=found, least=least)
     if not float(images.max()) > 0:

@@ -80,9 +80,10 @@ class LightNetwork:
         self._full = frames_of(thumbnails.images, thumbnails.mask)
         self.half = half_frames(self._full)
         self.quarter = half_frames(self.half)  #: its mask is that of the coarse normals
-        lights = (
-            np.full((len(thumbnails.images), 3), np.nan) if known is None else np.asarray(known)
-        )
+        if known is None:
+            lights = np.full((len(thumbnails.images), 3), np.nan)
+        else:
+            lights = np.asarray(known)
         self.is_known: BoolArray = np.asarray(np.isfinite(lights).all(axis=1))
         self._known = unit_vectors(np.where(self.is_known[:, None], lights, [0.0, 0.0, 1.0]))
 

@@ -68,7 +68,8 @@ def weighted_half(maps: Array, cover: Array) -> Array:
 
 def half_frames(frames: Frames) -> Frames:
     """Return the same at half the size."""
-    xp, cover = namespace(frames.gray), frames.cover[..., None, :, :]
+    xp = namespace(frames.gray)
+    cover = frames.cover[..., None, :, :]
     colors = weighted_half(xp.moveaxis(frames.colors, -1, -3), cover[..., None, :, :])
     some = (_quartets(frames.cover) > 0) * xp.ones_like(colors[..., 0, 0, :, :])
     return Frames(xp.moveaxis(colors, -3, -1), weighted_half(frames.gray, cover), some)
@@ -81,8 +82,10 @@ def _channels(maps: Sequence[Array], gray: Array) -> Array:
 
 def first_inputs(frames: Frames) -> Array:
     """Return the channels of the first look: (d, h, w, 8)."""
-    gray, xp = frames.gray, namespace(frames.gray)
-    usual, top = gray.mean(-3)[..., None, :, :], xp.amax(gray, -3)[..., None, :, :]
+    gray = frames.gray
+    xp = namespace(frames.gray)
+    usual = gray.mean(-3)[..., None, :, :]
+    top = xp.amax(gray, -3)[..., None, :, :]
     ratio = gray / (usual + 0.05)
     colors = xp.log1p(2 * frames.colors)
     maps = [colors[..., channel] for channel in range(3)]
@@ -98,7 +101,8 @@ def matte_normals(gray: Array, lights: Array, strengths: Array) -> Matte:
     lit = (y > SHADOW * xp.amax(y, -2)[..., None, :]) * xp.ones_like(y) + 1e-3
     outer = xp.stack([lights[..., i] * lights[..., j] for i, j in PAIRS], -2)
     weight = lit / (0.3 + y / usual)
-    surface, miss = y[..., :3, :], y
+    surface = y[..., :3, :]
+    miss = y
     for _ in range(ROUNDS):
         moments = outer @ weight
         moments[..., :3, :] += 1e-3 * weight.sum(-2)[..., None, :]
@@ -116,8 +120,12 @@ def solve3(moments: Array, right: Array) -> Array:
     """Solve symmetric 3 × 3 systems: six entries (6, P) as in ``PAIRS`` and right-hand sides (3, P)."""
     xp = namespace(moments)
     a, b, c, d, e, f = (moments[..., entry, :] for entry in range(6))
-    p, q, r = b * c - f * f, e * f - d * c, d * f - b * e
-    s, t, w = a * c - e * e, d * e - a * f, a * b - d * d
+    p = b * c - f * f
+    q = e * f - d * c
+    r = d * f - b * e
+    s = a * c - e * e
+    t = d * e - a * f
+    w = a * b - d * d
     det = xp.clip(a * p + d * q + e * r, 1e-12, None)
     x, y, z = (right[..., entry, :] for entry in range(3))
     solved = xp.stack([p * x + q * y + r * z, q * x + s * y + t * z, r * x + t * y + w * z], -2)
@@ -126,7 +134,8 @@ def solve3(moments: Array, right: Array) -> Array:
 
 def second_inputs(frames: Frames, lights: Array, strengths: Array, matte: Matte) -> Array:
     """Return the photographs together with their matte fit: channels (d, h, w, 16)."""
-    gray, xp = frames.gray, namespace(frames.gray)
+    gray = frames.gray
+    xp = namespace(frames.gray)
     top = xp.amax(gray, -3)[..., None, :, :] + 0.05
     half = lights + like(TO_CAMERA, lights)
     half = half / xp.sqrt((half**2).sum(-1))[..., None]
@@ -145,9 +154,11 @@ def fit_lights(normals: Array, gray: Array, cover: Array, lights: Array, strengt
 
     Alternates between albedo and lights. Returns (d, 5): direction (3), log strength with mean 0, and relative misfit.
     """
-    xp, lead = namespace(gray), gray.shape[:-3]
+    xp = namespace(gray)
+    lead = gray.shape[:-3]
     n = xp.swapaxes(normals.reshape(*lead, -1, 3), -1, -2)
-    y, inside = gray.reshape(*gray.shape[:-2], -1), cover.reshape(*lead, 1, -1)
+    y = gray.reshape(*gray.shape[:-2], -1)
+    inside = cover.reshape(*lead, 1, -1)
     light = lights * strengths[..., None]
     outer = xp.stack([n[..., i, :] * n[..., j, :] for i, j in PAIRS], -2)
     top = xp.amax(y, -2)[..., None, :] + 0.02

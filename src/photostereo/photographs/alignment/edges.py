@@ -40,10 +40,8 @@ def compare_edges(pictures: Float32, control: Control) -> tuple[FloatArray, Floa
     than those of any other picture turned by the same angle. If no turn was tried, the last is 0.
     """
     small = [cv2.GaussianBlur(coarse(picture, SIZE), (0, 0), BLUR) for picture in pictures]
-    inside, angles = (
-        _disc(small[0].shape),
-        np.radians([0.0, *np.arange(LEAST, 360.0 - LEAST + STEP, STEP)]),
-    )
+    inside = _disc(small[0].shape)
+    angles = np.radians([0.0, *np.arange(LEAST, 360.0 - LEAST + STEP, STEP)])
 
     def agreement(number: int, angles: FloatArray) -> FloatArray:
         """Agreement of a picture, turned by each angle, with every other: (angles, d)."""
@@ -57,7 +55,8 @@ def compare_edges(pictures: Float32, control: Control) -> tuple[FloatArray, Floa
     pairs = directions @ directions.T
     np.fill_diagonal(pairs, -1.0)
     alike = pairs.max(axis=1)
-    best, better = alike.copy(), np.zeros_like(alike)
+    best = alike.copy()
+    better = np.zeros_like(alike)
     # Turned back, a turned photograph would agree about as well as usual.
     low = np.flatnonzero(alike < min(ALIKE, float(np.median(alike)) - TURNED))
     suspects = {number: agreement(number, angles) for number in low.tolist()}
@@ -66,7 +65,8 @@ def compare_edges(pictures: Float32, control: Control) -> tuple[FloatArray, Floa
         for number, found in suspects.items():
             among = found[:, partners].max(axis=1)
             angle = int(np.argmax(among))
-            best[number], better[number] = among[angle], among[angle] - among[0]
+            best[number] = among[angle]
+            better[number] = among[angle] - among[0]
             if better[number] > TURNED:
                 others = [k for k in partners if k != number]
                 some = others[:: max(1, len(others) // SOME)]

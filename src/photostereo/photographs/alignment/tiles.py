@@ -55,7 +55,8 @@ class TileShifts(NamedTuple):
 
 def cut_tiles(picture: Float32, side: int, chosen: NDArray[np.int64]) -> Float32:
     """The chosen tiles of a picture (H, W), without margin: (T, side²)."""
-    rows, columns = picture.shape[0] // side, picture.shape[1] // side
+    rows = picture.shape[0] // side
+    columns = picture.shape[1] // side
     cut = picture[: rows * side, : columns * side].reshape(rows, side, columns, side)
     row, column = np.divmod(chosen, columns)
     return cut[row, :, column].reshape(-1, side * side)
@@ -63,7 +64,8 @@ def cut_tiles(picture: Float32, side: int, chosen: NDArray[np.int64]) -> Float32
 
 def tile_means(picture: Float32, side: int) -> Float32:
     """The mean of every tile of a picture: (T,)."""
-    rows, columns = picture.shape[0] // side, picture.shape[1] // side
+    rows = picture.shape[0] // side
+    columns = picture.shape[1] // side
     whole = picture[: rows * side, : columns * side]
     return np.asarray(cv2.resize(whole, (columns, rows), interpolation=cv2.INTER_AREA)).ravel()
 
@@ -76,7 +78,8 @@ def tile_shifts(
     Only the :data:`MOST` tiles with the steepest slopes are used: the others carry little information. With ``judged``,
     its pictures are compared instead, with what the others in ``pictures`` predict.
     """
-    count, (height, width) = len(pictures), pictures[0].shape
+    count = len(pictures)
+    (height, width) = pictures[0].shape
 
     edges = map(derivatives, pictures)
     steep = sum(tile_means(across * across + down * down, side) for across, down in edges)
