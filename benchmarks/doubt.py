@@ -31,7 +31,7 @@ from photostereo.io.png import write_png
 from photostereo.photographs.alignment.alignment import find_alignment
 from photostereo.photographs.faults import reduced
 from photostereo.pipeline.pipeline import Pipeline
-from photostereo.solver.opinion import assess
+from photostereo.solver.estimate_error import assess
 from photostereo.solver.solve import solve
 from photostereo_lab.scenes import dome_lights, random_lights, render_scene
 

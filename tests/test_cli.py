@@ -415,11 +415,11 @@ def test_compare_takes_parameters_of_each_method_and_writes_meshes(
 def test_what_is_in_the_way_is_reported_before_the_work(
     call, scene_folder, tmp_path, monkeypatch
 ) -> None:
-    from photostereo.pipeline import reading
+    from photostereo.pipeline import capture_stages
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        reading, "open_capture", lambda *_, **__: pytest.fail("photographs were opened")
+        capture_stages, "open_capture", lambda *_, **__: pytest.fail("photographs were opened")
     )
     name = f"{Path(scene_folder).name.removesuffix('PNG')}-compare"
     (tmp_path / name).mkdir()

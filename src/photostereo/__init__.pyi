@@ -15,8 +15,8 @@ from .diagnosis.metrics import ErrorSummary as ErrorSummary
 from .diagnosis.metrics import angular_error as angular_error
 from .diagnosis.metrics import summarize_error as summarize_error
 from .lights.lights import Lights as Lights
-from .pipeline.folder import save as save
 from .pipeline.pipeline import Pipeline as Pipeline
+from .pipeline.write_results import save as save
 from .report import write_report as write_report
 from .report.notebook import Comparison as Comparison
 from .report.notebook import Progress as Progress

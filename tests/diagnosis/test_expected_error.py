@@ -30,9 +30,9 @@ from photostereo.diagnosis.metrics import angular_error
 from photostereo.lights.lights import Lights
 from photostereo.lights.turn import turn_of_lights
 from photostereo.photographs.alignment.alignment import Alignment
-from photostereo.pipeline.folder import save
+from photostereo.pipeline.write_results import save
 from photostereo.runtime.illumination import PixelLights
-from photostereo.solver.opinion import assess
+from photostereo.solver.estimate_error import assess
 from photostereo.solver.prepared import prepare
 from photostereo.solver.solve import solve
 from photostereo_lab.corruptions import add_poisson
@@ -210,7 +210,9 @@ def test_reasons_are_named_in_the_order_of_what_they_contribute(solved):
 def test_the_method_is_blamed_for_its_part_only(solved, monkeypatch, spread, codes):
     scene, _ = solved
     own = float(np.hypot(spread, 6.0))
-    monkeypatch.setattr("photostereo.solver.opinion.second_opinion", lambda *about: (own, 6.0, 6.0))
+    monkeypatch.setattr(
+        "photostereo.solver.estimate_error.second_opinion", lambda *about: (own, 6.0, 6.0)
+    )
     found = assess(solve(scene, "ls"), scene, ())
     assert [reason.code for reason in found.reasons] == codes
 

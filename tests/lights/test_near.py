@@ -15,8 +15,8 @@ from photostereo.lights.lights import Lights
 from photostereo.report.photographs import find_verdicts
 from photostereo.report.pictures import frame_around
 from photostereo.results.roughness import estimate_roughness
+from photostereo.solver.confidence_ball import is_matte
 from photostereo.solver.near import depth_of, every_nth
-from photostereo.solver.within_noise import is_matte
 from photostereo_lab.scenes import dome_lights
 from photostereo_lab.scenes.near import render_near
 

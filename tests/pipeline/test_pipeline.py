@@ -15,7 +15,7 @@ from photostereo.core.errors import OutputError, ParameterError
 from photostereo.core.findings import by_code
 from photostereo.io import camera, images
 from photostereo.photographs import files
-from photostereo.pipeline import folder as results_folder
+from photostereo.pipeline import write_results
 from photostereo.report import page
 from photostereo_lab.scenes import render_scene
 
@@ -119,9 +119,9 @@ def test_another_method_keeps_the_photographs_and_the_diagnosis(folder, decoded)
 def test_photographs_are_released_once_the_page_has_them(folder, tmp_path, monkeypatch):
     pipeline, alive = ps.Pipeline(folder, method="ls"), []
     watched = weakref.ref(pipeline.loaded)
-    honest = results_folder.shown_on_page
+    honest = write_results.shown_on_page
     monkeypatch.setattr(
-        results_folder, "shown_on_page", lambda surface: alive.append(watched()) or honest(surface)
+        write_results, "shown_on_page", lambda surface: alive.append(watched()) or honest(surface)
     )
     page = pipeline.write(tmp_path / "out").folder / "report.html"
     assert alive == [None]
@@ -153,7 +153,7 @@ def test_results_are_those_of_the_functions(folder, tmp_path):
 def test_files_are_hashed_while_they_are_read(folder, tmp_path, monkeypatch):
     """The digests of the summary are those of the files, and no photograph is opened for them."""
     monkeypatch.setattr(
-        results_folder, "file_digest", lambda path: pytest.fail(f"{path} is read again")
+        write_results, "file_digest", lambda path: pytest.fail(f"{path} is read again")
     )
     written = ps.Pipeline(folder, method="ls", surface=False, report=False).write(tmp_path / "out")
     photographs = written.summary["provenance"]["photographs"]

@@ -12,7 +12,7 @@ from photostereo.priors.dictionary.prior import DictionaryPrior
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.reflectance.piecewise.model import Piecewise
 from photostereo.reflectance.sparse.model import LeastAbsolute, SparseBayes
-from photostereo.solver.within_noise import CONFIDENCE, NoiseEvidence, WithinNoise
+from photostereo.solver.confidence_ball import CONFIDENCE, NoiseEvidence, WithinNoise
 
 BUILDERS = [
     pytest.param(Lambertian, {}, id="ls"),

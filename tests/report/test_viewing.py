@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from photostereo.core.errors import CaptureError, OutputError, PhotostereoError
-from photostereo.pipeline.folder import save
+from photostereo.pipeline.write_results import save
 from photostereo.report import open_report, serve, write_report
 from photostereo.report.serving import find_report, holds_finer, make_server
 from photostereo.solver.solve import solve

@@ -10,7 +10,7 @@ import photostereo as ps
 from photostereo.batch.settings import check_settings
 from photostereo.core.errors import ParameterError
 from photostereo.pipeline.settings import Settings
-from photostereo.solver.choice import INTENSITIES, SECONDS, choose
+from photostereo.solver.auto_method import INTENSITIES, SECONDS, choose
 from photostereo.solver.methods import find_method, method_for
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo_lab.scenes import dome_lights, render_scene
@@ -58,7 +58,7 @@ def test_the_result_says_which_was_taken_and_why(capture, tmp_path) -> None:
 
 
 def test_in_parts_it_is_the_same_choice(capture, monkeypatch) -> None:
-    monkeypatch.setattr("photostereo.solver.choice.INTENSITIES", 100)
+    monkeypatch.setattr("photostereo.solver.auto_method.INTENSITIES", 100)
     assert ps.solve(capture, max_iter=1).method == "dlsr"
     large = ps.solve(capture, "auto", max_iter=1, crops=4)
     why = choose("auto", capture.pixel_count, len(capture)).why

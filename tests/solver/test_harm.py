@@ -21,9 +21,9 @@ from photostereo.diagnosis.noise_fields import noise_fields
 from photostereo.priors.dictionary.patches import PatchGrid
 from photostereo.priors.dictionary.prior import DictionaryPrior
 from photostereo.reflectance.lambertian.model import Lambertian
-from photostereo.solver.share import best_share
+from photostereo.solver.confidence_ball import NoiseEvidence, WithinNoise, is_matte
+from photostereo.solver.shrinkage import best_share
 from photostereo.solver.state import SolveState
-from photostereo.solver.within_noise import NoiseEvidence, WithinNoise, is_matte
 from photostereo_lab.corruptions import add_gaussian, add_salt_and_pepper
 from photostereo_lab.scenes import render_scene
 

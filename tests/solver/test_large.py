@@ -288,7 +288,7 @@ LIMITED = """
 import resource, sys
 import psutil
 import photostereo.pipeline.budget  # what it needs is loaded before the limit is set
-import photostereo.pipeline.folder
+import photostereo.pipeline.write_results
 from photostereo.cli import main
 
 allowed = psutil.Process().memory_info().vms + 400_000_000

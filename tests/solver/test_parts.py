@@ -10,11 +10,11 @@ from photostereo.core.control import SILENT
 from photostereo.diagnosis.noise import Noise
 from photostereo.reflectance.lambertian.model import Lambertian
 from photostereo.solver.conditions import measure_conditions
+from photostereo.solver.confidence_ball import NoiseEvidence, WithinNoise
+from photostereo.solver.estimate_error import second_opinion
 from photostereo.solver.methods import method_for
-from photostereo.solver.opinion import second_opinion
-from photostereo.solver.share import Moved
+from photostereo.solver.shrinkage import Moved
 from photostereo.solver.tiles import bytes_of_row, choose_sample, plan_bands
-from photostereo.solver.within_noise import NoiseEvidence, WithinNoise
 from photostereo_lab.scenes import render_scene
 
 

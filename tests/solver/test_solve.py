@@ -12,11 +12,11 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.diagnosis.metrics import angle_between
 from photostereo.priors.entry import Setting
+from photostereo.solver.confidence_ball import NoiseEvidence
 from photostereo.solver.methods import find_method
 from photostereo.solver.prepared import prepare
 from photostereo.solver.solve import solve
 from photostereo.solver.state import SolveState
-from photostereo.solver.within_noise import NoiseEvidence
 from photostereo_lab.corruptions import add_poisson
 from photostereo_lab.scenes import dome_lights, render_scene
 

@@ -103,7 +103,7 @@ def parameters_by_method(
     >>> parameters_by_method({"pls.p": "3"}, ["ls", "pls"])
     {'ls': {}, 'pls': {'p': '3'}}
     """
-    from photostereo.solver.choice import choose
+    from photostereo.solver.auto_method import choose
 
     if methods is not None and not methods:
         raise ps.ParameterError(

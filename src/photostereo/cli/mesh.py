@@ -32,7 +32,7 @@ def mesh(
     """Rebuild depth and meshes with other options, or from any normal map."""
     from photostereo.io.atomic import replacing_directory, write_json
     from photostereo.io.ownership import MARK
-    from photostereo.pipeline.folder import files_to_offer, shown_on_page
+    from photostereo.pipeline.write_results import files_to_offer, shown_on_page
     from photostereo.report import renew_surface
     from photostereo.results.choice import SurfaceChoice
     from photostereo.results.formats import SURFACE_FILES, Job

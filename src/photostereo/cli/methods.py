@@ -20,7 +20,7 @@ def methods(
     ),
 ) -> dict[str, Any]:
     """List the methods, or show one with its parameters, defaults and citation."""
-    from photostereo.solver.choice import BEST, FAST
+    from photostereo.solver.auto_method import BEST, FAST
 
     if name is not None:
         return _show(ps.find_method(name), terminal)

@@ -18,7 +18,7 @@ from photostereo.core.errors import ParameterError
 
 def complete_method(incomplete: str) -> list[str]:
     """Complete ``--method <TAB>``."""
-    from photostereo.solver.choice import WORDS
+    from photostereo.solver.auto_method import WORDS
     from photostereo.solver.methods import method_names
 
     return [name for name in (*method_names(), *WORDS) if name.startswith(incomplete)]

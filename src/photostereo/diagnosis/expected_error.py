@@ -103,7 +103,7 @@ def expected_error(
     own: float | None = None,
 ) -> ExpectedError | None:
     """Estimate the error of a result; return None if its method does not estimate one (its map ``spread``, or
-    ``own`` in degrees, see :func:`photostereo.solver.opinion.second_opinion`).
+    ``own`` in degrees, see :func:`photostereo.solver.estimate_error.second_opinion`).
 
     That estimate assumes exact lights; their own expected errors are added. Mistakes among the findings count toward
     the error; other findings may be reasons.

@@ -24,8 +24,8 @@ from photostereo.diagnosis.metrics import angular_error
 from photostereo.io.atomic import write_array, write_json, write_text
 from photostereo.io.names import folder_name
 from photostereo.io.png import write_png
-from photostereo.pipeline.folder import shown_on_page
 from photostereo.pipeline.pipeline import Pipeline
+from photostereo.pipeline.write_results import shown_on_page
 from photostereo.report.about import read_about
 from photostereo.report.comparison import compared_mask, write_comparison
 from photostereo.report.pictures import ERROR_TOP

@@ -26,15 +26,15 @@ from photostereo.io.memory import share_one_heap
 from photostereo.io.names import folder_name
 from photostereo.photographs.files import PhotographFiles
 from photostereo.pipeline import budget
-from photostereo.pipeline.reading import ReadingStages
+from photostereo.pipeline.capture_stages import ReadingStages
 from photostereo.pipeline.settings import FLAT, Settings
 from photostereo.pipeline.stage import stage
 from photostereo.report.about import check_about, read_about
 from photostereo.results.choice import SurfaceChoice
+from photostereo.solver.estimate_error import assess
 from photostereo.solver.finish import with_colors
 from photostereo.solver.methods import find_method
 from photostereo.solver.near import camera_of
-from photostereo.solver.opinion import assess
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.solve import Deal, solve
 from photostereo.solver.state import require_checkpoint
@@ -292,7 +292,7 @@ class Pipeline(ReadingStages):
     ) -> Written:
         """Write everything into an empty folder; ``further`` returns more facts for the summary at the end. With ``release``
         the photographs do not stay in memory. ``began`` is a value of :func:`time.perf_counter`, by default now."""
-        from photostereo.pipeline.folder import fill_results, provenance
+        from photostereo.pipeline.write_results import fill_results, provenance
 
         since = time.perf_counter() if began is None else began
         if self.settings.material is not None:

@@ -91,7 +91,7 @@ class Model(ABC):
     module docstring explains the symbols."""
 
     #: Whether its normals respond to noise in a way specific to the model, which must be measured:
-    #: see :mod:`photostereo.solver.within_noise`.
+    #: see :mod:`photostereo.solver.confidence_ball`.
     bends: ClassVar[bool] = False
     #: Whether :attr:`noise` and :meth:`misfit` refer to the components of the normals, not to
     #: intensities.

@@ -23,7 +23,7 @@ from photostereo.report.pictures import MAX_PIXELS, Frame, frame_around
 from photostereo.report.plots import Chart, Series, color_bar, legend, line_chart, style_of
 from photostereo.report.pyramid import PAGE_BYTES, UNKNOWN_SIZE, Layers, albedo_share, view_data
 from photostereo.report.surface_parts import pack_heights
-from photostereo.solver.choice import BEST
+from photostereo.solver.auto_method import BEST
 from photostereo.solver.reconstruction import Reconstruction
 
 #: Upper limit of the scale of differences between two results, in degrees: methods that agree differ by a few.

@@ -16,11 +16,11 @@ from photostereo.io.memory import give_back_memory
 from photostereo.priors.entry import Setting
 from photostereo.runtime.arrays import CPU, Array, Device, empty
 from photostereo.runtime.threads import in_turn, processors
+from photostereo.solver.confidence_ball import WithinNoise
 from photostereo.solver.finish import Pictures, pictures_of
 from photostereo.solver.prepared import FromSample, Measured
 from photostereo.solver.problem import Problem
 from photostereo.solver.tiles import READ_AT_A_TIME, Band, Part
-from photostereo.solver.within_noise import WithinNoise
 
 #: Progress steps per band: its model, the model's own answer, the rest.
 STEPS_OF_A_BAND = 3

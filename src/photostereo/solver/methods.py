@@ -18,7 +18,7 @@ from photostereo.core.parameters import Parameter, resolve
 from photostereo.priors.dictionary.entry import DICTIONARY
 from photostereo.priors.entry import PriorEntry, find_prior, prior_names
 from photostereo.reflectance.entry import Look, ModelEntry, registered_models
-from photostereo.solver.choice import WORDS, choose
+from photostereo.solver.auto_method import WORDS, choose
 
 if TYPE_CHECKING:
     from photostereo.capture import Capture

@@ -37,12 +37,12 @@ from photostereo.runtime.arrays import Array, Device, find_device, in_full_preci
 from photostereo.runtime.illumination import PixelLights
 from photostereo.runtime.threads import processors, shorten_spinning
 from photostereo.solver.conditions import Conditions, measure_conditions
+from photostereo.solver.confidence_ball import NoiseEvidence, Shares, WithinNoise
 from photostereo.solver.finish import Pictures, pictures_of, versions
 from photostereo.solver.methods import Method, find_method, method_for, method_names
 from photostereo.solver.problem import Problem, Solution
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.tiles import Part
-from photostereo.solver.within_noise import NoiseEvidence, Shares, WithinNoise
 
 #: Pixels along a side of the small photographs for a model's view of the whole object: two for each cell of the context
 #: network, as in its training.

@@ -26,9 +26,9 @@ from photostereo.diagnosis.metrics import angle_between
 from photostereo.priors.protocol import Lesson, Prior, PriorState
 from photostereo.reflectance.model import Model, Unknowns
 from photostereo.runtime.arrays import Array, is_tensor, like, namespace, to_numpy
-from photostereo.solver.share import best_share
+from photostereo.solver.confidence_ball import Shares, WithinNoise
+from photostereo.solver.shrinkage import best_share
 from photostereo.solver.state import SolveState, resumed
-from photostereo.solver.within_noise import Shares, WithinNoise
 
 #: Iterations between fetches of the figures from a GPU: each transfer makes it wait.
 FETCH_EVERY = 10
@@ -52,7 +52,7 @@ class Solution:
     history: tuple[Iteration, ...] = ()  #: a record of each iteration
     prior: Prior | None = None
     state: PriorState = field(default_factory=dict)  #: that of the prior at the end
-    #: of the prior's shift that were kept, see :mod:`photostereo.solver.share`
+    #: of the prior's shift that were kept, see :mod:`photostereo.solver.shrinkage`
     shares: Shares = (1.0, 1.0)
     lessons: Sequence[Lesson] = ()  #: what the prior learned in each iteration, if asked for
 

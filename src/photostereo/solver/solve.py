@@ -15,8 +15,8 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ParameterError
 from photostereo.io.memory import give_back_memory
 from photostereo.runtime.arrays import Device, in_full_precision, memory_in_words
+from photostereo.solver.auto_method import DEFAULT_METHOD
 from photostereo.solver.bands import STEPS_OF_A_BAND, solve_band
-from photostereo.solver.choice import DEFAULT_METHOD
 from photostereo.solver.finish import Pictures
 from photostereo.solver.methods import Method, find_method, method_for
 from photostereo.solver.near import with_depth

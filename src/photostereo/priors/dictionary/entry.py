@@ -14,7 +14,7 @@ prior removes and the detail that it loses are both proportional to τ, so their
 not depend on τ.
 
 The same τ limits the effect of a prior with automatic strength at each pixel, see
-:mod:`photostereo.solver.within_noise`. On a clean capture τ, and with it μ, is small, nearly every
+:mod:`photostereo.solver.confidence_ball`. On a clean capture τ, and with it μ, is small, nearly every
 detail survives, and the prior hardly changes the normals. κ and ρ are the same for every model and
 every capture; ``benchmarks/README.md`` describes how they were chosen.
 

@@ -8,8 +8,8 @@ square.
 - **4 λ = ρ trace(H) / 3**: the four neighbors together weigh ρ times as much as the photographs.
 
 As for the dictionary, the result stays within the noise, and of the prior's shift only the share is
-kept that removes more error than it adds (:mod:`photostereo.solver.within_noise`,
-:mod:`photostereo.solver.share`)."""
+kept that removes more error than it adds (:mod:`photostereo.solver.confidence_ball`,
+:mod:`photostereo.solver.shrinkage`)."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from photostereo.photographs.files import PhotographFiles
 from photostereo.pipeline.budget import budget_of
 from photostereo.pipeline.settings import Settings
 from photostereo.pipeline.stage import Staged, comparable, stage
-from photostereo.solver.choice import choose
+from photostereo.solver.auto_method import choose
 from photostereo.solver.methods import Method, find_method, method_for
 
 #: Options that do not matter until the capture is put together.

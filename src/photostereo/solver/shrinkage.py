@@ -15,7 +15,7 @@ keeps whatever noise lifts above it, and a dictionary of 192 atoms learned on a 
 (On the small objects of the harm suite, only a fifth to a third of the noise that counting codes predicts to be removed
 was removed.) z comes from :func:`photostereo.diagnosis.noise_fields.noise_fields`, with its true spatial correlation:
 JPEG artifacts survive a patch prior, white noise does not. Models that distort noise, or have errors larger than it, use
-another R: :mod:`photostereo.solver.within_noise`.
+another R: :mod:`photostereo.solver.confidence_ball`.
 
 On a matte surface the coarse part of the shift (its mean over 7 × 7 pixels) and the rest have shares of their own, which
 minimize the same risk together: a patch prior removes fine noise, and its coarse shift is mostly lost detail. Elsewhere
@@ -34,8 +34,8 @@ from photostereo.core.control import Control
 from photostereo.priors.protocol import Prior
 from photostereo.reflectance.model import Model, Unknowns
 from photostereo.runtime.arrays import Array
+from photostereo.solver.confidence_ball import STEP, Shares, WithinNoise
 from photostereo.solver.state import SolveState
-from photostereo.solver.within_noise import STEP, Shares, WithinNoise
 
 #: Rounds of finding one share at fixed others; ten are enough for two parts.
 ROUNDS = 50

@@ -26,7 +26,7 @@ nearly linear in ν (J. J. Moré, D. C. Sorensen, Computing a trust region step,
 doi:10.1137/0904038), so a few secant steps suffice.
 
 **Where the model is in doubt.** Within the ball the prior may still remove more detail than noise, so only a share α of its
-shift is kept, from Stein's estimate (:mod:`photostereo.solver.share`). That estimate covers the noise but not the errors
+shift is kept, from Stein's estimate (:mod:`photostereo.solver.shrinkage`). That estimate covers the noise but not the errors
 of the model. Where a pixel's misfit s² is larger than noise σ² explains (more than t σ², t = 1 + 2 √(2/(d − 3)) as for χ²),
 the model is wrong about the pixel, by more than its residuals show, and the prior gets more weight:
 

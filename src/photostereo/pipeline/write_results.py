@@ -28,8 +28,8 @@ from photostereo.pipeline.settings import Settings
 from photostereo.report.about import check_about, read_about
 from photostereo.results.choice import SurfaceChoice
 from photostereo.results.maps import write_pictures
+from photostereo.solver.estimate_error import assess
 from photostereo.solver.near import camera_of
-from photostereo.solver.opinion import assess
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.surface import Surface, integrate
 from photostereo.surface.integration import check_method
