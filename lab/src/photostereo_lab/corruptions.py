@@ -65,7 +65,8 @@ def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
     True
     """
     _require_within(snr_db, "signal-to-noise ratio in decibels", -SNR_LIMIT, SNR_LIMIT)
-    total, squares = 0.0, 0.0
+    total = 0.0
+    squares = 0.0
     for image in capture.images:
         values = image[capture.mask].astype(np.float64)
         if (values < 0).any():
@@ -160,13 +161,16 @@ def add_gaussian(capture: Capture, sigma: float, rng: Rng = None) -> Capture:
 
 def signal_to_noise(clean: Capture, noisy: Capture) -> float:
     """The measured ratio ``10 log₁₀(‖I‖² / ‖Î − I‖²)`` in decibels inside the mask of the clean capture."""
-    signal, noise = 0.0, 0.0
+    signal = 0.0
+    noise = 0.0
     for before, after in zip(clean.images, noisy.images, strict=True):
         values = before[clean.mask].astype(np.float64)
         error = after[clean.mask] - values
         signal += float(np.vdot(values, values))
         noise += float(np.vdot(error, error))
-    return float(10 * np.log10(signal / noise)) if noise > 0 else float("inf")
+    if noise > 0:
+        return float(10 * np.log10(signal / noise))
+    return float("inf")
 
 
 def _changed(capture: Capture, change: Any, words: str) -> Capture:

@@ -64,7 +64,8 @@ def shiny_scene() -> Capture:
 
 def check_exact_on_a_matte_scene(name: str, device: str = "cpu") -> None:
     """On a matte scene every method finds the truth; to the entry's tolerance if the model claims to be exact."""
-    method, matte = find_method(name), matte_scene()
+    method = find_method(name)
+    matte = matte_scene()
     assert matte.truth is not None
     error = _angles(_run(matte, name, device).normals, matte.truth, matte.mask)
     assert error.mean() < MATTE_MEAN, error.mean()
@@ -103,7 +104,8 @@ def check_quarter_turn(name: str, device: str = "cpu") -> None:
 
     A prior may depend on the grid of pixels (patches, initial atoms), but the turn must change less than the prior does.
     """
-    method, shiny = find_method(name), shiny_scene()
+    method = find_method(name)
+    shiny = shiny_scene()
     turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     images = np.ascontiguousarray(np.rot90(shiny.images, axes=(1, 2)))
     directions = shiny.lights.directions @ turn.T
@@ -126,7 +128,8 @@ def check_order_of_the_lights(name: str, device: str = "cpu") -> None:
 
 def check_factor_on_the_photographs(name: str, device: str = "cpu") -> None:
     """Scaling the photographs scales the albedo and changes nothing else."""
-    shiny, factor = shiny_scene(), 37.0
+    shiny = shiny_scene()
+    factor = 37.0
     first = _run_shiny(name, device)
     second = _run(shiny.with_images(shiny.images * np.float32(factor)), name, device)
     _nearly_equal(first, second)
@@ -148,7 +151,8 @@ def check_same_answer_again(name: str, device: str = "cpu") -> None:
     """The input is not modified, and a second call gives the same bits."""
     shiny = shiny_scene()
     before = shiny.images.copy(), shiny.lights.directions.copy(), shiny.mask.copy()
-    first, second = _run_shiny(name, device), _run(shiny, name, device)
+    first = _run_shiny(name, device)
+    second = _run(shiny, name, device)
     for kept, now in zip(before, (shiny.images, shiny.lights.directions, shiny.mask), strict=True):
         assert np.array_equal(kept, now)
     _equal(first, second)

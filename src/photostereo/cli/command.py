@@ -121,7 +121,8 @@ def _catalog() -> dict[str, dict[str, Any]]:
 
 def _declared(parameter: inspect.Parameter, owner: Callable[..., Any]) -> inspect.Parameter:
     """Return an option of a command or group: as its default declares it, or else as the catalog describes it."""
-    name, info = parameter.name, copy(parameter.default)
+    name = parameter.name
+    info = copy(parameter.default)
     facts: dict[str, Any] = {}
     if not isinstance(info, ParameterInfo):
         for table in ("Arguments", *PANELS, owner.__name__):

@@ -29,7 +29,8 @@ def info(
     facts = describe(found)
     if getattr(pipeline.capture.photographs, "is_color", False):
         facts["channels"] = "RGB"
-    still, origin = False, found.origin
+    still = False
+    origin = found.origin
     if origin is not None and origin.alignment is not None and origin.alignment.farthest.any():
         facts["alignment"] = moves = origin.alignment.as_dict(origin.files)
         still = origin.alignment.is_still and not moves["uncertain"]

@@ -31,9 +31,10 @@ def lights(
     from photostereo.lights.files.table import write_lights
 
     target = out or capture / "lights.csv"
-    place = (
-        capture.absolute() if capture.is_symlink() and not capture.exists() else capture.resolve()
-    )
+    if capture.is_symlink() and not capture.exists():
+        place = capture.absolute()
+    else:
+        place = capture.resolve()
     shown = target.with_suffix(".png") if out else place.parent / f"{place.name}-lights.png"
     with ExitStack() as both:  # existing files are reported before the work starts
         table = both.enter_context(replacing_file(target, force=force))
@@ -90,5 +91,6 @@ def lights_table(calibration: Calibration) -> Any:
     ]
     table = text_table(header, rows)
     source = "" if several else f"directions: {sources[0]}; "
-    table.caption, table.caption_justify = f"{source}strengths: {found.strengths_source}", "left"
+    table.caption = f"{source}strengths: {found.strengths_source}"
+    table.caption_justify = "left"
     return table

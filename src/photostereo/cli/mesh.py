@@ -59,7 +59,8 @@ def mesh(
     in_place = source.is_dir() and (out is None or out.resolve() == source.resolve())
     if source.is_dir():
         result = ps.Reconstruction.load(source)
-        target, summary = out or source, read_summary(source)
+        target = out or source
+        summary = read_summary(source)
     else:
         result = _from_picture(source, mask, flip_y)
         target = out or source.with_name(f"{source.stem}-mesh")

@@ -132,7 +132,9 @@ def names(text: str | None) -> list[str] | None:
     >>> names("ls, pdlnv,")
     ['ls', 'pdlnv']
     """
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+    if text is None:
+        return None
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def numbers(
@@ -157,4 +159,6 @@ def numbers(
             text=text,
             count=count,
         )
-    return tuple(int(value) for value in values) if whole else values
+    if whole:
+        return tuple(int(value) for value in values)
+    return values

@@ -39,7 +39,8 @@ def solve(
         if pipeline.why:
             terminal.say(f"Method {pipeline.method.name}, {pipeline.why}.")
         written = pipeline.fill(folder, release=True, began=began)
-    result, total = pipeline.solution, sum(written.summary["seconds"].values())
+    result = pipeline.solution
+    total = sum(written.summary["seconds"].values())
     terminal.report(
         "solve",
         warnings=written.warnings,

@@ -101,7 +101,9 @@ class Terminal(RunControl):
             return
         # A table that is too wide for the terminal is shown without its frame.
         if sum(column.min_width + 3 for column in text.columns) >= console.width:
-            text.box, text.pad_edge, text.collapse_padding = None, False, True
+            text.box = None
+            text.pad_edge = False
+            text.collapse_padding = True
         console.print(text)
 
     def summary(self, total: float | None = None) -> str:
@@ -134,10 +136,12 @@ class Terminal(RunControl):
 
     def progress(self, now: Progress) -> None:
         """Show the counts of many jobs instead of steps."""
-        stage, failed = self._stage, f"{now.failed} failed, " if now.failed else ""
+        stage = self._stage
+        failed = f"{now.failed} failed, " if now.failed else ""
         if now.done + now.failed != stage.done:
             stage.reach(now.done + now.failed)
-        stage.total, stage.note = now.total, f"{failed}{now.running} running"
+        stage.total = now.total
+        stage.note = f"{failed}{now.running} running"
         self._show(f"{stage.name}: {now}")
 
     def _show(self, line: str, note: str = "") -> None:

@@ -51,7 +51,9 @@ def budget_of(memory: int | str | None) -> int:
     """Return the limit in bytes; half of the free memory if none is given."""
     if memory is None:
         return available_memory() // 2
-    return parse_memory(memory) if isinstance(memory, str) else memory
+    if isinstance(memory, str):
+        return parse_memory(memory)
+    return memory
 
 
 def plan_solve(capture: Capture, method: Method, settings: Settings) -> Plan:
@@ -84,7 +86,9 @@ def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Set
         row_of(capture, method) + width * OF_A_RESULT
     )  # in addition to the photographs
     if whole and OF_THE_PROGRAM + capture.stack_bytes + at_once > plan.budget:
-        name, budget, remedy = capture.name, amount(plan.budget), "state-needs-memory"
+        name = capture.name
+        budget = amount(plan.budget)
+        remedy = "state-needs-memory"
         raise ParameterError(
             f"{name} does not fit into {budget} and is solved in parts, which have no state to "
             "save or resume.",
@@ -95,7 +99,9 @@ def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Set
         )
     need = OF_THE_PROGRAM + plan.writing
     if need > plan.budget:
-        size, words, left = f"{width} × {height}", amount(need), amount(max(plan.budget, 0))
+        size = f"{width} × {height}"
+        words = amount(need)
+        left = amount(max(plan.budget, 0))
         remedy = "less-to-write" if settings.surface or settings.report else "more-memory"
         raise ParameterError(
             f"Writing the results of {size} pixels needs {words} of memory, but only {left} may "

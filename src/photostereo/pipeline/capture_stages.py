@@ -45,7 +45,8 @@ class ReadingStages(Staged):
             self.path = Path(path).expanduser()
         else:
             self._given = path  # in memory
-        self.settings, self.control = settings, control
+        self.settings = settings
+        self.control = control
         self._reading: ReadOptions | None = None
 
     @property
@@ -74,7 +75,9 @@ class ReadingStages(Staged):
     @property
     def alignment(self) -> Alignment | None:
         """How far the camera moved between photographs, and how much of it was undone; None if unknown or not wanted."""
-        return self.opened.alignment if isinstance(self.found, Found) else None
+        if isinstance(self.found, Found):
+            return self.opened.alignment
+        return None
 
     @stage(uses=("_calibrating",), after=("opened",))
     def unmoved(self) -> Lighting:
@@ -98,7 +101,8 @@ class ReadingStages(Staged):
         return capture
 
     def _read(self, *, color: bool) -> Capture:
-        images, reading = self.settings.images, replace(self._scaled, color=color)
+        images = self.settings.images
+        reading = replace(self._scaled, color=color)
         try:
             if isinstance(self.found, Found):
                 capture = put_together(self.opened, self.lighting, reading, control=self.control)
@@ -109,11 +113,9 @@ class ReadingStages(Staged):
                     capture = read_lazily(self.path, reading, self.control)
         except PhotostereoError as problem:
             raise problem.about(self.path or "") from problem
-        return (
-            capture
-            if images is None
-            else capture.take(images, photographs_of_seed(self.settings.seed))
-        )
+        if images is None:
+            return capture
+        return capture.take(images, photographs_of_seed(self.settings.seed))
 
     @property
     def lights(self) -> Lights:
@@ -158,7 +160,8 @@ class ReadingStages(Staged):
 
         None if ``auto`` has to see the mask first. If photographs are left out later, ``auto`` may still choose another.
         """
-        settings, found = self.settings, self.found
+        settings = self.settings
+        found = self.found
         if settings.method != "auto":
             return find_method(settings.method, settings.prior)
         if isinstance(found, Capture):
@@ -186,7 +189,8 @@ class ReadingStages(Staged):
         """Whether to read photographs in color, and whether to go back to gray if the method does not use color."""
         if self.path is None:
             return False, False
-        asked, settings = self.settings.reading.color, self.settings
+        asked = self.settings.reading.color
+        settings = self.settings
         sees = find_method(settings.method, settings.prior).sees_colors
         return asked or sees, settings.method == "auto" and not asked
 
@@ -208,7 +212,9 @@ class ReadingStages(Staged):
         if self.path is None or self.reading.pixel_size is None:
             return self.reading
         counts = getattr(getattr(self.found, "lights", None), "millimeters", None) is not None
-        return self.reading if counts else replace(self.reading, pixel_size=None)
+        if counts:
+            return self.reading
+        return replace(self.reading, pixel_size=None)
 
     @property
     def _calibrating(self) -> ReadOptions:
@@ -218,7 +224,8 @@ class ReadingStages(Staged):
     @property
     def _photographs_key(self) -> Any:
         """Everything that determines the capture except the mask."""
-        settings, reading = self.settings, replace(self._scaled, mask=None, edits=False)
+        settings = self.settings
+        reading = replace(self._scaled, mask=None, edits=False)
         return reading, settings.images, settings.seed, self._color
 
     def _method_for(self, capture: Capture) -> tuple[Method, Finding | None]:

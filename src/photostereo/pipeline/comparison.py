@@ -116,7 +116,8 @@ def copy_results(
     mask = compared_mask(results, None, truth)
     results = [replace(result, mask=mask) for result in results]
     folders = [f"{number}-{folder_name(name)}" for number, name in enumerate(names, 1)]
-    depths, rows = [], []
+    depths = []
+    rows = []
     for source, name, place, result in zip(sources, names, folders, results, strict=True):
         result.save(folder / place)
         expected = read_summary(source).get("expected_error") or {"degrees": None, "grade": None}
@@ -201,7 +202,8 @@ def numbered(names: Sequence[str]) -> list[str]:
     >>> numbered(["cat", "cat", "dog"])
     ['cat (1)', 'cat (2)', 'dog']
     """
-    counts, seen = Counter(names), Counter[str]()
+    counts = Counter(names)
+    seen = Counter[str]()
     unique = []
     for name in names:
         seen[name] += 1

@@ -153,7 +153,9 @@ class Pipeline(ReadingStages):
     @property
     def at_hand(self) -> Capture:
         """The capture in memory if it fits, else on disk."""
-        return self.loaded if self._plan.loads or self.is_current("loaded") else self.capture
+        if self._plan.loads or self.is_current("loaded"):
+            return self.loaded
+        return self.capture
 
     def _handed_over(self) -> Capture:
         """Return the capture in memory if it fits, and keep no reference to its photographs."""
@@ -211,14 +213,16 @@ class Pipeline(ReadingStages):
         """Depth, integrated from the normals."""
         method, options = self._integration
         self.control.stage("surface")
-        normals, mask = self.solution.normals, self.solution.mask
+        normals = self.solution.normals
+        mask = self.solution.mask
         options = {"camera": camera_of(self.capture), **options}
         return integrate(normals, mask, method=method, control=self.control, **options)
 
     @stage(after=("solution", "diagnosis"))
     def expected(self) -> ExpectedError | None:
         """The expected error of the solution, with its reasons."""
-        capture, result = self.at_hand, self.solution
+        capture = self.at_hand
+        result = self.solution
         if "spread" not in result.maps and (
             capture.mask.size > budget.ENOUGH or not capture.in_memory
         ):
@@ -302,7 +306,8 @@ class Pipeline(ReadingStages):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # returned to the caller
             solution = self.solution
-        expected, made = self.expected, None
+        expected = self.expected
+        made = None
         self.control.check()
         if self.path is not None:
             digests = self.opened.photographs.digests if isinstance(self.found, Found) else {}
@@ -330,7 +335,8 @@ class Pipeline(ReadingStages):
         """The files that this pipeline reads or writes; results must not overwrite them."""
         if self.path is None:
             return []
-        settings, reading = self.settings, self.reading
+        settings = self.settings
+        reading = self.reading
         home = self.path if self.path.is_dir() else self.path.parent
         named = [
             *map(reading.path_of, NAMED_FILES),
@@ -342,7 +348,9 @@ class Pipeline(ReadingStages):
             self.path,
             *(file for name in paths for file in (name, home / name) if exists(file)),
         ]
-        return used if settings.checkpoint is None else [*used, Path(settings.checkpoint)]
+        if settings.checkpoint is None:
+            return used
+        return [*used, Path(settings.checkpoint)]
 
     @property
     def _solving(self) -> dict[str, Any]:

@@ -71,9 +71,10 @@ class Settings:
             own["surface"] = (self.surface or SurfaceChoice()) if own["surface"] else None
         changed = replace(self, **own)
         reading = {name: value for name, value in changes.items() if name in _READING}
-        changed = (
-            replace(changed, reading=replace(changed.reading, **reading)) if reading else changed
-        )
+        if reading:
+            changed = replace(changed, reading=replace(changed.reading, **reading))
+        else:
+            changed = changed
         names = {"surface_method": "method", "pixel_size": "pixel_size"}
         of_surface = {names[name]: value for name, value in changes.items() if name in names}
         if of_surface and changed.surface is not None:

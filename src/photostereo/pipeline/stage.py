@@ -36,7 +36,9 @@ class Staged:
 
     def value_of(self, name: str) -> Any:
         """Return the result of a stage, or None if it has not been computed; computes nothing."""
-        return self._kept[name][1] if name in self._kept else None
+        if name in self._kept:
+            return self._kept[name][1]
+        return None
 
     def is_current(self, name: str) -> bool:
         """Whether a stage has been computed with the current settings."""
@@ -65,8 +67,11 @@ class Stage(Generic[Value]):
     def __init__(
         self, make: Callable[[Any], Value], uses: tuple[str, ...], after: tuple[str, ...]
     ) -> None:
-        self.make, self.uses, self.after = make, uses, after
-        self.name, self.__doc__ = make.__name__, make.__doc__
+        self.make = make
+        self.uses = uses
+        self.after = after
+        self.name = make.__name__
+        self.__doc__ = make.__doc__
 
     @overload
     def __get__(self, instance: None, owner: type) -> Self: ...
@@ -113,4 +118,6 @@ def comparable(value: Any) -> Any:
         return tuple(sorted((name, comparable(entry)) for name, entry in value.items()))
     if isinstance(value, (list, tuple)):
         return tuple(comparable(entry) for entry in value)
-    return os.fspath(value) if isinstance(value, os.PathLike) else value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return value

@@ -137,7 +137,8 @@ def fill_results(
     control.stage("arrays and pictures")
     origin = None if capture is None else capture.origin
     about = {**read_about(None if origin is None else origin.path), **check_about(settings.about)}
-    whole, page = None, None
+    whole = None
+    page = None
     with control.meanwhile(beside_surface, really=overlap) as begun:
         began = time.perf_counter()
         if surface is not None:
@@ -363,11 +364,10 @@ def save(
     """
     if surface is not None:
         check_method(surface)
-    choice = (
-        None
-        if surface is None
-        else SurfaceChoice(method=surface, pixel_size=PixelSize.of(pixel_size))
-    )
+    if surface is None:
+        choice = None
+    else:
+        choice = SurfaceChoice(method=surface, pixel_size=PixelSize.of(pixel_size))
     target = Path(out).expanduser()
     settings = Settings(surface=choice, report=report, flip_y=flip_y)
     camera = None if capture is None else camera_of(capture)

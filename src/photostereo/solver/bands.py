@@ -43,7 +43,8 @@ def _pixels_of_rows(
 
     Reads a few photographs at a time, so that there is never a second copy of them all.
     """
-    index, scale = np.flatnonzero(capture.mask[first:last]), measured.scale
+    index = np.flatnonzero(capture.mask[first:last])
+    scale = measured.scale
     if device.uses_torch and not capture.is_color:
         return _gray_on_device(capture, first, last, scale, index, device), None
     colors = capture.is_color and measured.method.sees_colors
@@ -96,7 +97,8 @@ def solve_band(
 ) -> Pictures:
     """Solve a band, whose rows show the object, on a device; return its own rows. Advances ``control`` by
     :data:`STEPS_OF_A_BAND` steps."""
-    part, inside = Part.rows(capture.mask, band.first, band.last), control.unreported()
+    part = Part.rows(capture.mask, band.first, band.last)
+    inside = control.unreported()
     entry = learned.measured.method.prior
     pixels, colors = _pixels_of_rows(
         capture, band.first, band.last, learned.measured, device, inside
@@ -117,9 +119,10 @@ def solve_band(
             learned.values, Setting(part.mask, device=device, lessons=learned.lessons)
         )
         control.check()
-        bounded = (
-            model if learned.bound is None else WithinNoise(model, start, *learned.bound, part.mask)
-        )
+        if learned.bound is None:
+            bounded = model
+        else:
+            bounded = WithinNoise(model, start, *learned.bound, part.mask)
         problem = Problem(bounded, prior, start, shares=learned.shares)
         solution = problem.follow(learned.iterations, inside)
         del problem, bounded, prior, start

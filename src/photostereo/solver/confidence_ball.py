@@ -112,7 +112,8 @@ def try_noise(
     build: Callable[[Array], Model], measured: Noise, disturbing: float, normals: Array
 ) -> NormalNoise:
     """Rebuild the model from photographs with more noise."""
-    pixels, lights = measured.pixels, measured.lights
+    pixels = measured.pixels
+    lights = measured.lights
     more = more_noise(pixels, lights, disturbing)
     again = cast(build(pixels + STEP * more).start(SILENT)[0], "float64")
     normals = cast(normals, "float64")
@@ -157,10 +158,8 @@ class NoiseEvidence:
     @classmethod
     def of(cls, model: Model, noise: Noise, build: Callable[[Array], Model]) -> NoiseEvidence:
         """Measure the evidence for a model of pixels with this noise; ``build`` builds the model of other pixels."""
-        count, disturbing = (
-            noise.lights.shape[-1],
-            noise.sigma if model.noise is None else model.noise,
-        )
+        count = noise.lights.shape[-1]
+        disturbing = noise.sigma if model.noise is None else model.noise
         freedom = count - 3
         scales = model.scales_noise and freedom > 0
         return cls(
@@ -206,7 +205,8 @@ def noise_to(model: Model, photographs: int, measured: float) -> float:
     if misfit is None:
         return measured
     # The sums of squared residuals over the remaining degrees of freedom; their median is that of a χ² variable.
-    freedom, middle = photographs - 3, float(np.median(to_numpy(misfit)))
+    freedom = photographs - 3
+    middle = float(np.median(to_numpy(misfit)))
     return min(measured, float(np.sqrt(middle * freedom / chi_square_quantile(freedom, 0.5))))
 
 
@@ -224,13 +224,15 @@ class WithinNoise(Model):
         hessian: NDArray[Any] | None = None,
         mask: NDArray[np.bool_] | None = None,
     ) -> None:
-        self._model, self._evidence = model, evidence
+        self._model = model
+        self._evidence = evidence
         self._mask = mask if evidence.matte else None
         center, unknowns = start
         self._center = cast(center, "float64")
         hessian = model.mean_hessian(unknowns) if hessian is None else hessian
         self.bound = evidence, hessian  # bounds for another model of the same photographs
-        self._hessian, self._excess = hessian, model.excess_variance(unknowns)
+        self._hessian = hessian
+        self._excess = model.excess_variance(unknowns)
         self._stiffness = float(np.trace(hessian)) / 3.0
         self._misfit = model.misfit(center, unknowns)
         variance = evidence.disturbing**2 + 0.0 * self._center[..., 0]
@@ -309,7 +311,8 @@ class WithinNoise(Model):
 
     def _by_secants(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
         """Compute the same step from the model's own step only, for any model and any kind of array."""
-        center, radius = self._center, self._radius
+        center = self._center
+        radius = self._radius
         xp = namespace(radius)
 
         def answer(multiplier: Array) -> tuple[Array, Array]:
@@ -336,7 +339,9 @@ class WithinNoise(Model):
             rise = now - height
             slope = xp.where(rise == 0.0, 1.0, rise)
             step = xp.where(open_ & (rise != 0.0), now * (present - before) / slope, 0.0)
-            before, height, present = present, now, (present - step).clip(0.0)
+            before = present
+            height = now
+            present = (present - step).clip(0.0)
         # Remove the remaining tolerance of the radius: the answer is always inside.
         scale = xp.where(length > radius, radius / length.clip(1e-30), 1.0)
         return center + scale[..., None] * (normals - center)

@@ -45,10 +45,12 @@ def with_colors(
     control: Control = SILENT,
 ) -> Reconstruction:
     """Add the tint of photographs (H, W, 3), read one at a time, to a gray result."""
-    inside, frames = result.mask, Conditions(factors=result.strengths).correct_frames(frames)
+    inside = result.mask
+    frames = Conditions(factors=result.strengths).correct_frames(frames)
     lights = capture.lights_at(np.flatnonzero(inside))
     along = _along_frames(lights.in_view(result.normals[inside]), inside, frames, lights, control)
-    gray, tinted = result.albedo[inside], np.empty(along.shape, np.float32)
+    gray = result.albedo[inside]
+    tinted = np.empty(along.shape, np.float32)
     for part in _parts(len(gray)):
         tinted[part] = _tinted(gray[part], along[part])
         control.check()
@@ -104,7 +106,8 @@ def pictures_of(
         if math.prod(values.shape[1:]) <= map_values
     }
     control.check()
-    normals, albedo = picture_of(lights.in_camera(unit), mask), picture_of(tinted, mask)
+    normals = picture_of(lights.in_camera(unit), mask)
+    albedo = picture_of(tinted, mask)
     return Pictures(normals, albedo, maps, solution.status, solution.iterations)
 
 
@@ -131,7 +134,9 @@ def _along_frames(
     control: Control = SILENT,
 ) -> NDArray[Any]:
     """Compute :func:`_along` from one photograph at a time."""
-    along, back, fall_off = np.zeros((len(unit), 3)), pseudo_inverse(lights.matrix), lights.fall_off
+    along = np.zeros((len(unit), 3))
+    back = pseudo_inverse(lights.matrix)
+    fall_off = lights.fall_off
     inside = np.flatnonzero(mask)
     for number, frame in enumerate(frames):
         control.check()

@@ -171,7 +171,9 @@ def find_method(name: str | Method, prior: str | None = None) -> Method:
     ('dlnv', 'cbr+dictionary')
     """
     if isinstance(name, Method):
-        return name if prior is None else _with_prior(name, prior)
+        if prior is None:
+            return name
+        return _with_prior(name, prior)
     if not isinstance(name, str):
         known = ", ".join(method_names())
         raise ParameterError(
@@ -183,11 +185,10 @@ def find_method(name: str | Method, prior: str | None = None) -> Method:
         )
     model, plus, inside = choose(name).name.partition("+")
     if model not in _registered():
-        known, words = ", ".join(method_names()), ", ".join(WORDS)
-        hint, pair = (
-            did_you_mean(name, (*method_names(), *WORDS)),
-            f"{method_names()[0]}+{prior_names()[0]}",
-        )
+        known = ", ".join(method_names())
+        words = ", ".join(WORDS)
+        hint = did_you_mean(name, (*method_names(), *WORDS))
+        pair = f"{method_names()[0]}+{prior_names()[0]}"
         raise ParameterError(
             f'There is no method "{name}".{hint} Choose from {known}, or {words}. Add a prior to '
             f"a method that has none with a plus sign, such as {pair}.",
@@ -200,7 +201,9 @@ def find_method(name: str | Method, prior: str | None = None) -> Method:
     method = _registered()[model]
     if plus:
         method = _with_prior(method, inside)
-    return method if prior is None else _with_prior(method, prior)
+    if prior is None:
+        return method
+    return _with_prior(method, prior)
 
 
 def method_for(

@@ -48,7 +48,9 @@ def with_depth(
     given = small.lights
     small = replace(small, lights=given.changed(depth=np.zeros(small.frame)))
     control.stage("near lights", ROUNDS)
-    normals, moved, rounds = None, np.inf, 0
+    normals = None
+    moved = np.inf
+    rounds = 0
     while moved > MOVED and rounds < ROUNDS:
         rounds += 1
         found = solve(small).normals
@@ -57,7 +59,8 @@ def with_depth(
             moved = float(angle_between(found[small.mask], normals[small.mask]).mean())
         normals = found
         control.advance()
-    depth, positions = small.lights.depth, small.lights.positions
+    depth = small.lights.depth
+    positions = small.lights.positions
     assert depth is not None and positions is not None and given.positions is not None
     height = step * float(given.positions[0, 2] - positions[0, 2])
     depth = depth if step == 1 else enlarged(depth, step, capture.frame)
@@ -67,7 +70,8 @@ def with_depth(
 
 def camera_of(capture: Capture) -> Camera | None:
     """Return the camera used with near lights, in pixels of the capture; None for parallel rays."""
-    eye, (height, width) = capture.lights.camera, capture.frame
+    eye = capture.lights.camera
+    (height, width) = capture.frame
     if eye is None:
         return None
     return Camera(eye[2], eye[2], 0.5 * (width - 1) + eye[0], 0.5 * (height - 1) - eye[1])
@@ -77,7 +81,9 @@ def depth_of(normals: FloatArray, capture: Capture) -> FloatArray:
     """Return the depth (H, W) in pixels relative to the mean of each part, toward the camera; NaN outside the mask."""
     camera = camera_of(capture)
     depth = integrate(normals, capture.mask, camera=camera).depth
-    return depth if camera is None else depth - np.nanmean(depth)
+    if camera is None:
+        return depth
+    return depth - np.nanmean(depth)
 
 
 def lowered(lights: Lights, depth: FloatArray, capture: Capture) -> Lights:
@@ -103,7 +109,9 @@ def lowered(lights: Lights, depth: FloatArray, capture: Capture) -> Lights:
     best = minimize_scalar(
         misfit, bounds=(-reach, reach), method="bounded", options={"xatol": 1e-3 * reach}
     )
-    return lights.lowered(float(best.x)) if best.fun < BETTER * misfit(0.0) else lights
+    if best.fun < BETTER * misfit(0.0):
+        return lights.lowered(float(best.x))
+    return lights
 
 
 def every_nth(capture: Capture, step: int, control: Control = SILENT) -> Capture:

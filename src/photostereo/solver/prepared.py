@@ -143,17 +143,16 @@ class Prepared:
         self, capture: Capture, method: Method, values: Mapping[str, Any], device: Device
     ) -> None:
         """Raise a :class:`ParameterError` if this was prepared for something else."""
-        own, entry = self.measured.values, self.measured.method
+        own = self.measured.values
+        entry = self.measured.method
         same_model = all(np.array_equal(values[name], value) for name, value in own.items())
         if (capture, method.name, device) != (
             self.capture,
             entry.name,
             self.device,
         ) or not same_model:
-            prepared, asked = (
-                f"{entry.name} on {self.capture.name}",
-                f"{method.name} on {capture.name}",
-            )
+            prepared = f"{entry.name} on {self.capture.name}"
+            asked = f"{method.name} on {capture.name}"
             raise ParameterError(
                 f"The statistics were prepared for {prepared}, but this solve is for {asked}, or "
                 "has other model parameters or another device. Prepare again.",
@@ -227,7 +226,8 @@ class Prepared:
         self, values: Mapping[str, Any], control: Control
     ) -> tuple[Problem, Mapping[str, Any]]:
         """Return model and prior; unset strengths are chosen from the noise, and the answer then stays within it."""
-        model, entry = self.model, self.measured.method.prior
+        model = self.model
+        entry = self.measured.method.prior
         if entry is None:
             return Problem(model), values
         start = model.start(control)
@@ -265,7 +265,9 @@ class Prepared:
         self, pictures: Pictures, values: Mapping[str, Any], clock: Clock, **facts: Any
     ) -> Reconstruction:
         """Return the result with these pictures of the whole capture; ``facts`` are further fields of it."""
-        capture, mask, truth = self.capture, np.asarray(self.capture.mask), self.capture.truth
+        capture = self.capture
+        mask = np.asarray(self.capture.mask)
+        truth = self.capture.truth
         if (
             "spread" in pictures.maps
         ):  # single pixels know neither the surface nor what photographs share
@@ -313,8 +315,8 @@ def prepare(
     where = device_for(entry, device)
     clock = Clock()
     if sample is None:
-        known = capture.digest
-        part, digest = Part.rows(capture.mask), lambda: known
+        part = Part.rows(capture.mask)
+        digest = partial(str, capture.digest)
         capture.require_light()
         seen = intensities(capture, where, colors=entry.sees_colors)
     else:
@@ -324,7 +326,8 @@ def prepare(
             capture, sample, where, control, small, colors=entry.sees_colors
         )
     lights = capture.lights_at(part.index)
-    pixels, colors = lights.even(seen.pixels), seen.colors
+    pixels = lights.even(seen.pixels)
+    colors = seen.colors
     noise = Noise(pixels, lights.matrix, part.mask, lights.amplified)
     conditions = measure_conditions(
         noise, strengths=strengths, model_needs_noise="noise" in entry.model.sees
@@ -358,7 +361,8 @@ def _read_sample(
     brightness = np.empty((len(capture), spread.size), dtype=np.float32)
     pixels = np.empty((sample.index.size, len(capture)), dtype=np.float32)
     tinted = np.empty((*pixels.shape, 3), dtype=np.float32) if colors and capture.is_color else None
-    hashes, images = [], []
+    hashes = []
+    images = []
     capture.photographs.keep_decoded()
     control.stage("survey", len(capture))
     ahead = max(1, processors() // 2)
@@ -387,11 +391,9 @@ def _read_sample(
         if found is not None:
             found /= np.float32(scale)
     seen = Intensities(device.put(pixels), scale, None if tinted is None else device.put(tinted))
-    shape, directions, mask = (
-        capture.photographs.shape,
-        capture.lights.directions,
-        np.asarray(capture.mask),
-    )
+    shape = capture.photographs.shape
+    directions = capture.lights.directions
+    mask = np.asarray(capture.mask)
     return (
         seen,
         lambda: digest_of(shape, (job.result() for job in hashes), directions, mask),
@@ -408,7 +410,8 @@ def _survey(
 ) -> Facts | None:
     """Let the model look at small photographs of the whole object."""
     colors = np.stack(images, 1) / np.float32(measured.scale)
-    frame, lights = capture.frame, PixelLights(capture.lights.matrix)
+    frame = capture.frame
+    lights = PixelLights(capture.lights.matrix)
     if capture.lights.is_near:  # at the centers of the small pixels
         rows, columns = np.indices(frame, dtype=np.float32)
         down, right = (small.shrink(part)[small.mask, 0] for part in (rows, columns))

@@ -68,7 +68,9 @@ class Solution:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays that the prior stores with the result, by name."""
-        return {} if self.prior is None else self.prior.results(self.state)
+        if self.prior is None:
+            return {}
+        return self.prior.results(self.state)
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,8 @@ class Problem:
         fetch_every = FETCH_EVERY if is_tensor(state.normals) and tol == still == 0 else 1
         lessons: list[Lesson] = []
         waiting: list[dict[str, Array]] = []
-        status, began = "iterations", time.perf_counter()
+        status = "iterations"
+        began = time.perf_counter()
         for number in range(len(state.history) + 1, max_iter + 1):
             waiting.append(self._iterate(state, number - 1, goal, control))
             if keep_lessons:
@@ -154,7 +157,8 @@ class Problem:
             if done:
                 status = "converged"
                 break
-            waiting, began = [], time.perf_counter()
+            waiting = []
+            began = time.perf_counter()
         shares = self.shares
         if shares is None and isinstance(self.model, WithinNoise):
             shares = best_share(self.model, self.prior, start, state, control)
@@ -219,9 +223,10 @@ class Problem:
         if not fit.converged:
             finding = Finding("model-not-converged", iterations=fit.iterations)
             warnings.warn(ConvergenceWarning(finding), stacklevel=4)
-        status = (
-            "closed form" if fit.iterations == 0 else "converged" if fit.converged else "iterations"
-        )
+        if fit.iterations == 0:
+            status = "closed form"
+        else:
+            status = "converged" if fit.converged else "iterations"
         return Solution(fit.normals, fit.unknowns, status, fit.iterations)
 
 
@@ -243,4 +248,6 @@ def _as_records(figures: Sequence[dict[str, Array]], last: int, seconds: float) 
 def _squared_norm(n: Array) -> Array:
     """Return ``‖n‖²`` of (..., N, 3) for each problem."""
     # On a GPU, two plain steps are faster than one einsum.
-    return (n * n).sum((-2, -1)) if is_tensor(n) else np.einsum("...ij,...ij->...", n, n)
+    if is_tensor(n):
+        return (n * n).sum((-2, -1))
+    return np.einsum("...ij,...ij->...", n, n)

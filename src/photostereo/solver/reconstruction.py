@@ -106,11 +106,10 @@ class Reconstruction(Displayed):
     def strengths_summary(self, names: Sequence[str] = ()) -> dict[str, Any]:
         """Return, for ``summary.json``, whether photographs were corrected, and each factor by name or number."""
         factors = () if self.strengths is None else self.strengths.tolist()
-        names = (
-            names
-            if len(names) == len(factors)
-            else [str(number + 1) for number in range(len(factors))]
-        )
+        if len(names) == len(factors):
+            names = names
+        else:
+            names = [str(number + 1) for number in range(len(factors))]
         return {
             "choice": "given" if self.strengths is None else "auto",
             "corrected": any(factor != 1.0 for factor in factors),
@@ -226,7 +225,8 @@ class Reconstruction(Displayed):
             If a file is missing or damaged, or the files do not match.
         """
         folder = Path(folder)
-        facts, found = read_summary(folder), read_arrays(folder)
+        facts = read_summary(folder)
+        found = read_arrays(folder)
         with explained(damaged_result(folder)):
             error = facts.get("angular_error")
             return cls(
@@ -257,4 +257,6 @@ def _plain(value: Any) -> Any:
     """Return a parameter as a JSON value: an array as its shape (the dictionary itself is in ``extras.npz``)."""
     if isinstance(value, np.ndarray):
         return f"array {'x'.join(str(side) for side in value.shape)}"
-    return list(value) if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return list(value)
+    return value

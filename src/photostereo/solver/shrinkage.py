@@ -48,7 +48,8 @@ class Moved:
     """
 
     def __init__(self, model: Model, by: Array) -> None:
-        self._model, self._by = model, by
+        self._model = model
+        self._by = by
 
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
         return self._by + self._model.update_normals(
@@ -80,7 +81,8 @@ def best_share(
         state.step(moved, prior, number, control)
         control.advance()
     change = (state.normals - normals - STEP * noise) - shift
-    parts, shares = model.parts(shift), [0.0, 0.0]
+    parts = model.parts(shift)
+    shares = [0.0, 0.0]
     removed = [model.removed(*part) for part in zip(parts, model.parts(change / STEP), strict=True)]
     products = [[model.product(one, other) for other in parts] for one in parts]
     for _ in range(ROUNDS):

@@ -117,7 +117,8 @@ def solve(
     entry, why = method_for(capture, method, prior)
     values = entry.resolve(parameters)
     where = device_for(entry, device)
-    bands, near = None, ""
+    bands = None
+    near = ""
     if prepared is None:
         capture, near = _settled(capture, entry, values, device, strengths, control)
         if resume is None and checkpoint is None:
@@ -146,7 +147,8 @@ def _settled(
     if not capture.lights.is_near or capture.lights.depth is not None:
         return capture, ""
     alone = find_method(entry.model.name)
-    of_model, known = entry.of_model(values), {parameter.name for parameter in alone.parameters}
+    of_model = entry.of_model(values)
+    known = {parameter.name for parameter in alone.parameters}
     parameters = {
         name: value for name, value in of_model.items() if name in known
     }  # some are for a prior
@@ -188,7 +190,8 @@ def _solve_tiles(
     where it would have been learned. Using the final dictionary from the start is much worse (13.4° against 11.4°
     on cat at 5 dB): codes and atoms must evolve together.
     """
-    capture, clock = prepared.capture, Clock(prepared.seconds)
+    capture = prepared.capture
+    clock = Clock(prepared.seconds)
     learned, facts = prepared.learn(values, control)
     clock.lap("learn")
     normals = np.zeros((*capture.frame, 3), dtype=np.float32)
@@ -196,12 +199,14 @@ def _solve_tiles(
     maps: dict[str, NDArray[np.float32]] = {}
     bands = [band for band in bands if capture.mask[band.own_first : band.own_last].any()]
     control.stage("bands", len(bands) * STEPS_OF_A_BAND)
-    iterations, ends = 0, {"closed form"}
+    iterations = 0
+    ends = {"closed form"}
     here = ((band, solve_band(capture, learned, band, prepared.device, control)) for band in bands)
     give_back_memory()
     for band, found in here if deal is None else deal(capture, bands, learned):
         own = slice(band.own_first, band.own_last)
-        normals[own], albedo[own] = found.normals, found.albedo
+        normals[own] = found.normals
+        albedo[own] = found.albedo
         for name in found.maps:
             if name not in maps:
                 shape = found.maps[name].shape[2:]

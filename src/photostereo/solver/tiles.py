@@ -72,7 +72,8 @@ class Part:
     @classmethod
     def rows(cls, mask: NDArray[np.bool_], first: int = 0, last: int | None = None) -> Part:
         """Select rows ``first`` to ``last`` of a capture with this mask; all of them by default."""
-        inside, width = np.asarray(mask[first:last]), mask.shape[1]
+        inside = np.asarray(mask[first:last])
+        width = mask.shape[1]
         return cls(inside, np.flatnonzero(inside) + first * width, width)
 
     @property
@@ -84,7 +85,8 @@ class Part:
 def choose_sample(mask: NDArray[np.bool_], *, side: int = SIDE, crops: int = CROPS) -> Part:
     """Choose evenly spread crops on the object; all of them if there are no more than ``crops``."""
     side = min(side, *mask.shape)
-    height, width = mask.shape[0] // side, mask.shape[1] // side
+    height = mask.shape[0] // side
+    width = mask.shape[1] // side
     cells = mask[: height * side, : width * side].reshape(height, side, width, side)
     share = cells.mean(axis=(1, 3))
     candidates = np.flatnonzero(share >= SHARE)
@@ -92,7 +94,8 @@ def choose_sample(mask: NDArray[np.bool_], *, side: int = SIDE, crops: int = CRO
         candidates = np.flatnonzero(share > 0)
     if not candidates.size:  # the object lies in the margin that whole crops do not cover
         rows, cols = np.nonzero(mask)
-        row, col = min(rows[0], mask.shape[0] - side), min(cols[0], mask.shape[1] - side)
+        row = min(rows[0], mask.shape[0] - side)
+        col = min(cols[0], mask.shape[1] - side)
         return _cut(mask, np.array([[row, col]]), side)
     if candidates.size > crops:
         places = (np.arange(1, crops + 1) * GOLDEN % 1.0 * candidates.size).astype(np.int64)
@@ -181,7 +184,8 @@ def plan_bands(
     most -= most % step
     if most < SMALLEST:
         least = OF_THE_PROGRAM + height * width * OF_A_RESULT + row * (SMALLEST + 2 * around)
-        size, memory = f"{width} × {height}", max(memory, 0)
+        size = f"{width} × {height}"
+        memory = max(memory, 0)
         raise ParameterError(
             f"Photographs of {size} pixels need at least {amount(least)} of memory, even in the "
             f"smallest bands, but {amount(memory)} may be used.",
@@ -197,7 +201,8 @@ def plan_bands(
     each += -each % step  # at most ``most``, which is also a multiple
     bands = []
     for own in range(start, bottom, each):
-        first, last = max(own, top), min(own + each, bottom)
+        first = max(own, top)
+        last = min(own + each, bottom)
         bands.append(Band(max(own - around, 0), min(last + around, height), first, last, maps))
     return bands
 

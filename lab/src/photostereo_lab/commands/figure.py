@@ -40,10 +40,8 @@ def figure(
     if suffix not in FORMATS:
         words = f"A figure is written as {', '.join(FORMATS)}, not as {out.name}."
         raise ParameterError(words, code="figure-format", file=out)
-    boxes, directions = (
-        [parse_zoom(text) for text in zoom or []],
-        [parse_light(text) for text in relit or []],
-    )
+    boxes = [parse_zoom(text) for text in zoom or []]
+    directions = [parse_light(text) for text in relit or []]
     require_extra("matplotlib", "figures", "Figures")
     from matplotlib import rc_context
 
@@ -55,7 +53,8 @@ def figure(
     with replacing_file(
         out, force=force
     ) as partial:  # an existing file is reported before the work starts
-        columns, known = [], []
+        columns = []
+        known = []
         for source in sources:
             found, reference = columns_of(source, names(methods))
             columns += found

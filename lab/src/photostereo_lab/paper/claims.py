@@ -95,7 +95,8 @@ def _low_snr(out: RunOutputs) -> Found:
 
 
 def _harvard_cat(out: RunOutputs) -> Found:
-    ours, others = _mean(out, "dlnv"), _others(out)
+    ours = _mean(out, "dlnv")
+    others = _others(out)
     margin = min(others.values()) - ours
     evidence = f"DLNV {ours:.2f}; {_named(others)}; margin {margin:.2f}"
     yield "At 5 dB DLNV is at least 5 degrees below all other methods", margin >= 5, evidence

@@ -130,10 +130,14 @@ class Catalog:
         if name.startswith("harvard "):  # compared with least squares on its clean photographs
             folders = [self.root / place / name.removeprefix("harvard ") for place in _HARVARD]
             there = [folder for folder in folders if (folder / "Objects").is_dir()]
-            return CaptureSpec.at(there[0], name, "ls") if there else None
+            if there:
+                return CaptureSpec.at(there[0], name, "ls")
+            return None
         folders = [self.root / place / f"{name}PNG" for place in _DILIGENT]
         there = [folder for folder in folders if folder.is_dir()]
-        return CaptureSpec.at(there[0], name) if there else None
+        if there:
+            return CaptureSpec.at(there[0], name)
+        return None
 
     def notes(self) -> list[str]:
         replaced = {name: other for name, other in self.missing.items() if other}

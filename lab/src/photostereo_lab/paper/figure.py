@@ -60,9 +60,10 @@ def draw_figure(
     close-ups and of relit pictures.
     """
     mask = _common_mask(columns, truth, zooms)
-    errors = (
-        {} if truth is None else {c.name: angular_error(c.normals, truth, mask) for c in columns}
-    )
+    if truth is None:
+        errors = {}
+    else:
+        errors = {c.name: angular_error(c.normals, truth, mask) for c in columns}
     everything = list(columns)
     if truth is not None:
         everything.insert(0, Column("ground truth", truth, mask))
@@ -177,7 +178,8 @@ def _add_bar(
     from matplotlib.colors import Normalize
     from matplotlib.ticker import FuncFormatter
 
-    (left, bottom, height), (width, total) = place, size
+    (left, bottom, height) = place
+    (width, total) = size
     axes = figure.add_axes((left / width, bottom / total, 0.08 / width, height / total))
     bar = figure.colorbar(ScalarMappable(Normalize(0, top), cmap="inferno"), cax=axes)
     bar.ax.tick_params(labelsize=SMALL - 1, width=0.5, length=2, pad=1)
@@ -245,7 +247,8 @@ def picture_of_normals(normals: NDArray[Any], mask: NDArray[Any]) -> NDArray[np.
 
 def frame_of(mask: NDArray[Any]) -> Box:
     """Return the rows and columns of the smallest rectangle around a mask."""
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    rows = np.flatnonzero(mask.any(axis=1))
+    columns = np.flatnonzero(mask.any(axis=0))
     return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
 
 
@@ -260,7 +263,8 @@ def box_of_difference(maps: Sequence[Mapping[str, NDArray[Any]]]) -> Box:
     inside = uniform_filter(mask.astype(np.float32), side) > 0.95
     score = np.where(inside, uniform_filter(np.abs(first - second), side), -1.0)
     row, column = np.unravel_index(int(np.argmax(score)), score.shape)
-    top, left = max(0, int(row) - side // 2), max(0, int(column) - side // 2)
+    top = max(0, int(row) - side // 2)
+    left = max(0, int(column) - side // 2)
     return slice(top, top + side), slice(left, left + side)
 
 

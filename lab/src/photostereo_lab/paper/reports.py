@@ -78,10 +78,12 @@ def _in_maps(run: NamedRun, results: Sequence[CellResult]) -> list[CellResult]:
 
 def _draw_maps(run: NamedRun, out: RunOutputs) -> None:
     choice = run.facts["maps"]
-    columns, maps = [], {}
+    columns = []
+    maps = {}
     printed = PUBLISHED[choice.get("printed") or run.facts["printed"]["values"]]
     for result in _in_maps(run, out.results):
-        found, label = out.maps(result.shown), result.cell.label
+        found = out.maps(result.shown)
+        label = result.cell.label
         if found is not None and label not in maps:
             maps[label] = found
             paper = printed.get(result.cell.capture.name, {}).get(label)
@@ -94,11 +96,10 @@ def _draw_maps(run: NamedRun, out: RunOutputs) -> None:
         return
     first = next(iter(maps.values()))
     name = _in_maps(run, out.results)[0].cell.capture.name
-    zooms = (
-        [box_of_difference(list(maps.values()))]
-        if choice.get("close_up") and len(maps) == 2
-        else []
-    )
+    if choice.get("close_up") and len(maps) == 2:
+        zooms = [box_of_difference(list(maps.values()))]
+    else:
+        zooms = []
     figure = draw_figure(
         columns,
         truth=first["truth"],
@@ -116,7 +117,8 @@ def _draw_maps(run: NamedRun, out: RunOutputs) -> None:
 
 def _curves(facts: Mapping[str, Any], out: RunOutputs) -> None:
     """Write a table per protocol, the full table, and a figure of curves."""
-    axis_name, averaged = facts["axis"], facts.get("averaged", False)
+    axis_name = facts["axis"]
+    averaged = facts.get("averaged", False)
     axis = AXES[axis_name]
     printed = facts.get("printed")
     beside: dict[Any, float] = {}
@@ -223,10 +225,12 @@ def _beside(
 
 
 def _runtime(facts: Mapping[str, Any], out: RunOutputs) -> None:
-    objects, values = captures_of(out.plan), _values(out, "defaults", "seconds")
+    objects = captures_of(out.plan)
+    values = _values(out, "defaults", "seconds")
     beside = _beside(objects, list(values), PUBLISHED["SECONDS"])
     header = ["object", *map(name_of, values)]
-    rows, processor = [], []
+    rows = []
+    processor = []
     for place, name in enumerate(objects):
         cells = [(values[m][place], beside[m][place]) for m in values]
         rows.append([name, *(_shown(v) + ("" if p is None else f" ({p:.0f})") for v, p in cells)])
@@ -266,7 +270,8 @@ def _runtime(facts: Mapping[str, Any], out: RunOutputs) -> None:
 
 
 def _representation(facts: Mapping[str, Any], out: RunOutputs) -> None:
-    lines, table = {}, []
+    lines = {}
+    table = []
     for cell in out.plan.cells:
         points = sorted(
             (
@@ -319,7 +324,8 @@ def _convergence(facts: Mapping[str, Any], out: RunOutputs) -> None:
     found = histories(out)
     table = []
     for label, (row, maps) in found.items():
-        cost, last = maps["history_cost"], 100 * maps["history_nonzeros"][-1]
+        cost = maps["history_cost"]
+        last = 100 * maps["history_nonzeros"][-1]
         falls = bool((np.diff(cost) <= ROUNDING * cost[:-1]).all())
         numbers = (
             f"{cost[0]:.1f}",
@@ -361,11 +367,13 @@ def _convergence(facts: Mapping[str, Any], out: RunOutputs) -> None:
 
 
 def _atoms(facts: Mapping[str, Any], out: RunOutputs) -> None:
-    row, name = out.results[0].oracle, out.results[0].cell.capture.name
+    row = out.results[0].oracle
+    name = out.results[0].cell.capture.name
     maps = out.maps(row)
     if maps is None or row is None:
         return
-    first, last = maps["dictionary_initial"], maps["dictionary"]
+    first = maps["dictionary_initial"]
+    last = maps["dictionary"]
     moved = np.degrees(np.arccos(np.clip(np.abs((first * last).sum(axis=1)), 0, 1)))
     table = [
         ["atoms", f"{len(last)}"],

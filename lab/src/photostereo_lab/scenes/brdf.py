@@ -144,7 +144,8 @@ class OrenNayar:
 
     def terms(self, nl: Array, nv: Array, lv: Array) -> tuple[Array, Array]:
         s2 = self.sigma**2
-        a, b = 1.0 - 0.5 * s2 / (s2 + 0.33), 0.45 * s2 / (s2 + 0.09)
+        a = 1.0 - 0.5 * s2 / (s2 + 0.33)
+        b = 0.45 * s2 / (s2 + 0.09)
         # l·v − n·l n·v = sin θ_l sin θ_v cos(φ_l − φ_v), and dividing by the larger cosine makes it sin α tan
         # β.
         retro = np.maximum(0.0, lv - nl * nv) / np.maximum(np.maximum(nl, nv), 1e-12)

@@ -20,7 +20,8 @@ def write_example(file: Path) -> None:
         "figure", size=400, lights=dome_lights(20), reflectance="oren-nayar", color=True
     )
     assert scene.truth is not None and scene.truth_albedo is not None
-    normals, color = scene.truth[scene.mask], scene.truth_albedo[scene.mask]
+    normals = scene.truth[scene.mask]
+    color = scene.truth_albedo[scene.mask]
     packed = io.BytesIO()
     np.savez_compressed(
         packed,

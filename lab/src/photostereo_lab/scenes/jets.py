@@ -99,7 +99,8 @@ class Jet:
 
 def variables(u: Array, v: Array) -> tuple[Jet, Jet]:
     """The coordinates themselves: slopes (1, 0) and (0, 1)."""
-    one, zero = np.ones_like(u), np.zeros_like(u)
+    one = np.ones_like(u)
+    zero = np.zeros_like(u)
     return Jet(u, one, zero), Jet(v, zero, one)
 
 
@@ -112,7 +113,8 @@ def constant(value: float, like: Jet) -> Jet:
 def arctangent(y: Jet, x: Jet) -> Jet:
     """The angle of (x, y) in radians, in (−π, π]; its slope is bounded near the origin."""
     squared = np.maximum(x.value**2 + y.value**2, 1e-12)
-    along_x, along_y = -y.value / squared, x.value / squared
+    along_x = -y.value / squared
+    along_y = x.value / squared
     return Jet(
         np.arctan2(y.value, x.value),
         along_x * x.du + along_y * y.du,

@@ -38,7 +38,8 @@ def render_near(
     >>> scene.lights
     Lights(3 near lights: from given; equally strong)
     """
-    half, unit = 0.5 * size, RADIUS * size
+    half = 0.5 * size
+    unit = RADIUS * size
     columns, rows = np.meshgrid(np.arange(size), np.arange(size))
     plane = np.stack([columns - half + 0.5, half - 0.5 - rows, 0.0 * rows], axis=-1)
     # A point at the parameter t of the ray from the plane z = 0 to the camera.
@@ -88,7 +89,9 @@ def render_near(
 
 def _height(points: Array, half: float) -> tuple[Array, Array, Array]:
     """z(x, y) and its derivatives; z is in the units of the points, pixels."""
-    x, y, k = points[..., 0], points[..., 1], 2 * np.pi * WAVES / half
+    x = points[..., 0]
+    y = points[..., 1]
+    k = 2 * np.pi * WAVES / half
     height = DOME * half * (1 - (x * x + y * y) / (RADIUS * half) ** 2) + WAVE * half * np.sin(
         k * x / 2
     ) * np.cos(k * y / 2)

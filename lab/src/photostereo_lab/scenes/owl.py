@@ -124,7 +124,8 @@ def _ellipse(
 
 
 def _turned(x: Jet, y: Jet, turn: float) -> tuple[Jet, Jet]:
-    c, s = float(np.cos(np.deg2rad(turn))), float(np.sin(np.deg2rad(turn)))
+    c = float(np.cos(np.deg2rad(turn)))
+    s = float(np.sin(np.deg2rad(turn)))
     return c * x + s * y, c * y - s * x
 
 
@@ -136,7 +137,8 @@ def _body(u: Jet, side: Jet, v: Jet) -> Part:
     squared = smooth_maximum(smooth_maximum(trunk, head, 0.05), tuft, 0.03)
     skin = squared.sqrt(floor=RIM**2)
 
-    x, y = side - 0.185, v - 0.40
+    x = side - 0.185
+    y = v - 0.40
     distance = (x.square() + y.square() + 1e-6).sqrt()
     angle = arctangent(y, x)
     in_disc = 1.0 - distance.smoothstep(0.19, 0.25)
@@ -254,7 +256,8 @@ def _foot(side: Jet, v: Jet) -> Part:
 
 def _eye(side: Jet, v: Jet) -> Part:
     """A bright eye with a black pupil, set in its hollow."""
-    x, y = side - 0.185, v - 0.405
+    x = side - 0.185
+    y = v - 0.405
     shape = 0.108**2 - x.square() - y.square()
     distance = np.sqrt(x.value**2 + y.value**2)
     height = 0.318 + 0.85 * shape.sqrt(floor=0.01**2)

@@ -146,7 +146,9 @@ def albedo_of(
     else:
         function = texture_named(texture) if isinstance(texture, str) else texture
         albedo[surface.mask] = function(surface.points[surface.mask], rng)
-    return albedo if color else np.asarray(gray_from_rgb(albedo), dtype=np.float64)
+    if color:
+        return albedo
+    return np.asarray(gray_from_rgb(albedo), dtype=np.float64)
 
 
 def render_surface(
@@ -176,7 +178,8 @@ def render_surface(
             code="no-attached-shadows",
         )
     directions = _unit_lights(lights)
-    normals, shades = surface.normals[surface.mask], albedo[surface.mask]
+    normals = surface.normals[surface.mask]
+    shades = albedo[surface.mask]
     images = np.zeros((len(directions), *albedo.shape), dtype=np.float32)
 
     def photograph(number: int) -> None:

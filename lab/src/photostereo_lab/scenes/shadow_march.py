@@ -27,7 +27,9 @@ def march(
             if not inside[i, j]:
                 continue
             for k in range(1, rows):
-                row, position, ray = i + sign * k, j + drift * k, heights[i, j] + k * rise + bias
+                row = i + sign * k
+                position = j + drift * k
+                ray = heights[i, j] + k * rise + bias
                 if not (0 <= row < rows and 0 <= position < columns and ray < top):
                     break
                 left = math.floor(position)

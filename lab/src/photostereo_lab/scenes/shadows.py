@@ -44,14 +44,18 @@ def cast_shadow(
     rows, columns = heights.shape
     shadow = np.zeros((rows, columns - 1), dtype=bool)
     march(heights, inside, sign, drift, rise, bias, shadow)
-    return np.ascontiguousarray(shadow.T) if transposed else shadow
+    if transposed:
+        return np.ascontiguousarray(shadow.T)
+    return shadow
 
 
 def oriented(
     depth: Array, mask: BoolArray, light: NDArray[Any]
 ) -> tuple[Array, BoolArray, bool, int, float, float | None]:
     """Transpose the field so that the march runs along rows: heights (a spare column), mask, drift, rise."""
-    across, down, up = float(light[0]), -float(light[1]), float(light[2])
+    across = float(light[0])
+    down = -float(light[1])
+    up = float(light[2])
     transposed = abs(across) > abs(down)
     heights = np.where(mask, depth, NOTHING).astype(np.float64)
     inside = mask

@@ -118,7 +118,8 @@ def coin(size: Size = 256, *, wear: float = 0.03, rng: int | np.random.Generator
 def fabric(size: Size = 256, *, threads: float = 22.0, thickness: float = 0.005) -> Surface:
     """A plain weave over the full frame, with soft folds: periodic detail as fine as a few pixels."""
     u, v, scale = grid_variables(size)
-    along, across = np.pi * threads * u, np.pi * threads * v
+    along = np.pi * threads * u
+    across = np.pi * threads * v
     # The thread on top changes from crossing to crossing.
     over = (0.5 * along).cos() * (0.5 * across).cos()
     weave = along.cos() * (1.0 + 0.6 * over) + across.cos() * (1.0 - 0.6 * over)
@@ -133,7 +134,9 @@ def _bell(x: Jet, center: float, width: float) -> Jet:
 def _petals(u: Jet, v: Jet, count: int) -> Jet:
     """cos(count · angle), faded to 0 at the center: Re (u + iv)^count / (u² + v² + ε)^(count/2)."""
     softened = u.square() + v.square() + 0.012
-    real, imaginary, squared = u, v, softened
+    real = u
+    imaginary = v
+    squared = softened
     for _ in range(int(np.log2(count))):
         real, imaginary = real.square() - imaginary.square(), 2.0 * real * imaginary
         squared = squared.square()

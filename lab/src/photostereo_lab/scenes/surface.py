@@ -46,10 +46,8 @@ class Surface:
     def restrict(self, max_tilt: float) -> Surface:
         """Return the surface without pixels that face more than ``max_tilt`` degrees away from the camera."""
         keep = self.mask & (self.normals[..., 2] >= np.cos(np.deg2rad(max_tilt)))
-        depth, normals = (
-            np.where(keep, self.depth, np.nan),
-            np.where(keep[..., None], self.normals, 0.0),
-        )
+        depth = np.where(keep, self.depth, np.nan)
+        normals = np.where(keep[..., None], self.normals, 0.0)
         paint = None if self.paint is None else np.where(keep[..., None], self.paint, 0.0)
         return Surface(depth, normals, keep, self.scale, paint)
 
@@ -60,11 +58,10 @@ def frame_of(size: Size) -> tuple[int, int]:
     >>> frame_of(64), frame_of((48, 64))
     ((64, 64), (48, 64))
     """
-    sides = (
-        [float(size)] * 2
-        if isinstance(size, int | float | np.integer)
-        else [float(side) for side in size]
-    )
+    if isinstance(size, int | float | np.integer):
+        sides = [float(size)] * 2
+    else:
+        sides = [float(side) for side in size]
     if len(sides) != 2 or any(side != int(side) or side < 2 for side in sides):
         raise ParameterError(
             f"The size of a scene is {size!r}, but it must be one whole number or two (height, "

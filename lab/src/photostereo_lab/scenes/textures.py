@@ -49,11 +49,9 @@ def glaze(points: Array, rng: Rng = 0) -> Array:
     """Pottery: bands of ochre, cream and blue with the mottling of the kiln."""
     mottle = turbulence(6.0 * points, np.random.default_rng(rng), octaves=3)
     height = points[..., 1] + 0.015 * mottle
-    cream, blue, ochre = (
-        np.array([0.82, 0.74, 0.58]),
-        np.array([0.10, 0.22, 0.45]),
-        np.array([0.62, 0.32, 0.12]),
-    )
+    cream = np.array([0.82, 0.74, 0.58])
+    blue = np.array([0.10, 0.22, 0.45])
+    ochre = np.array([0.62, 0.32, 0.12])
     band = np.where((np.abs(height + 0.1) < 0.22)[..., None], cream, ochre)
     wave = (
         np.abs(

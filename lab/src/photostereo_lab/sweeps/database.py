@@ -43,7 +43,10 @@ class Database:
     def __init__(
         self, path: Path, tables: Mapping[str, Spec], what: str, *, read_only: bool = False
     ) -> None:
-        self.path, self.tables, self.what, self.read_only = path, tables, what, read_only
+        self.path = path
+        self.tables = tables
+        self.what = what
+        self.read_only = read_only
         if read_only:
             if not path.is_file() or not path.stat().st_size:
                 raise OutputError(
@@ -135,7 +138,9 @@ def _stored(value: Any) -> Any:
     if isinstance(value, (Mapping, list, tuple)):
         return canonical_json(value)
     # File names may contain bytes that are not text.
-    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    return value
 
 
 def _is_json(kind: Any) -> bool:

@@ -47,12 +47,16 @@ class CellResult:
     defaults: Row | None
 
     def row(self, protocol: Protocol) -> Row | None:
-        return self.oracle if protocol == "oracle" else self.defaults
+        if protocol == "oracle":
+            return self.oracle
+        return self.defaults
 
     @property
     def shown(self) -> Row | None:
         """The row used in a figure of maps: the oracle's, or that of a method without a grid."""
-        return self.oracle if self.cell.grid else self.defaults
+        if self.cell.grid:
+            return self.oracle
+        return self.defaults
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,9 @@ class Average:
     def __str__(self) -> str:
         if not self.count:
             return "–"
-        return f"{self.mean:.2f}" if self.count == 1 else f"{self.mean:.2f} ± {self.spread:.2f}"
+        if self.count == 1:
+            return f"{self.mean:.2f}"
+        return f"{self.mean:.2f} ± {self.spread:.2f}"
 
 
 def results_of(plan: Plan, rows: Mapping[str, Row]) -> list[CellResult]:
@@ -144,13 +150,17 @@ def choice_of(rows: Sequence[Row], names: Iterable[str]) -> str:
         for row in rows
     )
     text, count = texts.most_common(1)[0]
-    return text if len(rows) == 1 else f"{text} ({count} of {len(rows)})"
+    if len(rows) == 1:
+        return text
+    return f"{text} ({count} of {len(rows)})"
 
 
 def _short(value: Any) -> str:
     if isinstance(value, list):
         return "x".join(_short(part) for part in value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value)
 
 
 #: For labels without a color.
@@ -169,7 +179,9 @@ def look_of(label: str, number: int = 0) -> Look:
     except ParameterError:
         return Look(label, other)
     look = replace(look, label=look.label + bracket + words)
-    return look if look.color else replace(look, color=other)
+    if look.color:
+        return look
+    return replace(look, color=other)
 
 
 def color_of(method: str, number: int = 0) -> str:
@@ -356,4 +368,6 @@ def curve_tables(
 
 def with_paper(ours: str, protocol: Protocol, printed: float | None) -> str:
     """Append the paper's value to ours, for the oracle only: the paper's values are not those of defaults."""
-    return f"{ours} ({printed:.2f})" if protocol == "oracle" and printed is not None else ours
+    if protocol == "oracle" and printed is not None:
+        return f"{ours} ({printed:.2f})"
+    return ours

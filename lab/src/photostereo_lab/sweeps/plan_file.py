@@ -81,12 +81,14 @@ def read_plan(path: str | Path, *, data: str | Path | None = None) -> Plan:
         for corruption in _corruptions(value, fail)
     )
     seeds = _seeds(document.get("seeds", 1), fail)
-    name, maps = document.get("name", file.stem), document.get("maps", False)
+    name = document.get("name", file.stem)
+    maps = document.get("maps", False)
     return Plan(name, captures, methods, images, corruptions, seeds, maps=maps)
 
 
 def _method(entry: dict[str, Any], where: str, fail: Any) -> MethodPlan:
-    fixed, grid = entry.get("fixed", {}), entry.get("grid", {})
+    fixed = entry.get("fixed", {})
+    grid = entry.get("grid", {})
     points = [(f"{where}.fixed.{name}", {name: value}) for name, value in fixed.items()]
     for name, values in grid.items():
         key = f"{where}.grid.{name}"

@@ -88,7 +88,9 @@ class Store:
     def rows(self, hashes: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
         """Return rows by hash; all of them if no hashes are given."""
         found = {row["hash"]: row for row in self._database.rows("trials")}
-        return found if hashes is None else {key: found[key] for key in {*hashes} & found.keys()}
+        if hashes is None:
+            return found
+        return {key: found[key] for key in {*hashes} & found.keys()}
 
     def keep_plan(self, plan: Plan, facts: Mapping[str, Any]) -> None:
         """Store a plan and the notes about it, so that its figures can be redrawn from the store alone."""
@@ -100,7 +102,9 @@ class Store:
     def plan(self, name: str) -> tuple[Plan, dict[str, Any]] | None:
         """Return a stored plan and its facts."""
         rows = self._database.rows("plans", "WHERE name = ?", name)
-        return (Plan.from_dict(rows[0]["plan"]), rows[0]["facts"]) if rows else None
+        if rows:
+            return (Plan.from_dict(rows[0]["plan"]), rows[0]["facts"])
+        return None
 
     def plan_names(self) -> list[str]:
         """Return the names of the stored plans."""

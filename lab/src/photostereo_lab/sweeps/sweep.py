@@ -99,10 +99,8 @@ def _axes(
     """Find the possible curves, with name, label, axis and cells: a noise with several levels at one number of
     photographs, or several numbers of photographs at one noise.
     """
-    images, noises = (
-        unique(cell.images for cell in plan.cells),
-        unique(cell.corruption for cell in plan.cells),
-    )
+    images = unique(cell.images for cell in plan.cells)
+    noises = unique(cell.corruption for cell in plan.cells)
     for kind, label in _LEVELS.items():
         if sum(noise.kind == kind for noise in noises) > 1:
             for count in images:
