@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+import zlib
 from contextlib import contextmanager
 
 import pytest
@@ -19,6 +20,7 @@ from photostereo.core.errors import OutputError
 from photostereo.io import atomic, ownership
 from photostereo.io.atomic import replacing_directory, replacing_file, write_bytes, write_json
 from photostereo.io.json_text import json_bytes, json_text
+from photostereo.io.locks import lock, unlock
 from photostereo.io.ownership import MARK
 
 
@@ -160,12 +162,16 @@ def interrupted_at(step, run):
 def next_run_clears(out):
     """What the next run does first, when this process is no more."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("psutil.pid_exists", lambda process: False)
+        patch.setattr(atomic, "lock", lambda path: os.open(path, os.O_RDONLY))
         atomic.clear_leftovers(out)
 
 
-def test_an_interruption_at_any_line_loses_nothing(tmp_path, moving):
-    """Ctrl-C between any two lines: the old result or the new one is there, complete, with the user's own file."""
+def test_an_interruption_at_any_line_loses_nothing(tmp_path, monkeypatch):
+    """Ctrl-C between any two lines: the old result or the new one is there, complete, with the user's own file.
+
+    In two steps, which has more lines; both ways of moving are interrupted around every system call below.
+    """
+    monkeypatch.setattr(atomic, "exchange", lambda first, second: False)
     old = {"a": "old", "mesh": "old", "notes.txt": "mine"}
     new = {"a": "old", "mesh": "new", "notes.txt": "mine"}
     seen, step = set(), 1
@@ -486,6 +492,54 @@ def test_a_run_that_lives_keeps_its_folder(tmp_path):
         (out / MARK).unlink()
         shutil.rmtree(out)
     assert content(tmp_path) == {"out/a": "one"}
+
+
+LEFTOVER = ".out.partial-{number:08x}-{owner}"
+
+
+def leftover_of(tmp_path, owner):
+    """A stage of ``tmp_path / "out"`` that nobody has locked."""
+    folder = tmp_path / LEFTOVER.format(number=zlib.crc32(b"out"), owner=owner)
+    folder.mkdir()
+    (folder / "half.txt").write_text("half")
+    return folder
+
+
+@pytest.mark.parametrize("owner", ["89abcdef-1-0123abcd", "89abcdef-none-0123abcd", "strange"])
+def test_whoever_wrote_it_what_nobody_holds_is_removed(tmp_path, owner):
+    """In a container, the number of a process and the name of the machine say nothing."""
+    folder = leftover_of(tmp_path, owner)
+    atomic.clear_leftovers(tmp_path / "out")
+    assert not folder.exists()
+
+
+def test_what_a_process_of_another_container_holds_stays(tmp_path):
+    folder = leftover_of(tmp_path, "89abcdef-99999999-0123abcd")
+    held = lock(folder)
+    atomic.clear_leftovers(tmp_path / "out")
+    assert folder.exists()
+    unlock(held)
+    atomic.clear_leftovers(tmp_path / "out")
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("owner", "stays"),
+    [
+        ("{machine}-999999999-0123abcd", False),
+        ("{machine}-{process}-0123abcd", True),
+        ("89abcdef-999999999-0123abcd", True),
+        ("{machine}-none-0123abcd", True),
+        ("strange", True),
+    ],
+)
+def test_without_locks_a_leftover_is_removed_if_its_process_has_ended(
+    tmp_path, monkeypatch, owner, stays
+):
+    monkeypatch.setattr(atomic, "lock", lambda path: None)
+    folder = leftover_of(tmp_path, owner.format(machine=atomic._MACHINE, process=os.getpid()))
+    atomic.clear_leftovers(tmp_path / "out")
+    assert folder.exists() is stays
 
 
 @pytest.mark.parametrize("name", ["n" * 300, "ö" * 130, "a\0b"])

@@ -3,7 +3,7 @@
 A run that fails or is interrupted (Ctrl-C, SIGTERM) leaves neither half a result nor a temporary folder behind, and an
 older result is kept until the new one is complete. An old result and a new one are exchanged in a single step
 of the file system, if it has one; otherwise the old one is renamed first, and renamed back if the second step fails.
-The next run removes the leftovers of a killed one: their names hold the machine and the process.
+What is being written is locked (:mod:`.locks`): the next run removes what nobody holds, the leftovers of a killed one.
 """
 
 from __future__ import annotations
@@ -25,11 +25,14 @@ from numpy.typing import ArrayLike
 
 from photostereo.core.errors import OutputError
 from photostereo.io.json_text import json_bytes
+from photostereo.io.locks import lock, unlock
 from photostereo.io.names import shortened
 from photostereo.io.ownership import MARK, foreign_files, is_ours, mark_content
 
 Place = str | os.PathLike[str]
 
+#: This machine, for file systems without locks: there, a leftover counts as abandoned if it names this machine and a
+#: process that has ended.
 _MACHINE = f"{zlib.crc32(socket.gethostname().encode()):08x}"
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
 
@@ -139,15 +142,38 @@ def write_arrays(path: Place, **arrays: Any) -> None:
 
 def clear_leftovers(target: Path) -> None:
     """Remove what killed runs left beside a target; restore a result that one of them had renamed."""
+    replaced = _stem(target, "replaced")
+    partial = _stem(target, "partial")
     with suppress(OSError):
         for path in sorted(target.parent.iterdir(), reverse=True):  # replaced before partial
-            if path.name.startswith(_stem(target, "replaced")) and not path.is_symlink():
+            if path.is_symlink():
+                continue
+            if path.name.startswith(replaced):
                 _recover(path, target)
-            elif path.name.startswith(stem := _stem(target, "partial")) and not path.is_symlink():
-                import psutil  # type: ignore[import-untyped]
+            elif path.name.startswith(partial):
+                _remove_if_abandoned(path, path.name.removeprefix(partial))
 
-                if not psutil.pid_exists(int(path.name.removeprefix(stem).partition("-")[0])):
-                    _remove(path)
+
+def _remove_if_abandoned(path: Path, owner: str) -> None:
+    """Remove a stage that no process writes any longer; ``owner`` is the rest of its name."""
+    try:
+        held = lock(path)
+    except (BlockingIOError, FileNotFoundError):
+        return
+    try:
+        if held is not None or _has_ended(owner):
+            _remove(path)
+    finally:
+        unlock(held)
+
+
+def _has_ended(owner: str) -> bool:
+    """Whether the process in the name of a stage ran on this machine and has ended."""
+    import psutil  # type: ignore[import-untyped]
+
+    machine, _, rest = owner.partition("-")
+    process = rest.partition("-")[0]
+    return machine == _MACHINE and process.isdecimal() and not psutil.pid_exists(int(process))
 
 
 @contextmanager
@@ -155,14 +181,21 @@ def _staged(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
     """A new hidden path beside the target; removed at the end with whatever lies there, as are new, empty parents."""
     stage = _hidden(target, "partial")
     missing = [parent for parent in target.parents if not parent.exists()]
+    held = None
     try:
         with _explained(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             make(stage)
+            # Another run may be looking whether this stage is abandoned, and remove it.
+            with suppress(BlockingIOError, FileNotFoundError):
+                held = lock(stage)
+            if held is None and not stage.exists():
+                make(stage)
         with _explained(target, inside=stage):
             yield stage
     finally:
         _remove(stage)
+        unlock(held)
         for parent in missing:
             with suppress(OSError):  # in use
                 parent.rmdir()
@@ -203,12 +236,13 @@ def _recover(aside: Path, target: Path) -> None:
 def _hidden(target: Path, kind: str) -> Path:
     """A new hidden path beside the target; its name is short enough for any target, and not shared by any two."""
     suffix = target.suffix if len(target.suffix) < 16 else ""
-    return target.with_name(f"{_stem(target, kind)}{os.getpid()}-{secrets.token_hex(4)}{suffix}")
+    owner = f"{_MACHINE}-{os.getpid()}-{secrets.token_hex(4)}"
+    return target.with_name(f"{_stem(target, kind)}{owner}{suffix}")
 
 
 def _stem(target: Path, kind: str) -> str:
     number = zlib.crc32(os.fsencode(target.name))
-    return f".{shortened(target.name)}.{kind}-{number:08x}-{_MACHINE}-"
+    return f".{shortened(target.name)}.{kind}-{number:08x}-"
 
 
 def _remove(path: Path) -> None:
