@@ -29,7 +29,7 @@ def test_a_brighter_photograph_is_corrected() -> None:
 
 def test_the_default_method_says_why() -> None:
     method, why = method_for(render_scene("sphere", size=32), "auto")
-    assert (method.name, why) == ("dlnet", "chosen as the most accurate on captures with truth")
+    assert (method.name, why.code) == ("dlnet", "most-accurate")
 
 
 def test_second_opinion_of_least_squares_with_shadows() -> None:

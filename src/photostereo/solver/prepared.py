@@ -316,7 +316,7 @@ def prepare(
     clock = Clock()
     if sample is None:
         part = Part.rows(capture.mask)
-        digest = partial(str, capture.digest)
+        digest: Callable[[], str] = partial(str, capture.digest)
         capture.require_light()
         seen = intensities(capture, where, colors=entry.sees_colors)
     else:
