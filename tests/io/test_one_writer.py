@@ -61,7 +61,7 @@ ALLOWED = {
     "lab/sweeps/database.py": "JSON from our own database",
     "lab/sweeps/worker.py": "maps of a trial and keys, in memory",
     "lab/training/loop.py": "into memory, checkpoints, and a line at the end of a file",
-    "pipeline/folder.py": "the digest of a photograph",
+    "pipeline/write_results.py": "the digest of a photograph",
     "report/document.py": "our own sources",
     "report/pictures.py": "our own sources",
     "results/formats/obj.py": "into memory",
