@@ -108,6 +108,140 @@ assert outcomes[0].errors["mean"] != outcomes[1].errors["mean"]
     )
 
 
+def test_the_examples_prior_has_files_and_a_preset(installed, tmp_path) -> None:
+    """As the built-in priors: a method with a name, and arrays that become files of the result."""
+    run(
+        installed,
+        f"""
+import json
+from pathlib import Path
+import numpy as np
+import photostereo as ps
+from photostereo_lab.scenes import render_scene
+scene = render_scene("sphere", size=24)
+method = ps.find_method("meanls")
+assert method.prior.name == "mean" and method.model.name == "ls"
+assert ps.find_method("ls", "mean") == method
+result = ps.solve(scene, "meanls")
+assert result.parameters["max_iter"] == 5
+place = Path({str(tmp_path)!r}) / "result"
+ps.save(result, place)
+assert np.load(place / "mean.npy").shape == result.arrays["mean"].shape
+assert "mean.npy" in (place / "summary.json").read_text()
+""",
+    )
+
+
+#: A model and a prior, each in a folder of its own; the line that announces it follows.
+THROW_AWAY = {
+    "brightest": """
+import numpy as np
+from photostereo.reflectance.entry import Look, ModelEntry
+from photostereo.reflectance.model import Fit, Model
+
+
+class Brightest(Model):
+    '''The normal points to the brightest light: min over n of |n - y_max l_max|^2.'''
+
+    def __init__(self, pixels, lights):
+        brightest = pixels.argmax(1)
+        self._goal = pixels.max(1)[:, None] * lights[:, brightest].T
+
+    def mean_hessian(self, unknowns):
+        return np.eye(3)
+
+    def alone(self, control):
+        return Fit(self._goal)
+
+    def update_normals(self, unknowns, weight, pull):
+        return (self._goal + pull) / (1.0 + weight[..., None])
+
+    def cost(self, normals, unknowns):
+        return ((normals - self._goal) ** 2).sum()
+
+
+ENTRY = ModelEntry(
+    name="brightest",
+    title="The brightest light",
+    assumes="A mirror.",
+    model="brightest:Brightest",
+    citation="None.",
+    look=Look("brightest"),
+    exact=False,
+)
+""",
+    "upright": """
+from dataclasses import dataclass
+
+import numpy as np
+from photostereo.core.parameters import integer, number
+from photostereo.priors.entry import PriorEntry
+from photostereo.priors.protocol import Prior
+
+
+@dataclass(frozen=True)
+class Parameters:
+    lam: float = number(0.1, "weight", minimum=0)
+    max_iter: int = integer(3, "outer iterations", minimum=1)
+    tol: float = number(0.0, "stop at this decrease of the cost", minimum=0)
+
+
+class Upright(Prior):
+    '''lam sum |n - z|^2.'''
+
+    def __init__(self, lam):
+        self.lam = lam
+
+    def pull(self, state, normals):
+        weight = np.full(len(normals), self.lam)
+        return weight, weight[:, None] * np.array([0.0, 0.0, 1.0])
+
+    def cost(self, state, normals):
+        return {"tilt": self.lam * ((normals - [0, 0, 1]) ** 2).sum()}
+
+
+ENTRY = PriorEntry(
+    name="upright",
+    title="Normals near the view",
+    parameters=Parameters,
+    build=lambda values, setting: (Upright(values["lam"]), dict(values)),
+    citation="None.",
+)
+""",
+}
+
+
+def test_a_model_and_a_prior_are_one_folder_and_one_line(tmp_path) -> None:
+    groups = {"brightest": "photostereo.models", "upright": "photostereo.priors"}
+    for name, code in THROW_AWAY.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(code)
+        facts = tmp_path / f"{name}-1.dist-info"
+        facts.mkdir()
+        (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        (facts / "entry_points.txt").write_text(f"[{groups[name]}]\n{name} = {name}:ENTRY\n")
+    out = run(
+        tmp_path,
+        """
+import numpy as np
+import photostereo as ps
+from photostereo.cli import app
+from photostereo_lab.scenes import render_scene
+from typer.testing import CliRunner
+scene = render_scene("sphere", size=24)
+plain = ps.solve(scene, "brightest")
+for method in ("brightest+upright", "ls+upright", "sbl+upright"):
+    strong = ps.solve(scene, method, lam=100.0)
+    assert strong.normals[scene.mask][:, 2].min() > 0.99, method
+assert ps.solve(scene, "brightest", prior="dictionary", max_iter=2).method == "brightest+dictionary"
+assert abs(plain.normals - ps.solve(scene, "ls").normals).max() > 0.1
+print(CliRunner().invoke(app, ["methods"]).output)
+""",
+    )
+    assert "brightest" in out
+    assert "upright" in out
+
+
 def test_the_examples_prior_works_with_every_size_and_file(installed, tmp_path) -> None:
     """In bands as in one go, saved and resumed, in a grid, with its figures in the summary."""
     run(
@@ -124,7 +258,7 @@ assert all(later <= earlier for earlier, later in zip(costs, costs[1:]))
 assert flat.summary()["history"][-1]["spread"] == flat.history[-1].figures["spread"] > 0
 alone = ps.solve(scene, "ls")
 assert flat.normals[scene.mask].std(0).sum() < 0.9 * alone.normals[scene.mask].std(0).sum()
-memory = OF_THE_PROGRAM + 160 * 160 * 40 + 125 * bytes_of_row(160, len(scene), 1, prior=True)
+memory = OF_THE_PROGRAM + 160 * 160 * 40 + 125 * bytes_of_row(160, len(scene), 1, prior=260)
 bands = ps.solve(scene, "ls", prior="mean", lam=5.0, max_iter=4, memory=memory)
 assert np.abs(bands.normals - flat.normals).max() < 0.05
 state = {str(tmp_path / "state.npz")!r}

@@ -28,7 +28,7 @@ def written(tmp_path_factory):
     scene = add_poisson(render_scene("relief", size=(256, 48)).take(8, rng=0), 15, rng=0)
     path = tmp_path_factory.mktemp("wide") / "reliefPNG"
     write_diligent(scene, path)
-    row = bytes_of_row(48, 8, 1, prior=True)
+    row = bytes_of_row(48, 8, 1, prior=260)
     return path, OF_THE_PROGRAM + 256 * 48 * OF_A_RESULT + (64 + 48) * row
 
 

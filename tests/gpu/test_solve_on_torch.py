@@ -179,7 +179,7 @@ def test_what_cannot_be_done_is_said(noisy, monkeypatch) -> None:
 def test_a_large_capture_is_solved_in_bands(method: str, device: str) -> None:
     # With more noise or atoms a code at its threshold decides the result: rounding turns normals by half a degree.
     scene = add_poisson(render_scene("relief", size=(200, 48)).take(10, rng=0), 30, rng=0)
-    row = bytes_of_row(48, 10, 1, prior=True)
+    row = bytes_of_row(48, 10, 1, prior=260)
     memory = TEMPORARIES * (OF_THE_PROGRAM + 200 * 48 * OF_A_RESULT + (64 + 48) * row)
     options = {"crops": 8, "max_iter": 3, "atoms": 64}
     found = solve(scene, method, memory=memory, device=device, **options)

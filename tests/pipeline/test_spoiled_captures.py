@@ -184,7 +184,7 @@ def test_a_solve_in_bands_expects_the_same_error(
     whole = Pipeline(folder, method=method)
     (height, width), model = whole.capture.frame, whole.method.model
     row = tiles.bytes_of_row(
-        width, COUNT, channels, prior=False, colors=channels == 3, workspace=model.workspace
+        width, COUNT, channels, prior=0, colors=channels == 3, workspace=model.workspace
     )
     memory = tiles.OF_THE_PROGRAM + height * width * tiles.OF_A_RESULT + row * (80 + 2 * tiles.HALO)
     assert len(tiles.bands_of(whole.capture, whole.method, {}, CPU, memory)) > 1

@@ -34,7 +34,7 @@ def noisy() -> ps.Capture:
 def budget_for(rows: int, capture: ps.Capture, *, prior: bool = True) -> int:
     """Just enough memory for bands of so many rows of their own."""
     height, width = capture.frame
-    row = tiles.bytes_of_row(width, len(capture), 1, prior=prior)
+    row = tiles.bytes_of_row(width, len(capture), 1, prior=260 * prior)
     halo = 24 if prior else 0
     return tiles.OF_THE_PROGRAM + height * width * tiles.OF_A_RESULT + row * (rows + 2 * halo)
 
@@ -65,7 +65,7 @@ def test_the_learned_model_in_bands(method: str, color: bool) -> None:
     scene = add_poisson(scene.take(6, rng=0), 20, rng=0)
     channels = 3 if color else 1
     entry = find_method(method)
-    demands = {"prior": entry.has_prior, "colors": color, "workspace": entry.model.workspace}
+    demands = {"prior": 260 * entry.has_prior, "colors": color, "workspace": entry.model.workspace}
     row = tiles.bytes_of_row(40, 6, channels, **demands)
     assert row > 40 * 6 * 4 * (1 + channels * color)
     memory = tiles.OF_THE_PROGRAM + 176 * 40 * tiles.OF_A_RESULT + row * (88 + 48)
@@ -148,7 +148,7 @@ def test_maps_survive_in_bands(method: str, kept: str | None, left_out: str | No
     scene = add_poisson(render_scene("relief", size=160).take(10, rng=0), 15, rng=0)
     whole, one = ps.solve(scene, method), in_tiles(scene, method)
     assert whole.maps.keys() == one.maps.keys() and whole.status == one.status
-    row = tiles.bytes_of_row(160, 10, 1, prior=False, workspace=find_method(method).model.workspace)
+    row = tiles.bytes_of_row(160, 10, 1, prior=0, workspace=find_method(method).model.workspace)
     memory = tiles.OF_THE_PROGRAM + 160 * 160 * tiles.OF_A_RESULT + row * (80 + 2 * tiles.HALO)
     assert len(bands_of(scene, find_method(method), {}, CPU, memory)) == 2
     bands = in_tiles(scene, method, memory=memory)
@@ -243,7 +243,7 @@ def test_crop_and_scale(noisy: ps.Capture, tmp_path) -> None:
 @pytest.mark.parametrize("prior", [False, True])
 @pytest.mark.parametrize("height", [100, 997, 4000])
 def test_bands_cover_every_row_once(height: int, prior: bool) -> None:
-    row = tiles.bytes_of_row(300, 20, 1, prior=prior)
+    row = tiles.bytes_of_row(300, 20, 1, prior=260 * prior)
     memory = tiles.OF_THE_PROGRAM + height * 300 * tiles.OF_A_RESULT + row * 250
     bands = plan_bands((height, 300), 20, row, memory, halo=prior)
     kept = [r for band in bands for r in range(band.own_first, band.own_last)]

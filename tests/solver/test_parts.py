@@ -45,7 +45,7 @@ def test_a_sample_is_crops_one_above_the_other() -> None:
 
 def test_bands_of_a_large_capture() -> None:
     bands = plan_bands(
-        (4000, 6000), 60, bytes_of_row(6000, 60, 1, prior=True), 4_000_000_000, halo=True
+        (4000, 6000), 60, bytes_of_row(6000, 60, 1, prior=260), 4_000_000_000, halo=True
     )
     assert (len(bands), bands[1].own_first - bands[1].first) == (13, 24)
 

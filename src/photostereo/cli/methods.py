@@ -20,6 +20,7 @@ def methods(
     ),
 ) -> dict[str, Any]:
     """List the methods, or show one with its parameters, defaults and citation."""
+    from photostereo.priors.entry import prior_names
     from photostereo.solver.auto_method import BEST, FAST
 
     if name is not None:
@@ -27,7 +28,7 @@ def methods(
     known = [ps.find_method(each) for each in ps.method_names()]
     rows = [[method.name, method.title, method.assumes] for method in known]
     terminal.table(None, ["name", "method", "use it for"], rows)
-    terminal.report("methods", best=BEST, fast=FAST)
+    terminal.report("methods", best=BEST, fast=FAST, priors=prior_names())
     return {"methods": [method.as_dict() for method in known]}
 
 

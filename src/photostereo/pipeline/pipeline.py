@@ -341,7 +341,7 @@ class Pipeline(ReadingStages):
         named = [
             *map(reading.path_of, NAMED_FILES),
             settings.resume,
-            settings.parameters.get("dictionary"),
+            *settings.parameters.values(),  # one may name a file, of weights or of atoms
         ]
         paths = [Path(name) for name in named if isinstance(name, (str, os.PathLike))]
         used = [

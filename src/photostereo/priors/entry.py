@@ -14,6 +14,7 @@ from photostereo.core.errors import require_known
 from photostereo.core.parameters import Parameter, parameters_of
 from photostereo.core.plugins import registered
 from photostereo.priors.protocol import Lesson, Prior
+from photostereo.reflectance.entry import Look
 from photostereo.runtime.arrays import CPU, Device
 
 #: Folders of this package. To add a prior, write a folder with an ``entry.py`` and list it here.
@@ -36,12 +37,26 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class Preset:
+    """A named method: a prior on a model, with defaults of their own."""
+
+    name: str  #: For commands.
+    model: str  #: The name of a registered model.
+    title: str  #: In words.
+    assumes: str  #: When to use it, one line.
+    look: Look  #: Label, color and marker in figures.
+    #: Defaults that differ from those of the model and of the prior.
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    #: Whether the citation names the model too, because that of the prior does not cover it.
+    cites_model: bool = False
+
+
+@dataclass(frozen=True)
 class PriorEntry:
     """A prior on the normals, as presented to users."""
 
-    #: Name for commands, and title.
-    name: str
-    title: str
+    name: str  #: For commands.
+    title: str  #: In words.
     #: A dataclass of fields made by :mod:`photostereo.core.parameters`; ``max_iter`` and ``tol``,
     #: the limits of the descent, are among them.
     parameters: type
@@ -52,6 +67,13 @@ class PriorEntry:
     #: weight of the prior: if it is chosen automatically, the normals stay within the noise.
     strengths: tuple[str, ...] = ()
     aligned_to: str = ""  #: A parameter; the bands of a large capture begin at multiples of it.
+    #: Bytes per pixel of its state and workspace. The default is for patches of 8 × 8 × 3 values
+    #: at every fourth pixel with as many atoms, the largest of the built-in priors.
+    workspace: int = 260
+    #: Arrays of :meth:`.Prior.results` that also become files of a result, by name, with their
+    #: meanings for ``summary.json``.
+    files: Mapping[str, str] = field(default_factory=dict)
+    presets: tuple[Preset, ...] = ()  #: Methods with a name of their own.
 
     def declared(self) -> tuple[Parameter, ...]:
         return parameters_of(self.parameters)
@@ -77,6 +99,14 @@ def find_prior(name: str) -> PriorEntry:
     known = registered_priors()
     require_known(name, known, "prior")
     return known[name]
+
+
+def prior_files() -> dict[str, str]:
+    """Return the arrays of all priors that become files, and their meanings."""
+    files: dict[str, str] = {}
+    for prior in registered_priors().values():
+        files |= prior.files
+    return files
 
 
 def prior_names() -> tuple[str, ...]:

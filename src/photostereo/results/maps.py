@@ -27,6 +27,7 @@ from photostereo.io.atomic import replacing_file, unwritable, write_array, write
 from photostereo.io.images import decode_image
 from photostereo.io.png import encode_png
 from photostereo.masks.reading import read_mask
+from photostereo.priors.entry import prior_files
 from photostereo.solver.reconstruction import Reconstruction
 
 
@@ -270,9 +271,6 @@ ARRAYS = {
     "normals.npy": "Unit normals: x right, y up, z toward the camera; 0 outside the mask.",
     "albedo.npy": "Linear albedo in the units of the photographs; 0 outside the mask.",
     "mask.npy": "True inside the object.",
-    "dictionary.npy": (
-        "The learned atoms, one per row: the patches of x, y and z in turn, each in row-major order."
-    ),
     "extras.npz": (
         "Further results of the method, by name: map_* are maps of the object, "
         "array_* are other arrays."
@@ -323,7 +321,8 @@ def write_pictures(
         return encode_png(picture_of_albedo(result.albedo, result.mask), size=size, comment=ALBEDO)
 
     write_bytes(folder / "albedo.png", control.aside(albedo))
-    arrays = {name: meaning for name, meaning in ARRAYS.items() if (folder / name).is_file()}
+    meanings = ARRAYS | {f"{name}.npy": meaning for name, meaning in prior_files().items()}
+    arrays = {name: meaning for name, meaning in meanings.items() if (folder / name).is_file()}
     return {**arrays, "normals.png": describe_normals(flip_y, signed=False), "albedo.png": ALBEDO}
 
 

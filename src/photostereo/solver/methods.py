@@ -1,7 +1,7 @@
 """Methods: named combinations of a reflectance model, an optional prior, and defaults.
 
-Every registered model is also a method of the same name. The presets below name a model with the dictionary prior;
-any other pair is written ``model+prior`` (``cbr+dictionary``), or with separate options
+Every registered model is also a method of the same name. Presets of a prior's entry name a model with this prior; any
+other pair is written ``model+prior`` (``cbr+dictionary``), or with separate options
 (``--method cbr --prior dictionary``).
 """
 
@@ -15,8 +15,13 @@ from typing import TYPE_CHECKING, Any
 from photostereo.core.errors import ParameterError, did_you_mean
 from photostereo.core.findings import Finding
 from photostereo.core.parameters import Parameter, resolve
-from photostereo.priors.dictionary.entry import DICTIONARY
-from photostereo.priors.entry import PriorEntry, find_prior, prior_names
+from photostereo.priors.entry import (
+    Preset,
+    PriorEntry,
+    find_prior,
+    prior_names,
+    registered_priors,
+)
 from photostereo.reflectance.entry import Look, ModelEntry, registered_models
 from photostereo.solver.auto_method import WORDS, choose
 
@@ -84,57 +89,37 @@ class Method:
         )
 
 
-def _preset(name: str, model: str, look: Look, title: str, assumes: str, **defaults: Any) -> Method:
-    entry = registered_models()[model]
-    citation = DICTIONARY.citation + (
-        f"; on the model of {entry.citation}" if model == "sbl" else ""
-    )
+def _preset(preset: Preset, prior: PriorEntry, model: ModelEntry) -> Method:
+    citation = prior.citation
+    if preset.cites_model:
+        citation += f"; on the model of {model.citation}"
     return Method(
-        name, title, assumes, entry, look, citation, DICTIONARY, {**entry.with_prior, **defaults}
+        name=preset.name,
+        title=preset.title,
+        assumes=preset.assumes,
+        model=model,
+        look=preset.look,
+        citation=citation,
+        prior=prior,
+        defaults={**model.with_prior, **preset.defaults},
     )
 
 
 @cache
 def _registered() -> dict[str, Method]:
-    alone = [
-        Method(entry.name, entry.title, entry.assumes, entry, entry.look, entry.citation)
-        for entry in registered_models().values()
-    ]
-    presets = [
-        _preset(
-            "dlnv",
-            "ls",
-            Look("DLNV", "#0072b2", "s"),
-            "Dictionary learning on normal vectors",
-            "A matte object, few or noisy photographs.",
-            max_iter=20,
-        ),
-        _preset(
-            "pdlnv",
-            "pls",
-            Look("PDLNV", "#d55e00", "o"),
-            "Dictionary learning on normals with piecewise-linear reflectance",
-            "Few or noisy photographs of an object that is not quite matte.",
-            max_iter=50,
-        ),
-        _preset(
-            "dlsr",
-            "sbl",
-            Look("DLSR", "#882255", "P"),
-            "Dictionary learning on normals with sparse regression",
-            "Few photographs with outliers: shadows, highlights, dead pixels, dust.",
-            max_iter=30,
-        ),
-        _preset(
-            "dlnet",
-            "net",
-            Look("DLnet", "#ee3377", "X"),
-            "Dictionary learning on the normals of the learned model",
-            "Any material, few or many photographs, noise.",
-            max_iter=20,
-        ),
-    ]
-    return {method.name: method for method in (*alone, *presets)}
+    models = registered_models()
+    methods = {
+        entry.name: Method(
+            entry.name, entry.title, entry.assumes, entry, entry.look, entry.citation
+        )
+        for entry in models.values()
+    }
+    for prior in registered_priors().values():
+        for preset in prior.presets:
+            # A plugin's preset may be for a model that is not installed, or have a name in use.
+            if preset.model in models and preset.name not in methods:
+                methods[preset.name] = _preset(preset, prior, models[preset.model])
+    return methods
 
 
 def method_names() -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from photostereo.core.shading import relight
 from photostereo.diagnosis.metrics import ErrorSummary
 from photostereo.io.atomic import write_array, write_arrays, write_json
 from photostereo.io.safe import explained
+from photostereo.priors.entry import prior_files
 from photostereo.solver.result_files import damaged_result, read_arrays, read_summary
 
 if TYPE_CHECKING:
@@ -206,8 +207,9 @@ class Reconstruction(Displayed):
             control.check()
             write_array(folder / f"{name}.npy", getattr(self, name))
         control.check()
-        if "dictionary" in self.arrays:
-            write_array(folder / "dictionary.npy", self.arrays["dictionary"])
+        for name in prior_files():
+            if name in self.arrays:
+                write_array(folder / f"{name}.npy", self.arrays[name])
         extras: dict[str, Any] = {f"map_{name}": value for name, value in self.maps.items()}
         extras |= {f"array_{name}": value for name, value in self.arrays.items()}
         if extras:

@@ -61,7 +61,7 @@ def solve(
         A registered method (see :func:`photostereo.method_names`), ``"best"`` (``dlnet``), ``"fast"`` (``dlsr``), or
         ``"auto"``, the best that finishes within minutes; the result's ``chosen`` explains the choice.
     prior : str, optional
-        Add this prior to a method that has none: ``"dictionary"`` or ``"smoothness"``.
+        Add this prior to a method that has none, such as ``"dictionary"`` or ``"smoothness"``.
     device : str
         Where to compute: ``"cpu"``, or ``"cuda"`` for an NVIDIA GPU, which needs PyTorch (the ``gpu`` extra).
     control : Control

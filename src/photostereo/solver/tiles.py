@@ -47,8 +47,6 @@ SMALLEST = 64
 READ_AT_A_TIME = 4
 #: Bytes per pixel besides its photographs: statistics, normals and unknowns in double precision.
 OF_A_MODEL = 220
-#: Bytes per pixel for patches, codes and workspace of the dictionary prior (8 × 8 × 3 values, stride 4).
-OF_A_PRIOR = 260
 #: Bytes per pixel for the directions and fall-off of a near light.
 OF_NEAR_LIGHTS = 16
 #: Bytes per frame pixel for the pictures of the result: normals, albedo, mask.
@@ -128,16 +126,29 @@ def bytes_of_row(
     photographs: int,
     channels: int,
     *,
-    prior: bool,
+    prior: int,
     colors: bool = False,
     workspace: int = 0,
 ) -> int:
-    """Return the bytes needed to solve one row: intensities by pixel (also in color if the model uses ``colors``) and the
-    few photographs being read; the model, with ``workspace`` bytes per intensity; the prior."""
+    """Return the bytes needed to solve one row.
+
+    Parameters
+    ----------
+    width : int
+        Pixels of a row.
+    photographs, channels : int
+        Their number, and the channels of each.
+    prior : int
+        Bytes per pixel of the prior; 0 without one.
+    colors : bool
+        Whether the model uses intensities in color as well.
+    workspace : int
+        Additional bytes per intensity of the model.
+    """
     looked_at = 1 + (channels if colors else 0)
     intensities = 4 * photographs * looked_at + 4 * READ_AT_A_TIME * channels
     intensities += workspace * photographs * (channels if colors else 1)
-    return width * (intensities + OF_A_MODEL + (OF_A_PRIOR if prior else 0))
+    return width * (intensities + OF_A_MODEL + prior)
 
 
 def row_of(capture: Capture, method: Method) -> int:
@@ -146,7 +157,7 @@ def row_of(capture: Capture, method: Method) -> int:
         capture.frame[1],
         len(capture),
         3 if capture.is_color else 1,
-        prior=method.has_prior,
+        prior=0 if method.prior is None else method.prior.workspace,
         colors=capture.is_color and method.sees_colors,
         workspace=method.model.workspace + (OF_NEAR_LIGHTS if capture.lights.is_near else 0),
     )

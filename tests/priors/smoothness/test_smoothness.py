@@ -189,7 +189,7 @@ def test_resumed_equals_uninterrupted_and_a_dictionarys_state_is_refused(noisy, 
 def test_in_bands_as_in_one_go() -> None:
     capture = add_poisson(render_scene("relief", size=200, lights=dome_lights(8)), 15.0, rng=0)
     given = {"prior": "smoothness", "lam": 2.0, "delta": 0.05}
-    row = tiles.bytes_of_row(200, len(capture), 1, prior=True)
+    row = tiles.bytes_of_row(200, len(capture), 1, prior=260)
     memory = tiles.OF_THE_PROGRAM + 200 * 200 * tiles.OF_A_RESULT + row * (72 + 48)
     whole, bands = ps.solve(capture, "ls", **given), ps.solve(capture, "ls", memory=memory, **given)
     assert np.abs(whole.normals - bands.normals).max() < 1e-3

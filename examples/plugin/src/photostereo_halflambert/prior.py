@@ -10,8 +10,9 @@ import numpy as np
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.parameters import integer, number
-from photostereo.priors.entry import PriorEntry, Setting
+from photostereo.priors.entry import Preset, PriorEntry, Setting
 from photostereo.priors.protocol import Lesson, Prior, PriorState
+from photostereo.reflectance.entry import Look
 from photostereo.runtime.arrays import Array, like, to_numpy
 
 
@@ -30,7 +31,8 @@ class MeanPrior(Prior):
     """Its own unknown is the mean m, which each iteration computes anew."""
 
     def __init__(self, lam: float, lessons: list[Lesson]) -> None:
-        self._lam, self._lessons = lam, lessons
+        self._lam = lam
+        self._lessons = lessons
 
     def begin(self, normals: Array) -> PriorState:
         return {"mean": normals.mean(-2)[..., None, :]}
@@ -50,6 +52,9 @@ class MeanPrior(Prior):
     def cost(self, state: PriorState, normals: Array) -> dict[str, Array]:
         return {"spread": self._lam * ((normals - state["mean"]) ** 2).sum((-2, -1))}
 
+    def results(self, state: PriorState) -> dict[str, np.ndarray]:
+        return {"mean": np.array(to_numpy(state["mean"]))}
+
     def lesson(self, state: PriorState) -> Lesson:
         return {"mean": np.array(to_numpy(state["mean"]))}
 
@@ -65,4 +70,15 @@ MEAN = PriorEntry(
     build=_build,
     citation="An example; no publication.",
     strengths=("lam",),
+    files={"mean": "The mean of all normals, times albedo."},
+    presets=(
+        Preset(
+            name="meanls",
+            model="ls",
+            title="Least squares, near the mean of all normals",
+            assumes="A nearly flat, matte object.",
+            look=Look("mean LS", "#999933", "p"),
+            defaults={"max_iter": 5},
+        ),
+    ),
 )

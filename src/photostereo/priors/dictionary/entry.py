@@ -45,7 +45,8 @@ from photostereo.core.parameters import (
 )
 from photostereo.io.safe import read_npy
 from photostereo.priors.dictionary.atoms import KINDS
-from photostereo.priors.entry import PriorEntry, Setting
+from photostereo.priors.entry import Preset, PriorEntry, Setting
+from photostereo.reflectance.entry import Look
 
 if TYPE_CHECKING:
     from photostereo.priors.dictionary.prior import DictionaryPrior
@@ -180,4 +181,45 @@ DICTIONARY = PriorEntry(
     citation=CITATION,
     strengths=("lam", "mu"),
     aligned_to="stride",
+    files={
+        "dictionary": (
+            "The learned atoms, one per row: the patches of x, y and z in turn, each in "
+            "row-major order."
+        )
+    },
+    presets=(
+        Preset(
+            name="dlnv",
+            model="ls",
+            title="Dictionary learning on normal vectors",
+            assumes="A matte object, few or noisy photographs.",
+            look=Look("DLNV", "#0072b2", "s"),
+            defaults={"max_iter": 20},
+        ),
+        Preset(
+            name="pdlnv",
+            model="pls",
+            title="Dictionary learning on normals with piecewise-linear reflectance",
+            assumes="Few or noisy photographs of an object that is not quite matte.",
+            look=Look("PDLNV", "#d55e00", "o"),
+            defaults={"max_iter": 50},
+        ),
+        Preset(
+            name="dlsr",
+            model="sbl",
+            title="Dictionary learning on normals with sparse regression",
+            assumes="Few photographs with outliers: shadows, highlights, dead pixels, dust.",
+            look=Look("DLSR", "#882255", "P"),
+            defaults={"max_iter": 30},
+            cites_model=True,
+        ),
+        Preset(
+            name="dlnet",
+            model="net",
+            title="Dictionary learning on the normals of the learned model",
+            assumes="Any material, few or many photographs, noise.",
+            look=Look("DLnet", "#ee3377", "X"),
+            defaults={"max_iter": 20},
+        ),
+    ),
 )
