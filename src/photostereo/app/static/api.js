@@ -2,6 +2,16 @@
 
 import { h } from "./dom.js";
 
+const DID_NOT_WORK = "That did not work.";
+
+// What the server refuses; `code` identifies the reason.
+class RefusedError extends Error {
+  constructor(message, code) {
+    super(message);
+    this.code = code;
+  }
+}
+
 export async function ask(path, options = {}) {
   let answer;
   try {
@@ -11,20 +21,28 @@ export async function ask(path, options = {}) {
   }
   if (!answer.ok) {
     const facts = await answer.json().catch(() => ({}));
-    const problem = new Error(facts.message || (answer.status === 401 ? "Open the address shown in the terminal." : "That did not work."));
-    problem.code = facts.code;
-    throw problem;
+    const usual = answer.status === 401 ? "Open the address shown in the terminal." : DID_NOT_WORK;
+    throw new RefusedError(facts.message || usual, facts.code);
   }
   return answer.json();
 }
 
-export const post = (path, value = {}) => ask(path, { method: "POST", body: JSON.stringify(value), headers: { "Content-Type": "application/json" } });
+export const post = (path, value = {}) =>
+  ask(path, {
+    method: "POST",
+    body: JSON.stringify(value),
+    headers: { "Content-Type": "application/json" },
+  });
 export const put = (path, body) => ask(path, { method: "PUT", body });
 
 export function say(words, kind = "notice") {
   const box = document.getElementById("messages");
   const line = h("p", { class: `message ${kind}` }, words);
-  const close = h("button", { class: "quiet", "aria-label": "Close", onclick: () => line.remove() }, "×");
+  const close = h(
+    "button",
+    { class: "quiet", "aria-label": "Close", onclick: () => line.remove() },
+    "×",
+  );
   line.append(close);
   box.append(line);
   if (kind !== "problem") setTimeout(() => line.remove(), 6000);
@@ -33,7 +51,8 @@ export function say(words, kind = "notice") {
 // The last message of a page that is no longer connected, perhaps with a button.
 function sayEnd(words, button = null) {
   const box = document.getElementById("messages");
-  const act = button && h("button", { type: "button", class: "primary", onclick: button.act }, button.words);
+  const act =
+    button && h("button", { type: "button", class: "primary", onclick: button.act }, button.words);
   box.replaceChildren(h("p", { class: "message problem ended" }, words, act));
 }
 
@@ -79,8 +98,16 @@ export class Capture {
     try {
       const facts = await ask("/api/start");
       const entry = facts.recent.find((one) => one.id === this.id);
-      if (entry) sayEnd("This capture was closed.", { words: "Open again", act: () => this.openAgain(entry.folder) });
-      else sayEnd("This capture is no longer open.", { words: "Start page", act: () => location.assign("#/") });
+      if (entry)
+        sayEnd("This capture was closed.", {
+          words: "Open again",
+          act: () => this.openAgain(entry.folder),
+        });
+      else
+        sayEnd("This capture is no longer open.", {
+          words: "Start page",
+          act: () => location.assign("#/"),
+        });
     } catch (problem) {
       sayEnd(problem.message);
     }
@@ -90,31 +117,52 @@ export class Capture {
     if (await attempt(() => post("/api/open", { path: folder }))) location.reload();
   }
 
-  close() { this.source.close(); }
+  close() {
+    this.source.close();
+  }
 
   picture(kind, number = 0, version = "") {
     return `${this.path}/picture/${kind}/${number}${version ? `?v=${version}` : ""}`;
   }
 
-  edit(changes) { return attempt(() => post(`${this.path}/edits`, changes)); }
+  edit(changes) {
+    return attempt(() => post(`${this.path}/edits`, changes));
+  }
 
-  act(what, value = {}) { return post(`${this.path}/${what}`, value); }
+  act(what, value = {}) {
+    return post(`${this.path}/${what}`, value);
+  }
 
-  get left() { return new Set(this.state.edits?.leave_out ?? []); }
+  get left() {
+    return new Set(this.state.edits?.leave_out ?? []);
+  }
 
-  get tooFew() { return this.state.looking?.error?.code === "too-few-photographs"; }
+  get tooFew() {
+    return this.state.looking?.error?.code === "too-few-photographs";
+  }
 
-  get ready() { return this.state.opening?.state === "done"; }
+  get ready() {
+    return this.state.opening?.state === "done";
+  }
 
   // What is wrong with a photograph that is not used by itself, unless it is kept by hand.
-  fault(name) { return this.state.findings?.faults?.[name]; }
+  fault(name) {
+    return this.state.findings?.faults?.[name];
+  }
 
   used(name) {
     const about = this.state.photographs?.find((one) => one.name === name);
-    return !about?.error && !about?.unfit && !this.left.has(name) && (!this.fault(name) || this.kept.has(name));
+    return (
+      !about?.error &&
+      !about?.unfit &&
+      !this.left.has(name) &&
+      (!this.fault(name) || this.kept.has(name))
+    );
   }
 
-  get kept() { return new Set(this.state.edits?.keep ?? []); }
+  get kept() {
+    return new Set(this.state.edits?.keep ?? []);
+  }
 
   toggle(name) {
     const { left, kept } = this;

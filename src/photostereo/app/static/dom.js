@@ -14,23 +14,49 @@ function fill(element, properties, children) {
   for (const [name, value] of Object.entries(properties)) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name in element && !(element instanceof SVGElement) && typeof value !== "string") element[name] = value;
+    else if (name in element && !(element instanceof SVGElement) && typeof value !== "string")
+      element[name] = value;
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children
+      .flat(Infinity)
+      .filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 }
 
 export function replace(element, ...children) {
-  element.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.replaceChildren(
+    ...children
+      .flat(Infinity)
+      .filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 }
 
 // A group of buttons of which one is pressed.
 export function segments(label, options, value, choose) {
   const name = `s${Math.random().toString(36).slice(2)}`;
-  return h("fieldset", { class: "segments" }, h("legend", {}, label), options.map(([key, words, title]) => h("label", { title },
-    h("input", { type: "radio", name, value: key, checked: key === value, onchange: () => choose(key) }), h("span", {}, words))));
+  return h(
+    "fieldset",
+    { class: "segments" },
+    h("legend", {}, label),
+    options.map(([key, words, title]) =>
+      h(
+        "label",
+        { title },
+        h("input", {
+          type: "radio",
+          name,
+          value: key,
+          checked: key === value,
+          onchange: () => choose(key),
+        }),
+        h("span", {}, words),
+      ),
+    ),
+  );
 }
 
 export const seconds = (value) => {
@@ -44,4 +70,5 @@ export const PREVIEW = "This is a quick preview at low resolution; Best is expec
 
 export const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
-export const sentence = (words) => (words ? `${words[0].toUpperCase()}${words.slice(1)}${/[.!?…]$/.test(words) ? "" : "."}` : "");
+export const sentence = (words) =>
+  words ? `${words[0].toUpperCase()}${words.slice(1)}${/[.!?…]$/.test(words) ? "" : "."}` : "";

@@ -1,14 +1,39 @@
 // Where the lights were: from a file, a ball whose circle can be dragged, or estimated; single lights can be moved.
 
 import { attempt, post, say } from "./api.js";
-import { Dome } from "./dome.js";
 import { h, replace, s, segments, sentence } from "./dom.js";
+import { Dome } from "./dome.js";
 import { columns, Glance, next } from "./panel.js";
+
+function sourceWords(lights) {
+  if (lights.kind === "ball") return `From a ${lights.balls[0]?.kind ?? ""} ball`;
+  return lights.kind === "estimated" ? "Estimated from the photographs" : `From ${lights.source}`;
+}
+
+function accuracyWords(lights) {
+  const degrees = lights.accuracy ?? null;
+  if (!lights.checked) return "checking their accuracy …";
+  if (degrees === null) return "accuracy not known";
+  const number =
+    lights.kind === "estimated" ? degrees.toFixed(0) : Math.max(0.1, degrees).toFixed(1);
+  return `accurate to about ${number}°`;
+}
+
+// What is known of one light, after its name.
+function lightWords(lights, number) {
+  if (number < 0) return "";
+  const words = [`: strength ${lights.strengths[number].toFixed(2)}`];
+  const error = lights.errors?.[number];
+  if (error) words.push(`±${Math.max(error, 0.1).toFixed(1)}°`);
+  if (lights.checked) words.push(lights.found_from[number]);
+  return words.join(", ");
+}
 
 export class LightsStep {
   constructor(capture) {
     this.capture = capture;
     this.selected = null;
+    this.dragging = false;
     this.live = null; // lights of a circle that is being dragged
     this.dome = new Dome({
       select: (name) => this.select(name),
@@ -24,11 +49,18 @@ export class LightsStep {
     this.words = h("div", {});
     this.detail = h("div", { class: "detail" });
     this.glance = new Glance(capture);
-    this.element = columns("lights", "Lights", [this.frame, this.strip],
-      [h("h1", {}, "Lights"), this.source, this.words, this.glance.element, this.dome.element], [this.detail, next(capture, "mask", "Continue to the mask")]);
+    this.element = columns(
+      "lights",
+      "Lights",
+      [this.frame, this.strip],
+      [h("h1", {}, "Lights"), this.source, this.words, this.glance.element, this.dome.element],
+      [this.detail, next(capture, "mask", "Continue to the mask")],
+    );
   }
 
-  get lights() { return this.live ?? this.capture.state.lights; }
+  get lights() {
+    return this.live ?? this.capture.state.lights;
+  }
 
   update(parts) {
     const { state } = this.capture;
@@ -36,7 +68,12 @@ export class LightsStep {
     if (!state.capture?.files?.length) return;
     this.selected ??= state.capture.files[0];
     if (parts.has("lights")) this.live = null;
-    if (["lights", "edits", "capture", "opening", "looking", "photographs"].some((name) => parts.has(name))) this.render();
+    if (
+      ["lights", "edits", "capture", "opening", "looking", "photographs"].some((name) =>
+        parts.has(name),
+      )
+    )
+      this.render();
   }
 
   render() {
@@ -45,11 +82,19 @@ export class LightsStep {
     const files = state.capture.files;
     const at = Math.max(0, files.indexOf(this.selected));
     const address = this.capture.picture("view", at);
-    if (state.photographs?.some((about) => about.number === at && !about.error) && this.photo.getAttribute("src") !== address) this.photo.src = address;
+    if (
+      state.photographs?.some((about) => about.number === at && !about.error) &&
+      this.photo.getAttribute("src") !== address
+    )
+      this.photo.src = address;
     this.showStrip(files, at);
     this.showSource(state, lights);
     this.showWords(state, lights);
-    if (lights) this.dome.show(lights, { selected: this.selected, left: this.capture.left, moved: state.edits?.moved_lights ?? {} });
+    if (lights)
+      this.dome.show(lights, {
+        selected: this.selected,
+        moved: state.edits?.moved_lights ?? {},
+      });
     this.dome.element.classList.toggle("empty", !lights);
     this.showDetail(state, lights);
     if (!this.dragging) this.showCircle(state, lights);
@@ -59,19 +104,34 @@ export class LightsStep {
     if (this.strip.dataset.key === `${at} ${files.length}`) return;
     this.strip.dataset.key = `${at} ${files.length}`;
     const turn = (by) => this.select(files[(at + by + files.length) % files.length]);
-    replace(this.strip, h("button", { type: "button", "aria-label": "Previous photograph", onclick: () => turn(-1) }, "←"),
+    replace(
+      this.strip,
+      h(
+        "button",
+        { type: "button", "aria-label": "Previous photograph", onclick: () => turn(-1) },
+        "←",
+      ),
       h("p", { class: "small" }, `${this.selected} · ${at + 1} of ${files.length}`),
-      h("button", { type: "button", "aria-label": "Next photograph", onclick: () => turn(1) }, "→"));
+      h("button", { type: "button", "aria-label": "Next photograph", onclick: () => turn(1) }, "→"),
+    );
   }
 
   showSource(state, lights) {
-    const kind = state.edits?.lights === "estimate" ? "estimated" : state.edits?.circle ? "ball" : lights?.kind ?? "";
-    const choices = [["ball", "Ball", "A ball beside the object"], ["estimated", "Estimated", "From the photographs alone"]];
+    let kind = lights?.kind ?? "";
+    if (state.edits?.lights === "estimate") kind = "estimated";
+    else if (state.edits?.circle) kind = "ball";
+    const choices = [
+      ["ball", "Ball", "A ball beside the object"],
+      ["estimated", "Estimated", "From the photographs alone"],
+    ];
     if (state.capture.light_file) choices.unshift(["file", "File", state.capture.light_file]);
     const key = JSON.stringify([kind, choices.length]);
     if (this.source.dataset.key === key) return;
     this.source.dataset.key = key;
-    replace(this.source, segments("Found from", choices, kind, (chosen) => this.choose(chosen)));
+    replace(
+      this.source,
+      segments("Found from", choices, kind, (chosen) => this.choose(chosen)),
+    );
   }
 
   choose(kind) {
@@ -86,14 +146,21 @@ export class LightsStep {
   mark() {
     const [width, height] = this.capture.state.opening.full;
     const found = this.lights?.balls?.[0]?.circle;
-    this.capture.edit({ lights: null, circle: found ?? [width * 0.8, height * 0.75, height * 0.1] });
+    this.capture.edit({
+      lights: null,
+      circle: found ?? [width * 0.8, height * 0.75, height * 0.1],
+    });
     if (!found) say("Drag the circle onto the ball and its handle to the outline.");
   }
 
   showWords(state, lights) {
     const failed = state.looking?.state === "failed" ? state.looking.error : null;
     if (failed && !this.live) {
-      replace(this.words, h("p", { class: "alert problem" }, failed.message), h("button", { type: "button", onclick: () => this.mark() }, "Mark the ball"));
+      replace(
+        this.words,
+        h("p", { class: "alert problem" }, failed.message),
+        h("button", { type: "button", onclick: () => this.mark() }, "Mark the ball"),
+      );
       return;
     }
     if (!lights) {
@@ -101,12 +168,16 @@ export class LightsStep {
       return;
     }
     const degrees = lights.accuracy ?? null;
-    const good = !lights.checked ? "checking their accuracy …" : degrees === null ? "accuracy not known" : `accurate to about ${lights.kind === "estimated" ? degrees.toFixed(0) : Math.max(0.1, degrees).toFixed(1)}°`;
     const grade = degrees !== null && degrees < 2 ? "good" : "notice";
-    replace(this.words, h("p", { class: "lead" }, lights.kind === "ball" ? `From a ${lights.balls[0]?.kind ?? ""} ball` : lights.kind === "estimated" ? "Estimated from the photographs" : `From ${lights.source}`),
-      h("p", {}, h("span", { class: `badge-line ${grade}` }, good)),
-      lights.strengths_source ? h("p", { class: "small" }, `Strengths: ${lights.strengths_source}`) : null,
-      lights.warnings.map((warning) => h("p", { class: "alert notice" }, sentence(warning.text))));
+    replace(
+      this.words,
+      h("p", { class: "lead" }, sourceWords(lights)),
+      h("p", {}, h("span", { class: `badge-line ${grade}` }, accuracyWords(lights))),
+      lights.strengths_source
+        ? h("p", { class: "small" }, `Strengths: ${lights.strengths_source}`)
+        : null,
+      lights.warnings.map((warning) => h("p", { class: "alert notice" }, sentence(warning.text))),
+    );
   }
 
   showDetail(state, lights) {
@@ -115,20 +186,55 @@ export class LightsStep {
     const moved = state.edits?.moved_lights ?? {};
     const out = !this.capture.used(name);
     const error = lights?.errors?.[number];
-    const key = JSON.stringify([name, out, number, name in moved, error, lights?.strengths[number], lights?.kind, lights?.checked]);
+    const key = JSON.stringify([
+      name,
+      out,
+      number,
+      name in moved,
+      error,
+      lights?.strengths[number],
+      lights?.kind,
+      lights?.checked,
+    ]);
     if (this.detail.dataset.key === key) return;
     this.detail.dataset.key = key;
-    replace(this.detail, !lights ? null : [
-      h("p", { class: "small" }, h("strong", {}, name), out ? " is left out" : number < 0 ? "" : `: strength ${lights.strengths[number].toFixed(2)}${error ? `, ±${Math.max(error, 0.1).toFixed(1)}°` : ""}${lights.checked ? `, ${lights.found_from[number]}` : ""}`),
-      h("div", { class: "buttons" },
-        h("button", { type: "button", onclick: () => this.capture.toggle(name) }, out ? "Use this light" : "Leave out"),
-        name in moved ? h("button", { type: "button", onclick: () => this.move(name, null) }, "Undo move") : null,
-        lights.kind === "file" ? null : h("button", { type: "button", onclick: () => this.save() }, "Save lights.csv"))]);
+    replace(
+      this.detail,
+      !lights
+        ? null
+        : [
+            h(
+              "p",
+              { class: "small" },
+              h("strong", {}, name),
+              out ? " is left out" : lightWords(lights, number),
+            ),
+            h(
+              "div",
+              { class: "buttons" },
+              h(
+                "button",
+                { type: "button", onclick: () => this.capture.toggle(name) },
+                out ? "Use this light" : "Leave out",
+              ),
+              name in moved
+                ? h("button", { type: "button", onclick: () => this.move(name, null) }, "Undo move")
+                : null,
+              lights.kind === "file"
+                ? null
+                : h("button", { type: "button", onclick: () => this.save() }, "Save lights.csv"),
+            ),
+          ],
+    );
   }
 
   async save() {
     const done = await attempt(() => this.capture.act("save-lights"));
-    if (done) say(`Saved ${done.file} beside the photographs. Use it for other captures with the same lights.`, "good");
+    if (done)
+      say(
+        `Saved ${done.file} beside the photographs. Use it for other captures with the same lights.`,
+        "good",
+      );
   }
 
   select(name) {
@@ -144,7 +250,9 @@ export class LightsStep {
     this.capture.edit({ moved_lights: moved });
   }
 
-  leaveOut(name) { this.capture.toggle(name); }
+  leaveOut(name) {
+    this.capture.toggle(name);
+  }
 
   showCircle(state, lights) {
     const full = state.opening?.full;
@@ -153,7 +261,11 @@ export class LightsStep {
     this.over.setAttribute("viewBox", `-0.5 -0.5 ${full[0]} ${full[1]}`);
     const ball = lights?.balls?.[0];
     const circle = this.circle ?? state.edits?.circle ?? ball?.circle;
-    if (!circle || state.edits?.lights === "estimate" || (lights && lights.kind !== "ball" && !state.edits?.circle)) {
+    if (
+      !circle ||
+      state.edits?.lights === "estimate" ||
+      (lights && lights.kind !== "ball" && !state.edits?.circle)
+    ) {
       replace(this.over);
       return;
     }
@@ -161,10 +273,37 @@ export class LightsStep {
     const [x, y, r] = circle;
     const spots = ball?.highlights ?? [];
     const shown = lights?.files.indexOf(this.selected) ?? -1;
-    const group = s("g", { class: "ball", tabindex: "0", role: "slider", "aria-label": "Circle of the ball. Arrow keys move it, plus and minus change its radius.", "aria-valuetext": `column ${x.toFixed(0)}, row ${y.toFixed(0)}, radius ${r.toFixed(1)}`, "aria-valuenow": r.toFixed(1) },
-      s("circle", { cx: x, cy: y, r, class: "ball-outline-shade", "stroke-width": 4 * unit }), s("circle", { cx: x, cy: y, r, class: "ball-outline", "stroke-width": 2 * unit }),
-      spots.map((spot, number) => (!spot || spot[0] === null ? null : s("circle", { cx: spot[0], cy: spot[1], r: (number === shown ? 5 : 2.2) * unit, class: number === shown ? "spot here" : "spot", "stroke-width": 1.6 * unit }))),
-      s("circle", { cx: x + r * Math.SQRT1_2, cy: y - r * Math.SQRT1_2, r: 7 * unit, class: "ball-handle", "stroke-width": 2 * unit }));
+    const group = s(
+      "g",
+      {
+        class: "ball",
+        tabindex: "0",
+        role: "slider",
+        "aria-label": "Circle of the ball. Arrow keys move it, plus and minus change its radius.",
+        "aria-valuetext": `column ${x.toFixed(0)}, row ${y.toFixed(0)}, radius ${r.toFixed(1)}`,
+        "aria-valuenow": r.toFixed(1),
+      },
+      s("circle", { cx: x, cy: y, r, class: "ball-outline-shade", "stroke-width": 4 * unit }),
+      s("circle", { cx: x, cy: y, r, class: "ball-outline", "stroke-width": 2 * unit }),
+      spots.map((spot, number) =>
+        !spot || spot[0] === null
+          ? null
+          : s("circle", {
+              cx: spot[0],
+              cy: spot[1],
+              r: (number === shown ? 5 : 2.2) * unit,
+              class: number === shown ? "spot here" : "spot",
+              "stroke-width": 1.6 * unit,
+            }),
+      ),
+      s("circle", {
+        cx: x + r * Math.SQRT1_2,
+        cy: y - r * Math.SQRT1_2,
+        r: 7 * unit,
+        class: "ball-handle",
+        "stroke-width": 2 * unit,
+      }),
+    );
     group.addEventListener("pointerdown", (event) => this.drag(event, circle));
     group.addEventListener("keydown", (event) => this.key(event, circle));
     const focused = this.over.contains(document.activeElement);
@@ -177,14 +316,21 @@ export class LightsStep {
     const full = this.capture.state.opening.full;
     const at = (e) => {
       const box = this.over.getBoundingClientRect();
-      return [(e.clientX - box.left) * full[0] / box.width - 0.5, (e.clientY - box.top) * full[1] / box.height - 0.5];
+      return [
+        ((e.clientX - box.left) * full[0]) / box.width - 0.5,
+        ((e.clientY - box.top) * full[1]) / box.height - 0.5,
+      ];
     };
     const [x0, y0] = at(event);
     const [x, y, r] = from;
-    const resize = event.target.classList.contains("ball-handle") || Math.abs(Math.hypot(x0 - x, y0 - y) - r) < r * 0.08;
+    const resize =
+      event.target.classList.contains("ball-handle") ||
+      Math.abs(Math.hypot(x0 - x, y0 - y) - r) < r * 0.08;
     const move = (e) => {
       const [px, py] = at(e);
-      this.setCircle(resize ? [x, y, Math.max(4, Math.hypot(px - x, py - y))] : [x + px - x0, y + py - y0, r]);
+      this.setCircle(
+        resize ? [x, y, Math.max(4, Math.hypot(px - x, py - y))] : [x + px - x0, y + py - y0, r],
+      );
     };
     const end = () => {
       window.removeEventListener("pointermove", move);
@@ -197,7 +343,15 @@ export class LightsStep {
 
   key(event, [x, y, r]) {
     const step = event.shiftKey ? 10 : 1;
-    const ways = { ArrowLeft: [-step, 0, 0], ArrowRight: [step, 0, 0], ArrowUp: [0, -step, 0], ArrowDown: [0, step, 0], "+": [0, 0, step], "=": [0, 0, step], "-": [0, 0, -step] };
+    const ways = {
+      ArrowLeft: [-step, 0, 0],
+      ArrowRight: [step, 0, 0],
+      ArrowUp: [0, -step, 0],
+      ArrowDown: [0, step, 0],
+      "+": [0, 0, step],
+      "=": [0, 0, step],
+      "-": [0, 0, -step],
+    };
     const by = ways[event.key];
     if (!by) return;
     event.preventDefault();
@@ -226,7 +380,8 @@ export class LightsStep {
           this.render();
         }
       } catch (problem) {
-        if (problem.code !== "circle-without-ball" && problem.code !== "canceled" && this.circle) say(problem.message, "problem");
+        if (problem.code !== "circle-without-ball" && problem.code !== "canceled" && this.circle)
+          say(problem.message, "problem");
       }
     }
     this.asking = false;

@@ -9,6 +9,7 @@ import { ResultStep } from "./result.js";
 import { SolveStep } from "./solve.js";
 import { StartPage } from "./start.js";
 
+/** @type {[string, string, new (capture: Capture, facts: object) => any][]} */
 const STEPS = [
   ["photographs", "Photographs", PhotographsStep],
   ["lights", "Lights", LightsStep],
@@ -16,6 +17,14 @@ const STEPS = [
   ["solve", "Solve", SolveStep],
   ["result", "Result", ResultStep],
 ];
+
+// The sign of a step that is not its number.
+const MARKS = { good: "✓", problem: "!", busy: "" };
+// How a step stands: its mark, and the same in words.
+const DONE = ["good", "done"];
+const WARNINGS = ["notice", "with warnings"];
+const PROBLEM = ["problem", "problem"];
+const NOTHING = ["", ""];
 
 class Frame {
   constructor(facts) {
@@ -56,7 +65,8 @@ class Frame {
     document.documentElement.dataset.step = name;
     replace(this.main, step.element);
     this.steps();
-    if (this.capture && Object.keys(this.capture.state).length) this.changed(new Set(Object.keys(this.capture.state)));
+    if (this.capture && Object.keys(this.capture.state).length)
+      this.changed(new Set(Object.keys(this.capture.state)));
   }
 
   changed(parts) {
@@ -80,30 +90,77 @@ class Frame {
     where.title = state.capture?.folder ?? "";
     document.title = `${state.capture?.name ?? "…"} – photostereo`;
     // What is pressed must not be replaced under the pointer: only if something changed.
-    const key = JSON.stringify([this.capture.id, this.name, STEPS.map(([name]) => this.mark(name, state))]);
+    const key = JSON.stringify([
+      this.capture.id,
+      this.name,
+      STEPS.map(([name]) => this.mark(name, state)),
+    ]);
     if (nav.dataset.key === key && nav.firstChild) return;
     nav.dataset.key = key;
-    const focused = nav.contains(document.activeElement) ? document.activeElement.dataset.step : null;
-    replace(nav, h("ol", {}, STEPS.map(([key, words], number) => {
-      const [mark, said] = this.mark(key, state);
-      return h("li", {}, h("a", { href: `#/c/${this.capture.id}/${key}`, "aria-current": key === this.name ? "step" : null, "data-step": key },
-        h("span", { class: `mark ${mark}`, "aria-hidden": "true" }, mark === "good" ? "✓" : mark === "problem" ? "!" : mark === "busy" ? "" : String(number + 1)),
-        h("span", { class: "step-name" }, words), said && h("span", { class: "visually-hidden" }, ` (${said})`)));
-    })));
-    if (focused) nav.querySelector(`[data-step=${focused}]`)?.focus();
+    const active = /** @type {HTMLElement} */ (document.activeElement);
+    const focused = nav.contains(active) ? active.dataset.step : null;
+    replace(
+      nav,
+      h(
+        "ol",
+        {},
+        STEPS.map(([key, words], number) => {
+          const [mark, said] = this.mark(key, state);
+          return h(
+            "li",
+            {},
+            h(
+              "a",
+              {
+                href: `#/c/${this.capture.id}/${key}`,
+                "aria-current": key === this.name ? "step" : null,
+                "data-step": key,
+              },
+              h(
+                "span",
+                { class: `mark ${mark}`, "aria-hidden": "true" },
+                MARKS[mark] ?? String(number + 1),
+              ),
+              h("span", { class: "step-name" }, words),
+              said && h("span", { class: "visually-hidden" }, ` (${said})`),
+            ),
+          );
+        }),
+      ),
+    );
+    /** @type {HTMLElement} */
+    const again = focused ? nav.querySelector(`[data-step=${focused}]`) : null;
+    again?.focus();
   }
 
   mark(key, state) {
-    const failed = state.looking?.state === "failed" && !this.capture.tooFew;
-    if (key === "photographs") {
-      if (state.opening?.state === "failed" || this.capture.tooFew) return ["problem", "problem"];
-      if (state.opening?.state === "running") return ["busy", "working"];
-      return state.photographs?.length ? ["good", "done"] : ["", ""];
+    switch (key) {
+      case "photographs":
+        return this.markPhotographs(state);
+      case "lights":
+        return this.markLights(state);
+      case "mask":
+        return state.mask ? DONE : NOTHING;
+      case "solve":
+        if (["running", "canceling"].includes(state.job?.state)) return ["busy", "solving"];
+        if (state.job?.state === "failed") return ["problem", "failed"];
+        return state.results?.length ? DONE : NOTHING;
+      default:
+        return state.results?.length ? DONE : NOTHING;
     }
-    if (key === "lights") return state.lights && (state.lights.checked || failed) ? (failed ? ["problem", "problem"] : state.lights.warnings.length ? ["notice", "with warnings"] : ["good", "done"]) : this.capture.tooFew ? ["", ""] : failed ? ["problem", "problem"] : [state.opening?.state === "done" ? "busy" : "", ""];
-    if (key === "mask") return state.mask ? ["good", "done"] : ["", ""];
-    if (key === "solve") return ["running", "canceling"].includes(state.job?.state) ? ["busy", "solving"] : state.job?.state === "failed" ? ["problem", "failed"] : state.results?.length ? ["good", "done"] : ["", ""];
-    return state.results?.length ? ["good", "done"] : ["", ""];
+  }
+
+  markPhotographs(state) {
+    if (state.opening?.state === "failed" || this.capture.tooFew) return PROBLEM;
+    if (state.opening?.state === "running") return ["busy", "working"];
+    return state.photographs?.length ? DONE : NOTHING;
+  }
+
+  markLights(state) {
+    if (state.looking?.state === "failed" && !this.capture.tooFew) return PROBLEM;
+    if (state.lights?.checked) return state.lights.warnings.length ? WARNINGS : DONE;
+    if (this.capture.tooFew) return NOTHING;
+    return [state.opening?.state === "done" ? "busy" : "", ""];
   }
 }
 

@@ -17,29 +17,46 @@ export class MaskCanvas {
     this.future = [];
     this.strokes = 0;
     this.corners = [];
-    this.canvas = h("canvas", { tabindex: "0", role: "application", "aria-label": "The mask over a photograph. B is the brush, E the eraser, P the polygon; arrow keys move the brush, Enter paints, plus and minus zoom." });
+    this.canvas = h("canvas", {
+      tabindex: "0",
+      role: "application",
+      "aria-label":
+        "The mask over a photograph. B is the brush, E the eraser, P the polygon; arrow keys move the brush, Enter paints, plus and minus zoom.",
+    });
     this.element = h("div", { class: "mask-stage" }, this.canvas);
+    this.width = 0; // of the photographs
+    this.height = 0;
     this.mask = document.createElement("canvas");
     this.tint = document.createElement("canvas");
     this.pen = this.mask.getContext("2d", { willReadFrequently: true });
     this.image = new Image();
     this.image.onload = () => this.draw();
     this.listen();
-    this.watch = new ResizeObserver(() => { this.fit(); });
+    this.watch = new ResizeObserver(() => {
+      this.fit();
+    });
     this.watch.observe(this.element);
   }
 
-  end() { this.watch.disconnect(); }
+  end() {
+    this.watch.disconnect();
+  }
 
   open([width, height], address) {
     if (this.width === width && this.height === height) return;
-    [this.width, this.height] = [width, height];
-    for (const canvas of [this.mask, this.tint]) [canvas.width, canvas.height] = [width, height];
+    this.width = width;
+    this.height = height;
+    for (const canvas of [this.mask, this.tint]) {
+      canvas.width = width;
+      canvas.height = height;
+    }
     this.show(address());
     this.fit();
   }
 
-  show(address) { this.image.src = address; }
+  show(address) {
+    this.image.src = address;
+  }
 
   async load(address) {
     const image = new Image();
@@ -59,7 +76,10 @@ export class MaskCanvas {
     this.retint();
   }
 
-  forget() { this.past = []; this.future = []; }
+  forget() {
+    this.past = [];
+    this.future = [];
+  }
 
   png() {
     const whole = document.createElement("canvas");
@@ -84,9 +104,13 @@ export class MaskCanvas {
     this.future = [];
   }
 
-  undo() { this.swap(this.past, this.future); }
+  undo() {
+    this.swap(this.past, this.future);
+  }
 
-  redo() { this.swap(this.future, this.past); }
+  redo() {
+    this.swap(this.future, this.past);
+  }
 
   swap(from, to) {
     const kept = from.pop();
@@ -142,7 +166,11 @@ export class MaskCanvas {
       for (let x = 0; x < width; x += 1) {
         const i = y * width + x;
         if (from[i] === on) continue;
-        const near = (x > 0 && from[i - 1] === on) || (x + 1 < width && from[i + 1] === on) || (y > 0 && from[i - width] === on) || (y + 1 < height && from[i + width] === on);
+        const near =
+          (x > 0 && from[i - 1] === on) ||
+          (x + 1 < width && from[i + 1] === on) ||
+          (y > 0 && from[i - width] === on) ||
+          (y + 1 < height && from[i + width] === on);
         if (near) data.data.set(on ? [255, 255, 255, 255] : [0, 0, 0, 0], 4 * i);
       }
     }
@@ -152,7 +180,9 @@ export class MaskCanvas {
 
   // The view.
 
-  get scale() { return this.base * this.zoom; }
+  get scale() {
+    return this.base * this.zoom;
+  }
 
   fit() {
     if (!this.width) return;
@@ -162,7 +192,10 @@ export class MaskCanvas {
     this.canvas.height = Math.max(1, Math.round(box.height * sharp));
     this.base = Math.min(box.width / this.width, box.height / this.height);
     this.zoom = 1;
-    this.origin = [(box.width - this.width * this.base) / 2, (box.height - this.height * this.base) / 2];
+    this.origin = [
+      (box.width - this.width * this.base) / 2,
+      (box.height - this.height * this.base) / 2,
+    ];
     this.draw();
   }
 
@@ -173,7 +206,11 @@ export class MaskCanvas {
     const change = zoom / this.zoom;
     this.origin = [x - (x - this.origin[0]) * change, y - (y - this.origin[1]) * change];
     this.zoom = zoom;
-    if (zoom === 1) this.origin = [(box.width - this.width * this.base) / 2, (box.height - this.height * this.base) / 2];
+    if (zoom === 1)
+      this.origin = [
+        (box.width - this.width * this.base) / 2,
+        (box.height - this.height * this.base) / 2,
+      ];
     this.draw();
   }
 
@@ -196,8 +233,16 @@ export class MaskCanvas {
       const pen = this.canvas.getContext("2d");
       pen.setTransform(1, 0, 0, 1, 0, 0);
       pen.clearRect(0, 0, this.canvas.width, this.canvas.height);
-      pen.setTransform(sharp * this.scale, 0, 0, sharp * this.scale, sharp * this.origin[0], sharp * this.origin[1]);
-      if (this.image.complete && this.image.naturalWidth) pen.drawImage(this.image, 0, 0, this.width, this.height);
+      pen.setTransform(
+        sharp * this.scale,
+        0,
+        0,
+        sharp * this.scale,
+        sharp * this.origin[0],
+        sharp * this.origin[1],
+      );
+      if (this.image.complete && this.image.naturalWidth)
+        pen.drawImage(this.image, 0, 0, this.width, this.height);
       pen.globalAlpha = 0.42;
       pen.drawImage(this.tint, 0, 0);
       pen.globalAlpha = 1;
@@ -218,7 +263,10 @@ export class MaskCanvas {
       pen.stroke();
     }
     if (!this.pointer || this.tool === "polygon") return;
-    for (const [color, extra] of [["rgb(0 0 0 / 0.6)", 1], ["#fff", 0]]) {
+    for (const { color, extra } of [
+      { color: "rgb(0 0 0 / 0.6)", extra: 1 },
+      { color: "#fff", extra: 0 },
+    ]) {
       pen.strokeStyle = color;
       pen.beginPath();
       pen.arc(this.pointer[0], this.pointer[1], (this.size / 2 + extra) / this.scale, 0, 7);
@@ -228,7 +276,10 @@ export class MaskCanvas {
 
   at(event) {
     const box = this.canvas.getBoundingClientRect();
-    return [(event.clientX - box.left - this.origin[0]) / this.scale, (event.clientY - box.top - this.origin[1]) / this.scale];
+    return [
+      (event.clientX - box.left - this.origin[0]) / this.scale,
+      (event.clientY - box.top - this.origin[1]) / this.scale,
+    ];
   }
 
   listen() {
@@ -240,14 +291,19 @@ export class MaskCanvas {
     const spread = () => {
       const [a, b] = [...fingers.values()];
       const box = canvas.getBoundingClientRect();
-      return { apart: Math.hypot(a[0] - b[0], a[1] - b[1]), middle: [(a[0] + b[0]) / 2 - box.left, (a[1] + b[1]) / 2 - box.top] };
+      return {
+        apart: Math.hypot(a[0] - b[0], a[1] - b[1]),
+        middle: [(a[0] + b[0]) / 2 - box.left, (a[1] + b[1]) / 2 - box.top],
+      };
     };
     canvas.addEventListener("pointerdown", (event) => {
       canvas.focus();
       event.preventDefault();
       canvas.setPointerCapture(event.pointerId);
-      if (event.pointerType === "touch") fingers.set(event.pointerId, [event.clientX, event.clientY]);
-      if (fingers.size === 2) { // what the first finger began was not meant
+      if (event.pointerType === "touch")
+        fingers.set(event.pointerId, [event.clientX, event.clientY]);
+      if (fingers.size === 2) {
+        // what the first finger began was not meant
         if (last) {
           this.pen.putImageData(this.past.pop(), 0, 0);
           this.retint();
@@ -263,7 +319,8 @@ export class MaskCanvas {
       if (this.tool === "polygon") {
         const [x, y] = this.at(event);
         const [first] = this.corners;
-        if (this.corners.length > 2 && Math.hypot(x - first[0], y - first[1]) * this.scale < CLOSE) this.close(event.altKey);
+        if (this.corners.length > 2 && Math.hypot(x - first[0], y - first[1]) * this.scale < CLOSE)
+          this.close(event.altKey);
         else this.corners.push([x, y]);
         this.draw();
         return;
@@ -276,10 +333,14 @@ export class MaskCanvas {
     });
     canvas.addEventListener("pointermove", (event) => {
       this.pointer = this.at(event);
-      if (fingers.has(event.pointerId)) fingers.set(event.pointerId, [event.clientX, event.clientY]);
+      if (fingers.has(event.pointerId))
+        fingers.set(event.pointerId, [event.clientX, event.clientY]);
       if (pinch && fingers.size === 2) {
         const now = spread();
-        this.origin = [this.origin[0] + now.middle[0] - pinch.middle[0], this.origin[1] + now.middle[1] - pinch.middle[1]];
+        this.origin = [
+          this.origin[0] + now.middle[0] - pinch.middle[0],
+          this.origin[1] + now.middle[1] - pinch.middle[1],
+        ];
         this.zoomBy(now.apart / pinch.apart, now.middle);
         pinch = now;
         return;
@@ -302,26 +363,53 @@ export class MaskCanvas {
     };
     canvas.addEventListener("pointerup", end);
     canvas.addEventListener("pointercancel", end);
-    canvas.addEventListener("pointerleave", () => { this.pointer = null; this.draw(); });
-    canvas.addEventListener("dblclick", (event) => { if (this.tool === "polygon") this.close(event.altKey); });
-    canvas.addEventListener("wheel", (event) => {
-      event.preventDefault();
-      const box = canvas.getBoundingClientRect();
-      this.zoomBy(Math.exp(-event.deltaY * 0.0015), [event.clientX - box.left, event.clientY - box.top]);
-    }, { passive: false });
+    canvas.addEventListener("pointerleave", () => {
+      this.pointer = null;
+      this.draw();
+    });
+    canvas.addEventListener("dblclick", (event) => {
+      if (this.tool === "polygon") this.close(event.altKey);
+    });
+    canvas.addEventListener(
+      "wheel",
+      (event) => {
+        event.preventDefault();
+        const box = canvas.getBoundingClientRect();
+        this.zoomBy(Math.exp(-event.deltaY * 0.0015), [
+          event.clientX - box.left,
+          event.clientY - box.top,
+        ]);
+      },
+      { passive: false },
+    );
     canvas.addEventListener("keydown", (event) => this.key(event));
-    canvas.addEventListener("keyup", (event) => { if (event.key === " ") this.space = false; });
+    canvas.addEventListener("keyup", (event) => {
+      if (event.key === " ") this.space = false;
+    });
   }
 
-  erases(event) { return (this.tool === "eraser") !== event.altKey; }
+  erases(event) {
+    return (this.tool === "eraser") !== event.altKey;
+  }
 
   key(event) {
     const step = (event.shiftKey ? 20 : 4) / this.scale;
-    const ways = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, -step], ArrowDown: [0, step] };
-    if (event.key === " ") { this.space = true; event.preventDefault(); }
+    const ways = {
+      ArrowLeft: [-step, 0],
+      ArrowRight: [step, 0],
+      ArrowUp: [0, -step],
+      ArrowDown: [0, step],
+    };
+    if (event.key === " ") {
+      this.space = true;
+      event.preventDefault();
+    }
     if (event.key === "+" || event.key === "=") this.zoomBy(1.25);
     if (event.key === "-") this.zoomBy(0.8);
-    if (event.key === "Escape") { this.corners = []; this.draw(); }
+    if (event.key === "Escape") {
+      this.corners = [];
+      this.draw();
+    }
     if (event.key in ways) {
       event.preventDefault();
       const [x, y] = this.pointer ?? [this.width / 2, this.height / 2];

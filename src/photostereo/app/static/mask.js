@@ -5,6 +5,22 @@ import { h, replace, segments, sentence } from "./dom.js";
 import { MaskCanvas } from "./mask-canvas.js";
 import { columns, Glance, next } from "./panel.js";
 
+// Where the mask comes from, if the user has chosen nothing or something.
+function maskKind(chosen, file, lights) {
+  if (chosen) return ["auto", "full"].includes(chosen) ? chosen : "painted";
+  if (file) return "file";
+  return lights?.kind === "file" ? "default" : "auto";
+}
+
+function maskWords(mask, kind) {
+  if (!mask) return "Looking for the object …";
+  if (kind === "painted") return "Painted by hand; saved beside the photographs.";
+  const note = (mask.notes[0] ?? "")
+    .replace(/^no mask file: the mask was /, "")
+    .replace(/ \(\d+ % of the frame\)/, "");
+  return sentence(note);
+}
+
 export class MaskStep {
   constructor(capture) {
     this.capture = capture;
@@ -12,19 +28,60 @@ export class MaskStep {
     this.glance = new Glance(capture);
     this.words = h("div", {});
     this.origin = h("div", {});
-    const button = (words, title, onclick) => h("button", { type: "button", title, onclick }, words);
+    const button = (words, title, onclick) =>
+      h("button", { type: "button", title, onclick }, words);
     this.undo = button("Undo", "Ctrl+Z", () => this.board.undo());
     this.redo = button("Redo", "Ctrl+Shift+Z", () => this.board.redo());
-    this.size = h("input", { type: "range", min: "2", max: "120", value: "28", "aria-label": "Size of the brush", oninput: () => { this.board.size = Number(this.size.value); } });
-    this.tools = segments("Tool", [["brush", "Brush", "B: add to the object"], ["eraser", "Eraser", "E: remove from the object"], ["polygon", "Polygon", "P: click corners, then the first one again; hold Alt to remove"]], "brush", (tool) => { this.board.tool = tool; });
+    this.size = h("input", {
+      type: "range",
+      min: "2",
+      max: "120",
+      value: "28",
+      "aria-label": "Size of the brush",
+      oninput: () => {
+        this.board.size = Number(this.size.value);
+      },
+    });
+    this.tools = segments(
+      "Tool",
+      [
+        ["brush", "Brush", "B: add to the object"],
+        ["eraser", "Eraser", "E: remove from the object"],
+        ["polygon", "Polygon", "P: click corners, then the first one again; hold Alt to remove"],
+      ],
+      "brush",
+      (tool) => {
+        this.board.tool = tool;
+      },
+    );
     this.strip = h("div", { class: "strip row" });
     this.at = 0;
-    const tools = [this.tools,
+    const tools = [
+      this.tools,
       h("label", { class: "slider" }, h("span", {}, "Brush size"), this.size),
-      h("div", { class: "buttons" }, button("Grow", "By one pixel", () => this.board.grow(1)), button("Shrink", "By one pixel", () => this.board.grow(-1)), this.undo, this.redo),
-      h("div", { class: "buttons", role: "group", "aria-label": "Zoom" }, button("−", "Zoom out", () => this.board.zoomBy(0.8)), button("Fit", "The whole photograph", () => this.board.fit()), button("+", "Zoom in", () => this.board.zoomBy(1.25)))];
-    this.element = columns("mask", "Mask", [this.board.element, this.strip],
-      [h("h1", {}, "Mask"), this.words, this.origin, tools, this.glance.element], next(capture, "solve", "Continue to solve"));
+      h(
+        "div",
+        { class: "buttons" },
+        button("Grow", "By one pixel", () => this.board.grow(1)),
+        button("Shrink", "By one pixel", () => this.board.grow(-1)),
+        this.undo,
+        this.redo,
+      ),
+      h(
+        "div",
+        { class: "buttons", role: "group", "aria-label": "Zoom" },
+        button("−", "Zoom out", () => this.board.zoomBy(0.8)),
+        button("Fit", "The whole photograph", () => this.board.fit()),
+        button("+", "Zoom in", () => this.board.zoomBy(1.25)),
+      ),
+    ];
+    this.element = columns(
+      "mask",
+      "Mask",
+      [this.board.element, this.strip],
+      [h("h1", {}, "Mask"), this.words, this.origin, tools, this.glance.element],
+      next(capture, "solve", "Continue to solve"),
+    );
     this.keys = (event) => this.key(event);
     window.addEventListener("keydown", this.keys);
   }
@@ -64,18 +121,27 @@ export class MaskStep {
       this.version = mask.version;
       this.board.load(this.capture.picture("mask", 0, mask.version));
     }
-    const kind = !edits?.mask ? (capture.mask_file ? "file" : state.lights?.kind === "file" ? "default" : "auto") : ["auto", "full"].includes(edits.mask) ? edits.mask : "painted";
+    const kind = maskKind(edits?.mask, capture.mask_file, state.lights);
     if (this.origin.dataset.kind !== kind) {
       this.origin.dataset.kind = kind;
-      const choices = [["auto", "Automatic", "Find the object in the photographs"], ["full", "Whole frame", "Everything is the object"]];
+      const choices = [
+        ["auto", "Automatic", "Find the object in the photographs"],
+        ["full", "Whole frame", "Everything is the object"],
+      ];
       if (capture.mask_file) choices.unshift(["file", "File", capture.mask_file]);
-      replace(this.origin, segments("Start with", choices, kind, (chosen) => this.begin(chosen)));
+      replace(
+        this.origin,
+        segments("Start with", choices, kind, (chosen) => this.begin(chosen)),
+      );
     }
     if (parts.has("mask") || parts.has("looking")) {
       const failed = state.looking?.state === "failed" && !mask ? state.looking.error.message : "";
-      replace(this.words, mask ? h("p", { class: "lead" }, `${(100 * mask.share).toFixed(0)} % of the frame`) : null,
+      replace(
+        this.words,
+        mask ? h("p", { class: "lead" }, `${(100 * mask.share).toFixed(0)} % of the frame`) : null,
         failed ? h("p", { class: "alert problem" }, failed) : null,
-        h("p", { class: "small" }, mask ? (kind === "painted" ? "Painted by hand; saved beside the photographs." : sentence((mask.notes[0] ?? "").replace(/^no mask file: the mask was /, "").replace(/ \(\d+ % of the frame\)/, ""))) : "Looking for the object …"));
+        h("p", { class: "small" }, maskWords(mask, kind)),
+      );
     }
   }
 
@@ -87,9 +153,20 @@ export class MaskStep {
       this.board.show(this.capture.picture("view", this.at));
       this.showStrip(files);
     };
-    replace(this.strip, h("button", { type: "button", "aria-label": "Previous photograph", onclick: () => turn(-1) }, "←"),
-      h("p", { class: "small" }, `${files[this.at]} · ${matchMedia("(hover: none)").matches ? "use two fingers to zoom and move" : "scroll to zoom, hold Space and drag to move"}`),
-      h("button", { type: "button", "aria-label": "Next photograph", onclick: () => turn(1) }, "→"));
+    replace(
+      this.strip,
+      h(
+        "button",
+        { type: "button", "aria-label": "Previous photograph", onclick: () => turn(-1) },
+        "←",
+      ),
+      h(
+        "p",
+        { class: "small" },
+        `${files[this.at]} · ${matchMedia("(hover: none)").matches ? "use two fingers to zoom and move" : "scroll to zoom, hold Space and drag to move"}`,
+      ),
+      h("button", { type: "button", "aria-label": "Next photograph", onclick: () => turn(1) }, "→"),
+    );
   }
 
   begin(kind) {

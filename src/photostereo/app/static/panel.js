@@ -5,9 +5,17 @@ import { h, sentence } from "./dom.js";
 export class Glance {
   constructor(capture) {
     this.capture = capture;
-    this.image = h("img", { alt: "Normals of the quick look: red to the right, green up, blue to the camera", hidden: true });
+    this.image = h("img", {
+      alt: "Normals of the quick look: red to the right, green up, blue to the camera",
+      hidden: true,
+    });
     this.words = h("p", { class: "small" });
-    this.element = h("figure", { class: "glance" }, h("div", { class: "glance-frame" }, this.image), h("figcaption", {}, h("strong", {}, "Quick look"), this.words));
+    this.element = h(
+      "figure",
+      { class: "glance" },
+      h("div", { class: "glance-frame" }, this.image),
+      h("figcaption", {}, h("strong", {}, "Quick look"), this.words),
+    );
   }
 
   update(state) {
@@ -20,21 +28,47 @@ export class Glance {
     const working = opening?.state === "running" || looking?.state === "running";
     this.element.classList.toggle("working", working);
     this.element.hidden = opening?.state === "failed";
-    if (looking?.state === "failed") this.words.textContent = glance ? "Not updated." : "Nothing to show yet.";
-    else this.words.textContent = opening?.state === "running" ? "Reading the photographs …" : working ? `Working: ${looking.stage ?? "…"}` : glance ? "Low resolution, updated with every correction." : "";
+    this.words.textContent = glanceWords(state, working);
   }
+}
+
+function glanceWords({ glance, looking, opening }, working) {
+  if (looking?.state === "failed") return glance ? "Not updated." : "Nothing to show yet.";
+  if (opening?.state === "running") return "Reading the photographs …";
+  if (working) return `Working: ${looking.stage ?? "…"}`;
+  return glance ? "Low resolution, updated with every correction." : "";
 }
 
 export function findings(list, empty = "") {
   if (!list.length) return empty ? h("p", { class: "small" }, empty) : null;
   const words = { problem: "Problem", notice: "Note", good: "Good" };
-  return h("ul", { class: "findings" }, list.map((finding) => h("li", { class: `finding ${finding.severity}` }, h("span", { class: "badge" }, words[finding.severity]), h("p", {}, sentence(finding.text)))));
+  return h(
+    "ul",
+    { class: "findings" },
+    list.map((finding) =>
+      h(
+        "li",
+        { class: `finding ${finding.severity}` },
+        h("span", { class: "badge" }, words[finding.severity]),
+        h("p", {}, sentence(finding.text)),
+      ),
+    ),
+  );
 }
 
 // A step's two columns: what is looked at, and what can be set, with the way on below.
 export function columns(name, title, stage, panel, onward) {
-  return h("section", { class: `step ${name}`, "aria-label": title }, h("div", { class: "stage-area" }, stage),
-    h("aside", { class: "panel", "aria-label": `${title}: settings` }, h("div", { class: "panel-scroll" }, panel), onward));
+  return h(
+    "section",
+    { class: `step ${name}`, "aria-label": title },
+    h("div", { class: "stage-area" }, stage),
+    h(
+      "aside",
+      { class: "panel", "aria-label": `${title}: settings` },
+      h("div", { class: "panel-scroll" }, panel),
+      onward,
+    ),
+  );
 }
 
 export function next(capture, step, words) {

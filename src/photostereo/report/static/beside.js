@@ -2,7 +2,9 @@
 
 class Beside {
   constructor(relighter, controls, photographs) {
-    Object.assign(this, { relighter, controls, photographs });
+    this.relighter = relighter;
+    this.controls = controls;
+    this.photographs = photographs;
     this.pane = relighter.figure.querySelector(".photo-pane");
     this.picture = this.pane.querySelector("img");
     this.choice = relighter.figure.querySelector("[data-photo]");
@@ -17,8 +19,11 @@ class Beside {
     this.relighter.figure.classList.toggle("beside", on);
     if (!on) return;
     const photo = this.photographs[Number(number)];
-    const thumb = document.querySelectorAll(".thumb img")[Number(number)];
-    Object.assign(this.picture, { src: thumb.src, alt: photo.name });
+    /** @type {NodeListOf<HTMLImageElement>} */
+    const thumbs = document.querySelectorAll(".thumb img");
+    const thumb = thumbs[Number(number)];
+    this.picture.src = thumb.src;
+    this.picture.alt = photo.name;
     this.pane.querySelector(".caption").textContent = photo.name;
     this.controls.shineFrom(photo.light);
     this.place();
@@ -28,11 +33,9 @@ class Beside {
   place() {
     if (this.pane.hidden) return;
     const { view, data } = this.relighter;
-    Object.assign(this.picture.style, {
-      width: `${data.width * view.scale}px`,
-      height: `${data.height * view.scale}px`,
-      left: `${this.pane.clientWidth / 2 - view.x * view.scale}px`,
-      top: `${view.canvas[1] / 2 - view.y * view.scale}px`,
-    });
+    this.picture.style.width = `${data.width * view.scale}px`;
+    this.picture.style.height = `${data.height * view.scale}px`;
+    this.picture.style.left = `${this.pane.clientWidth / 2 - view.x * view.scale}px`;
+    this.picture.style.top = `${view.canvas[1] / 2 - view.y * view.scale}px`;
   }
 }

@@ -28,6 +28,13 @@ class OrbitCamera {
     this.target = [0, 0, 0];
   }
 
+  // From where the photographs were taken.
+  face() {
+    this.yaw = 0;
+    this.pitch = 0;
+    this.target = [0, 0, 0];
+  }
+
   orbit(right, up) {
     this.yaw += right;
     this.pitch = Math.max(-1.5, Math.min(1.5, this.pitch + up));
@@ -47,7 +54,12 @@ class OrbitCamera {
 
   // The camera's own axes in the object's frame: x right, y up, z towards the viewer.
   axes() {
-    const [sy, cy, sp, cp] = [Math.sin(this.yaw), Math.cos(this.yaw), Math.sin(this.pitch), Math.cos(this.pitch)];
+    const [sy, cy, sp, cp] = [
+      Math.sin(this.yaw),
+      Math.cos(this.yaw),
+      Math.sin(this.pitch),
+      Math.cos(this.pitch),
+    ];
     return { x: [cy, 0, -sy], y: [-sp * sy, cp, -sp * cy], z: [cp * sy, sp, cp * cy] };
   }
 
@@ -66,12 +78,49 @@ class OrbitCamera {
     const { x, y, z } = this.axes();
     const eye = this.eye();
     const dot = (a) => a[0] * eye[0] + a[1] * eye[1] + a[2] * eye[2];
-    const view = [x[0], y[0], z[0], 0, x[1], y[1], z[1], 0, x[2], y[2], z[2], 0, -dot(x), -dot(y), -dot(z), 1];
+    const view = [
+      x[0],
+      y[0],
+      z[0],
+      0,
+      x[1],
+      y[1],
+      z[1],
+      0,
+      x[2],
+      y[2],
+      z[2],
+      0,
+      -dot(x),
+      -dot(y),
+      -dot(z),
+      1,
+    ];
     // In a narrow canvas the width decides what fits.
     const f = Math.min(1, aspect) / Math.tan(FIELD / 2);
-    const near = Math.max(0.01 * this.radius, this.distance - 3 * this.radius - Math.hypot(...this.target));
+    const near = Math.max(
+      0.01 * this.radius,
+      this.distance - 3 * this.radius - Math.hypot(...this.target),
+    );
     const far = this.distance + 3 * this.radius + Math.hypot(...this.target);
-    const lens = [f / aspect, 0, 0, 0, 0, f, 0, 0, 0, 0, (far + near) / (near - far), -1, 0, 0, (2 * far * near) / (near - far), 0];
+    const lens = [
+      f / aspect,
+      0,
+      0,
+      0,
+      0,
+      f,
+      0,
+      0,
+      0,
+      0,
+      (far + near) / (near - far),
+      -1,
+      0,
+      0,
+      (2 * far * near) / (near - far),
+      0,
+    ];
     return multiply(lens, view);
   }
 }
@@ -97,7 +146,8 @@ function steerCamera(canvas, camera, changed) {
     const [dx, dy] = [event.clientX - before.clientX, event.clientY - before.clientY];
     if (fingers.size === 2) {
       const other = [...fingers.values()].find((finger) => finger.pointerId !== event.pointerId);
-      const span = (finger) => Math.hypot(finger.clientX - other.clientX, finger.clientY - other.clientY);
+      const span = (finger) =>
+        Math.hypot(finger.clientX - other.clientX, finger.clientY - other.clientY);
       if (span(event) > 0) camera.zoom(span(before) / span(event));
       camera.pan(dx / 2 / height, -dy / 2 / height);
     } else if (event.buttons & 2 || event.shiftKey) {
@@ -108,12 +158,16 @@ function steerCamera(canvas, camera, changed) {
     fingers.set(event.pointerId, event);
     changed();
   });
-  canvas.addEventListener("wheel", (event) => {
-    if (document.activeElement !== canvas && !event.ctrlKey) return;
-    event.preventDefault();
-    camera.zoom(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.003));
-    changed();
-  }, { passive: false });
+  canvas.addEventListener(
+    "wheel",
+    (event) => {
+      if (document.activeElement !== canvas && !event.ctrlKey) return;
+      event.preventDefault();
+      camera.zoom(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.003));
+      changed();
+    },
+    { passive: false },
+  );
   canvas.addEventListener("dblclick", () => {
     camera.reset();
     changed();

@@ -16,8 +16,13 @@ class Comparison {
       this.stopBlink();
       this.move(Number(this.slider.value) / 1000);
     });
-    for (const choice of [this.chooseLeft, this.chooseRight]) choice.addEventListener("change", () => this.show());
-    figure.querySelector("[data-action=swap]").addEventListener("click", () => this.choose([this.chooseRight.value, this.chooseLeft.value]));
+    for (const choice of [this.chooseLeft, this.chooseRight])
+      choice.addEventListener("change", () => this.show());
+    figure
+      .querySelector("[data-action=swap]")
+      .addEventListener("click", () =>
+        this.choose([this.chooseRight.value, this.chooseLeft.value]),
+      );
     this.blinker.addEventListener("click", () => (this.timer ? this.stopBlink() : this.blink()));
     figure.addEventListener("look", () => this.mark());
     this.followHandle();
@@ -69,7 +74,10 @@ class Comparison {
     const split = Math.min(1, Math.max(0, share));
     this.split = split;
     this.slider.value = String(Math.round(split * 1000));
-    this.slider.setAttribute("aria-valuetext", `${Math.round(split * 100)} % ${this.data.sets[this.chooseLeft.value].title}`);
+    this.slider.setAttribute(
+      "aria-valuetext",
+      `${Math.round(split * 100)} % ${this.data.sets[this.chooseLeft.value].title}`,
+    );
     this.line.style.left = `${split * 100}%`;
     this.figure.querySelector(".still-left").style.clipPath = `inset(0 ${100 - split * 100}% 0 0)`;
     this.figure.querySelector(".still-right").style.clipPath = `inset(0 0 0 ${split * 100}%)`;
@@ -90,11 +98,15 @@ class Comparison {
 
   show() {
     const [left, right] = [this.chooseLeft.value, this.chooseRight.value];
-    for (const [side, name] of [["left", left], ["right", right]]) {
+    for (const [side, name] of [
+      ["left", left],
+      ["right", right],
+    ]) {
       this.figure.querySelector(`.caption-${side}`).textContent = this.data.sets[name].title;
       const still = this.figure.querySelector(`.still-${side}`);
       if (!this.relighter.works) {
-        still.src = document.getElementById(this.data.sets[name].still).src;
+        const source = document.getElementById(this.data.sets[name].still);
+        still.src = /** @type {HTMLImageElement} */ (source).src;
         still.alt = `Normal map by ${this.data.sets[name].title}`;
       }
     }

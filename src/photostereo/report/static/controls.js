@@ -2,12 +2,21 @@
 
 class Controls {
   constructor(relighter) {
-    Object.assign(this, { relighter, figure: relighter.figure, tool: null, pinned: false, raking: false });
+    this.relighter = relighter;
+    this.figure = relighter.figure;
+    this.tool = null;
+    this.pinned = false;
+    this.raking = false;
     this.panel = this.figure.querySelector("form.panel");
     const { data, pyramid, exact } = relighter;
     this.figure.classList.toggle("inexact", !exact);
-    this.figure.classList.toggle("flat", !Object.keys(data.sets).some((name) => pyramid.has(name, "depth")));
-    this.modes = [...this.panel.querySelectorAll("[name$=mode]")].filter((mode) => getComputedStyle(mode.parentNode).display !== "none");
+    this.figure.classList.toggle(
+      "flat",
+      !Object.keys(data.sets).some((name) => pyramid.has(name, "depth")),
+    );
+    this.modes = [...this.panel.querySelectorAll("[name$=mode]")].filter(
+      (mode) => getComputedStyle(mode.parentNode).display !== "none",
+    );
     this.followPointer();
     this.followKeys();
     this.followPanel();
@@ -16,7 +25,7 @@ class Controls {
     this.followFullScreen();
     this.followDrawers();
     relighter.rig.watch(() => this.showLights());
-    Object.entries(relighter.look).forEach(([name, value]) => this.change(name, value));
+    for (const [name, value] of Object.entries(relighter.look)) this.change(name, value);
   }
 
   // Places are in CSS pixels of the canvas.
@@ -77,7 +86,14 @@ class Controls {
     const { relighter } = this;
     const { view } = relighter;
     document.addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || !this.hears(event)) return;
+      if (
+        event.ctrlKey ||
+        event.metaKey ||
+        event.altKey ||
+        event.defaultPrevented ||
+        !this.hears(event)
+      )
+        return;
       const step = steps[event.key];
       const key = event.key.toLowerCase();
       const middle = view.canvas.map((side) => side / 2);
@@ -93,7 +109,8 @@ class Controls {
       else if (key === "p" || key === "enter") this.pin(!this.pinned);
       else if (key === " ") this.toggleSweep();
       else if (key === "escape" && this.tool) this.take(this.tool);
-      else if (key >= "1" && key <= "9" && this.modes[Number(key) - 1]) this.change("mode", this.modes[Number(key) - 1].value);
+      else if (key >= "1" && key <= "9" && this.modes[Number(key) - 1])
+        this.change("mode", this.modes[Number(key) - 1].value);
       else {
         const button = this.figure.querySelector(`[data-key="${CSS.escape(key)}"]`);
         if (!button) return;
@@ -108,7 +125,12 @@ class Controls {
   hears({ target, key }) {
     const { canvas } = this.relighter;
     if (target === canvas) return true;
-    if (target.closest?.("textarea, select, [contenteditable], input:not([type=range], [type=radio], [type=checkbox]), #surface-view")) return false;
+    if (
+      target.closest?.(
+        "textarea, select, [contenteditable], input:not([type=range], [type=radio], [type=checkbox]), #surface-view",
+      )
+    )
+      return false;
     const { top, bottom } = this.figure.getBoundingClientRect();
     return key.length === 1 && key !== " " && bottom > 80 && top < window.innerHeight - 80;
   }
@@ -128,7 +150,8 @@ class Controls {
       const name = event.target.closest("button")?.dataset.drawer;
       if (!name) return;
       const on = this.panel.querySelector(`.drawer.${name}`).hidden;
-      if ((this.tool?.name === "measure") !== (on && name === "measure")) this.figure.querySelector("[data-tool=measure]").click();
+      if ((this.tool?.name === "measure") !== (on && name === "measure"))
+        this.figure.querySelector("[data-tool=measure]").click();
       this.open(name, on);
     });
   }
@@ -155,7 +178,8 @@ class Controls {
     this.panel.addEventListener("input", ({ target }) => {
       const kind = target.dataset.look;
       if (kind === "mode") this.change("mode", target.value);
-      else if (kind === "contours") this.change("contours", target.checked ? this.contourStep() : 0);
+      else if (kind === "contours")
+        this.change("contours", target.checked ? this.contourStep() : 0);
       else if (kind) this.change(kind, Number(target.value));
       else if (target.dataset.light) {
         this.stopSweep();
@@ -187,12 +211,13 @@ class Controls {
     else if (!this.raking) this.heightBefore = rig.light.elevation;
     this.raking = preset === "raking";
     if (preset === "lights") {
-      rig.set(THREE_LIGHTS.map(([tint, turn]) => ({ tint, azimuth: 90 + turn, elevation: 30 })));
+      rig.set(THREE_LIGHTS.map(({ tint, turn }) => ({ tint, azimuth: 90 + turn, elevation: 30 })));
       this.pin(true);
     } else if (rig.lights.length > 1) rig.set([{ ...rig.state()[0], tint: "#ffffff" }]);
     if (this.raking) rig.light.set(rig.light.azimuth, RAKING_HEIGHT);
-    if (preset === "gain") rig.light.set(rig.light.azimuth, Math.max(rig.light.elevation, GAIN_HEIGHT));
-    Object.entries(PRESETS[preset]).forEach(([name, value]) => this.change(name, value));
+    if (preset === "gain")
+      rig.light.set(rig.light.azimuth, Math.max(rig.light.elevation, GAIN_HEIGHT));
+    for (const [name, value] of Object.entries(PRESETS[preset])) this.change(name, value);
   }
 
   // Twelve steps or so over the heights, or what the slider says, in round numbers of the unit.
@@ -212,7 +237,10 @@ class Controls {
       else control.value = String(value);
     }
     const output = this.figure.querySelector(`[data-value="${name}"]`);
-    if (output) output.textContent = name === "contours" ? (value ? `every ${units.length(value)}` : "") : String(Math.round(value * 100) / 100);
+    if (output) {
+      output.textContent = String(Math.round(value * 100) / 100);
+      if (name === "contours") output.textContent = value ? `every ${units.length(value)}` : "";
+    }
     this.markPreset();
     this.figure.dispatchEvent(new CustomEvent("look"));
     stage.changed();
@@ -221,8 +249,10 @@ class Controls {
   // Press the button of the look that is shown, if it is one of them.
   markPreset() {
     const { look, rig } = this.relighter;
-    const fits = (name) => Object.entries(PRESETS[name]).every(([key, value]) => look[key] === value)
-      && (name === "raking") === this.raking && (name === "lights") === (rig.lights.length > 1);
+    const fits = (name) =>
+      Object.entries(PRESETS[name]).every(([key, value]) => look[key] === value) &&
+      (name === "raking") === this.raking &&
+      (name === "lights") === rig.lights.length > 1;
     for (const button of this.panel.querySelectorAll("[data-preset]")) {
       button.setAttribute("aria-pressed", String(fits(button.dataset.preset)));
     }
@@ -245,7 +275,10 @@ class Controls {
     const follow = (event) => {
       const box = dial.getBoundingClientRect();
       const radius = 0.42 * box.width;
-      this.point((event.clientX - box.left - box.width / 2) / radius, (box.top + box.height / 2 - event.clientY) / radius);
+      this.point(
+        (event.clientX - box.left - box.width / 2) / radius,
+        (box.top + box.height / 2 - event.clientY) / radius,
+      );
     };
     dial.addEventListener("pointerdown", (event) => {
       dial.setPointerCapture(event.pointerId);
@@ -289,7 +322,8 @@ class Controls {
       const slider = this.figure.querySelector(`[data-light="${name}"]`);
       slider.value = String(Math.round(light[name]));
       slider.setAttribute("aria-valuetext", `${Math.round(light[name])} degrees: light ${words}`);
-      this.figure.querySelector(`[data-value="${name}"]`).textContent = `${Math.round(light[name])}°`;
+      this.figure.querySelector(`[data-value="${name}"]`).textContent =
+        `${Math.round(light[name])}°`;
     }
     this.figure.querySelector(".light-words").textContent = `Light ${words}`;
     this.panel.querySelector("[data-tint]").value = light.tint;

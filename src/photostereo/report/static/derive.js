@@ -121,8 +121,16 @@ class Deriver {
     this.gl = gl;
     // Numbers beyond 8 bits need textures that can hold them; without, those views are not offered.
     this.exact = Boolean(gl.getExtension("EXT_color_buffer_float"));
-    const sources = { cover: COVER_FRAGMENT, blur: BLUR_FRAGMENT, sharpen: SHARPEN_FRAGMENT, curvature: CURVATURE_FRAGMENT, occlusion: OCCLUSION_FRAGMENT };
-    this.programs = Object.fromEntries(Object.entries(sources).map(([name, text]) => [name, makeProgram(gl, FULL_VERTEX, text)]));
+    const sources = {
+      cover: COVER_FRAGMENT,
+      blur: BLUR_FRAGMENT,
+      sharpen: SHARPEN_FRAGMENT,
+      curvature: CURVATURE_FRAGMENT,
+      occlusion: OCCLUSION_FRAGMENT,
+    };
+    this.programs = Object.fromEntries(
+      Object.entries(sources).map(([name, text]) => [name, makeProgram(gl, FULL_VERTEX, text)]),
+    );
   }
 
   // Keep or make a target of the patch, and say whether it has to be filled.
@@ -140,7 +148,10 @@ class Deriver {
 
   cover(patch) {
     const target = this.renewed(patch, "cover", this.gl.RGBA8, patch.version);
-    if (target) this.fill(target, "cover", (places) => bindTexture(this.gl, 0, patch.targets.normals.texture, places.uNormals));
+    if (target)
+      this.fill(target, "cover", (places) =>
+        bindTexture(this.gl, 0, patch.targets.normals.texture, places.uNormals),
+      );
     return patch.derived.cover.texture;
   }
 

@@ -17,8 +17,10 @@ function makeTarget(gl, width, height, format) {
   const texture = gl.createTexture();
   gl.bindTexture(gl.TEXTURE_2D, texture);
   gl.texStorage2D(gl.TEXTURE_2D, 1, format, width, height);
-  for (const name of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_2D, name, gl.NEAREST);
-  for (const name of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T]) gl.texParameteri(gl.TEXTURE_2D, name, gl.CLAMP_TO_EDGE);
+  for (const name of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER])
+    gl.texParameteri(gl.TEXTURE_2D, name, gl.NEAREST);
+  for (const name of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T])
+    gl.texParameteri(gl.TEXTURE_2D, name, gl.CLAMP_TO_EDGE);
   const frame = gl.createFramebuffer();
   gl.bindFramebuffer(gl.FRAMEBUFFER, frame);
   gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, texture, 0);
@@ -44,7 +46,14 @@ function fillTarget(gl, target, { program, places }, uniforms) {
 
 class Patch {
   constructor(gl, store, copier) {
-    Object.assign(this, { gl, store, copier, targets: {}, derived: {}, key: "", version: 0, complete: false });
+    this.gl = gl;
+    this.store = store;
+    this.copier = copier;
+    this.targets = {};
+    this.derived = {};
+    this.key = "";
+    this.version = 0;
+    this.complete = false;
   }
 
   // set: which result; level; x, y, width, height: in pixels of that level; channels: what is needed
@@ -53,7 +62,15 @@ class Patch {
     const key = [set, level, x, y, width, height, channels].join(" ");
     if (key === this.key && this.complete) return false;
     if (width !== this.width || height !== this.height) this.drop();
-    Object.assign(this, { key, set, level, x, y, width, height, version: this.version + 1, complete: true });
+    this.key = key;
+    this.set = set;
+    this.level = level;
+    this.x = x;
+    this.y = y;
+    this.width = width;
+    this.height = height;
+    this.version = this.version + 1;
+    this.complete = true;
     gl.enable(gl.SCISSOR_TEST);
     for (const channel of channels) {
       if (!this.store.pyramid.has(set, channel)) continue;
@@ -82,7 +99,8 @@ class Patch {
     const stillComing = tiles.some(({ tile }) => tile && tile.state === "coming");
     if (stillComing) this.complete = false;
     if (stillComing || tiles.some(({ tile }) => !tile || tile.state === "missing")) {
-      for (let level = store.pyramid.levels - 1; level > wanted; level -= 1) this.copy(this.tilesAt(set, channel, level), level);
+      for (let level = store.pyramid.levels - 1; level > wanted; level -= 1)
+        this.copy(this.tilesAt(set, channel, level), level);
     }
     this.copy(tiles, wanted);
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
@@ -106,7 +124,7 @@ class Patch {
     const side = this.store.pyramid.tile;
     gl.uniform1i(places.uCoarser, level - this.level);
     for (const { tile, col, row, span } of tiles) {
-      if (!tile || tile.state !== "ready") continue;
+      if (tile?.state !== "ready") continue;
       gl.scissor(col * span - this.x, row * span - this.y, span, span);
       gl.uniform2i(places.uCorner, col * side, row * side);
       bindTexture(gl, 0, tile.texture, places.uTile);
@@ -115,7 +133,10 @@ class Patch {
   }
 
   drop() {
-    for (const target of [...Object.values(this.targets), ...Object.values(this.derived)]) dropTarget(this.gl, target);
-    Object.assign(this, { targets: {}, derived: {}, key: "" });
+    for (const target of [...Object.values(this.targets), ...Object.values(this.derived)])
+      dropTarget(this.gl, target);
+    this.targets = {};
+    this.derived = {};
+    this.key = "";
   }
 }

@@ -25,7 +25,7 @@ function buildHeightfield(grid) {
     for (let i = 0; i + 1 < cols; i += 1) {
       const a = j * cols + i;
       const [b, c, d] = [a + 1, a + cols, a + cols + 1];
-      if (!codes[a] || !codes[b] || !codes[c] || !codes[d] || (cuts && cuts[a])) continue;
+      if (!codes[a] || !codes[b] || !codes[c] || !codes[d] || cuts?.[a]) continue;
       // Counter-clockwise as the camera of the photographs saw them.
       triangles.set([a, c, b, b, c, d], used);
       used += 6;

@@ -2,12 +2,15 @@
 
 class Hud {
   constructor(relighter, probe) {
-    Object.assign(this, { relighter, probe, figure: relighter.figure });
+    this.relighter = relighter;
+    this.probe = probe;
+    this.figure = relighter.figure;
     this.bar = this.figure.querySelector(".scale-bar");
     this.words = this.figure.querySelector(".pointer-words");
     this.legend = this.figure.querySelector(".legend-bar");
     relighter.view.watch(() => this.showBar());
-    for (const change of ["look", "sides"]) this.figure.addEventListener(change, () => this.showLegend());
+    for (const change of ["look", "sides"])
+      this.figure.addEventListener(change, () => this.showLegend());
     relighter.canvas.addEventListener("pointermove", (event) => this.showPlace(event));
     relighter.canvas.addEventListener("pointerleave", () => {
       this.at = null;
@@ -38,8 +41,12 @@ class Hud {
     this.legend.hidden = !scale;
     if (!scale) return;
     const codes = data.colors[scale.name];
-    const stops = Array.from({ length: 16 }, (_, i) => `#${codes.slice(6 * 17 * i, 6 * 17 * i + 6)}`);
-    this.legend.querySelector(".legend-strip").style.background = `linear-gradient(to right, ${stops.join(", ")})`;
+    const stops = Array.from(
+      { length: 16 },
+      (_, i) => `#${codes.slice(6 * 17 * i, 6 * 17 * i + 6)}`,
+    );
+    this.legend.querySelector(".legend-strip").style.background =
+      `linear-gradient(to right, ${stops.join(", ")})`;
     this.legend.querySelector(".legend-title").textContent = scale.title;
     const [low, middle, high] = this.legend.querySelectorAll(".legend-ends span");
     low.textContent = scale.words(scale.low);
@@ -53,16 +60,23 @@ class Hud {
     const { view, data, shown, units, split } = this.relighter;
     const box = this.relighter.canvas.getBoundingClientRect();
     const place = view.toPicture([event.clientX - box.left, event.clientY - box.top]);
-    const side = shown.length > 1 && (event.clientX - box.left) / box.width > split ? shown[1] : shown[0];
+    const side =
+      shown.length > 1 && (event.clientX - box.left) / box.width > split ? shown[1] : shown[0];
     const found = this.probe.at(side, place);
     const parts = [];
     if (found?.normal) {
       const signed = (value) => value.toFixed(3).replace("-", "−");
-      parts.push(`column ${Math.floor(place[0]) + data.origin[0]}, row ${Math.floor(place[1]) + data.origin[1]}`);
+      parts.push(
+        `column ${Math.floor(place[0]) + data.origin[0]}, row ${Math.floor(place[1]) + data.origin[1]}`,
+      );
       parts.push(`normal ${found.normal.map(signed).join(" ")}`);
-      parts.push(`slope ${((Math.acos(Math.min(1, found.normal[2])) * 180) / Math.PI).toFixed(1)}°`);
+      parts.push(
+        `slope ${((Math.acos(Math.min(1, found.normal[2])) * 180) / Math.PI).toFixed(1)}°`,
+      );
       if (found.height !== null) parts.push(`height ${units.length(found.height)}`);
     }
-    this.words.replaceChildren(...parts.map((text) => Object.assign(document.createElement("span"), { textContent: text })));
+    this.words.replaceChildren(
+      ...parts.map((text) => Object.assign(document.createElement("span"), { textContent: text })),
+    );
   }
 }

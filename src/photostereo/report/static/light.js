@@ -1,12 +1,22 @@
 // A distant light: its direction, how pointer and keys move it, and how it is said in words.
 
 const LOWEST = 4;
-const SIDES = ["right", "upper right", "top", "upper left", "left", "lower left", "bottom", "lower right"];
+const SIDES = [
+  "right",
+  "upper right",
+  "top",
+  "upper left",
+  "left",
+  "lower left",
+  "bottom",
+  "lower right",
+];
 
 class Light {
   constructor(azimuth, elevation) {
     this.azimuth = azimuth;
     this.elevation = elevation;
+    this.tint = "#ffffff";
     this.watchers = [];
   }
 
@@ -29,7 +39,10 @@ class Light {
   }
 
   setFromDirection([x, y, z]) {
-    this.set((Math.atan2(y, x) * 180) / Math.PI, (Math.asin(Math.max(-1, Math.min(1, z))) * 180) / Math.PI);
+    this.set(
+      (Math.atan2(y, x) * 180) / Math.PI,
+      (Math.asin(Math.max(-1, Math.min(1, z))) * 180) / Math.PI,
+    );
   }
 
   // Arrow keys push the light over the hemisphere as the pointer would.

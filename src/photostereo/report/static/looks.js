@@ -1,7 +1,27 @@
 // What the relighting view can show, and the looks that people reach for.
 
-const MODES = { albedo: 0, clay: 1, normals: 2, slope: 3, depth: 4, curvature: 5, occlusion: 6, error: 7, difference: 8 };
-const PLAIN = { mode: "clay", diffuse: 1, specular: 0.05, gloss: 30, ambient: 0.05, gain: 1, detail: 0, radius: 3, crispen: 0 };
+const MODES = {
+  albedo: 0,
+  clay: 1,
+  normals: 2,
+  slope: 3,
+  depth: 4,
+  curvature: 5,
+  occlusion: 6,
+  error: 7,
+  difference: 8,
+};
+const PLAIN = {
+  mode: "clay",
+  diffuse: 1,
+  specular: 0.05,
+  gloss: 30,
+  ambient: 0.05,
+  gain: 1,
+  detail: 0,
+  radius: 3,
+  crispen: 0,
+};
 
 // Specular enhancement and diffuse gain: Malzbender, Gelb, Wolters, Polynomial texture maps, SIGGRAPH 2001.
 const PRESETS = {
@@ -16,19 +36,58 @@ const PRESETS = {
 const RAKING_HEIGHT = 15;
 // Diffuse gain darkens what turns from the light, so that a low light leaves little to see.
 const GAIN_HEIGHT = 65;
-const THREE_LIGHTS = [["#ff5a3c", 0], ["#4fe06f", 120], ["#4a7dff", 240]];
+const THREE_LIGHTS = [
+  { tint: "#ff5a3c", turn: 0 },
+  { tint: "#4fe06f", turn: 120 },
+  { tint: "#4a7dff", turn: 240 },
+];
 
 // The color scale of a view: its name, its ends, and how its numbers are said.
 function scaleOf(mode, data, measure) {
-  if (mode === "slope") return { name: "ember", low: 0, high: 90, words: (v) => `${Math.round(v)}°`, title: "Slope" };
-  if (mode === "error") return { name: "ember", low: 0, high: 45, words: (v) => `${Math.round(v)}°`, title: "Angular error" };
-  if (mode === "difference") return { name: "ember", low: 0, high: data.difference_top, words: (v) => `${roundTo(v, 2)}°`, title: "Angle between the two" };
+  if (mode === "slope")
+    return { name: "ember", low: 0, high: 90, words: (v) => `${Math.round(v)}°`, title: "Slope" };
+  if (mode === "error")
+    return {
+      name: "ember",
+      low: 0,
+      high: 45,
+      words: (v) => `${Math.round(v)}°`,
+      title: "Angular error",
+    };
+  if (mode === "difference")
+    return {
+      name: "ember",
+      low: 0,
+      high: data.difference_top,
+      words: (v) => `${roundTo(v, 2)}°`,
+      title: "Angle between the two",
+    };
   if (mode === "curvature") {
     const top = data.curvature_top;
-    return { name: "weight", low: -top, high: top, words: (v) => measure.curvature(v), title: "Curvature: hollow to raised" };
+    return {
+      name: "weight",
+      low: -top,
+      high: top,
+      words: (v) => measure.curvature(v),
+      title: "Curvature: hollow to raised",
+    };
   }
-  if (mode === "occlusion") return { name: "sky", low: 0.3, high: 1, words: (v) => `${Math.round(100 * v)} %`, title: "Open to the sky" };
-  if (mode === "depth") return { name: "depth", low: 0, high: highest(data, data), words: (v) => measure.short(v), title: "Height above the lowest point" };
+  if (mode === "occlusion")
+    return {
+      name: "sky",
+      low: 0.3,
+      high: 1,
+      words: (v) => `${Math.round(100 * v)} %`,
+      title: "Open to the sky",
+    };
+  if (mode === "depth")
+    return {
+      name: "depth",
+      low: 0,
+      high: highest(data, data),
+      words: (v) => measure.short(v),
+      title: "Height above the lowest point",
+    };
   return null;
 }
 
@@ -45,20 +104,25 @@ function roundTo(value, digits) {
 function roundStep(value) {
   if (!(value > 0)) return 1;
   const decade = 10 ** Math.floor(Math.log10(value));
-  return [5, 2, 1].map((factor) => factor * decade).find((step) => step <= value * 1.0001) || decade;
+  return (
+    [5, 2, 1].map((factor) => factor * decade).find((step) => step <= value * 1.0001) || decade
+  );
 }
 
 // Lengths in the unit of the pixel size; without one, in pixels.
 class Units {
   constructor({ size = 1, unit = "" } = {}) {
-    Object.assign(this, { size, unit: unit || (size === 1 ? "px" : "units") });
+    this.size = size;
+    this.unit = unit || (size === 1 ? "px" : "units");
   }
 
   number(value) {
     const size = Math.abs(value);
     if (size === 0) return "0";
     if (size >= 1e5 || size < 1e-3) return String(Number(value.toPrecision(4))).replace("-", "−");
-    return value.toFixed(Math.max(0, Math.min(6, 3 - Math.floor(Math.log10(size))))).replace("-", "−");
+    return value
+      .toFixed(Math.max(0, Math.min(6, 3 - Math.floor(Math.log10(size)))))
+      .replace("-", "−");
   }
 
   length(pixels) {

@@ -3,7 +3,8 @@
 function start() {
   const data = JSON.parse(document.getElementById("data").textContent);
   // Hints are for those who have not begun.
-  for (const view of document.querySelectorAll(".viewer")) view.addEventListener("pointerdown", () => view.classList.add("begun"), { once: true });
+  for (const view of document.querySelectorAll(".viewer"))
+    view.addEventListener("pointerdown", () => view.classList.add("begun"), { once: true });
   const page = document.documentElement;
   if (new URLSearchParams(location.search).has("embed")) embed(page);
   const waiting = [];
@@ -42,13 +43,16 @@ function start() {
     });
   }
 
-  Promise.all(waiting).then(() => {
-    page.dataset.ready = String(Math.round(performance.now()));
-  }, (problem) => {
-    relightFigure.classList.remove("live");
-    page.classList.add("no-webgl");
-    console.error(problem);
-  });
+  Promise.all(waiting).then(
+    () => {
+      page.dataset.ready = String(Math.round(performance.now()));
+    },
+    (problem) => {
+      relightFigure.classList.remove("live");
+      page.classList.add("no-webgl");
+      console.error(problem);
+    },
+  );
 }
 
 // What people who look closely need: numbers, lines, notes, links, pictures to take along.
@@ -83,21 +87,29 @@ function startSurface(figure, data, pyramid) {
     view.stage.render();
     return view.canvas;
   });
-  view.stage.started.then(() => {
-    figure.dataset.ready = "true";
-  }, (problem) => {
-    figure.classList.remove("live");
-    console.error(problem);
-  });
+  view.stage.started.then(
+    () => {
+      figure.dataset.ready = "true";
+    },
+    (problem) => {
+      figure.classList.remove("live");
+      console.error(problem);
+    },
+  );
   // Once to the left, once to the right: the back of a surface seen from one side is unknown.
   figure.querySelector("[data-action=turntable]").addEventListener("click", async (event) => {
     const { camera } = view;
     const { yaw } = camera;
     event.target.disabled = true;
-    await saveVideo("turntable", view.canvas, (share) => {
-      camera.yaw = 0.9 * Math.sin(2 * Math.PI * share);
-      view.stage.changed();
-    }, figure.querySelector(".turn-words"));
+    await saveVideo(
+      "turntable",
+      view.canvas,
+      (share) => {
+        camera.yaw = 0.9 * Math.sin(2 * Math.PI * share);
+        view.stage.changed();
+      },
+      figure.querySelector(".turn-words"),
+    );
     camera.yaw = yaw;
     event.target.disabled = false;
     view.stage.changed();
@@ -109,17 +121,28 @@ function startSurface(figure, data, pyramid) {
 // Inside another page: the view alone, with a line that leads to the whole page.
 function embed(page) {
   page.classList.add("embed");
-  document.querySelector(".embed-foot a").href = location.pathname;
+  /** @type {HTMLAnchorElement} */
+  const link = document.querySelector(".embed-foot a");
+  link.href = location.pathname;
 }
 
 // A name for files, after the object.
 function fileName() {
-  return document.querySelector("h1").textContent.trim().replace(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 60) || "view";
+  return (
+    document
+      .querySelector("h1")
+      .textContent.trim()
+      .replace(/[^\p{L}\p{N}._-]+/gu, "-")
+      .slice(0, 60) || "view"
+  );
 }
 
 // On paper a canvas is empty, and what lies over it is misplaced: a picture of both takes their place.
 function printAsPicture(figure, stage, drawn) {
-  const picture = Object.assign(document.createElement("img"), { className: "print-picture", alt: "The view" });
+  const picture = Object.assign(document.createElement("img"), {
+    className: "print-picture",
+    alt: "The view",
+  });
   window.addEventListener("beforeprint", () => {
     if (!stage.ready) return;
     picture.src = drawn().toDataURL("image/jpeg", 0.9);
@@ -140,18 +163,22 @@ function makeSortable(table) {
     heading.setAttribute("aria-sort", up ? "ascending" : "descending");
     const column = Number(button.dataset.sort);
     const value = (row) => row.cells[column].dataset.value ?? row.cells[column].textContent;
-    const order = (a, b) => (column ? Number(value(a)) - Number(value(b)) : value(a).localeCompare(value(b)));
+    const order = (a, b) =>
+      column ? Number(value(a)) - Number(value(b)) : value(a).localeCompare(value(b));
     body.append(...[...body.rows].sort((a, b) => (up ? order(a, b) : order(b, a))));
   });
 }
 
 // Big meshes are unpacked when they come near the window, so that the page is usable at once.
 function startWhenNear(element, begin) {
-  const observer = new IntersectionObserver((entries) => {
-    if (!entries.some((entry) => entry.isIntersecting)) return;
-    observer.disconnect();
-    begin();
-  }, { rootMargin: "400px" });
+  const observer = new IntersectionObserver(
+    (entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      observer.disconnect();
+      begin();
+    },
+    { rootMargin: "400px" },
+  );
   observer.observe(element);
 }
 

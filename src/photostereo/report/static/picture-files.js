@@ -32,7 +32,7 @@ async function pngFile(width, height, channels, samples, { perMetre = 0, comment
   }
   const numbers = (...values) => {
     const bytes = new DataView(new ArrayBuffer(4 * values.length));
-    values.forEach((value, i) => bytes.setUint32(4 * i, value));
+    for (const [i, value] of values.entries()) bytes.setUint32(4 * i, value);
     return new Uint8Array(bytes.buffer);
   };
   const joined = (...parts) => Uint8Array.from(parts.flatMap((part) => [...part]));
@@ -43,14 +43,17 @@ async function pngFile(width, height, channels, samples, { perMetre = 0, comment
     named.set(body, 4);
     return [numbers(body.length), named, numbers(crc32(named))];
   };
-  return new Blob([
-    Uint8Array.of(137, 80, 78, 71, 13, 10, 26, 10),
-    ...chunk("IHDR", joined(numbers(width, height), [8 * wide, channels === 3 ? 2 : 0, 0, 0, 0])),
-    ...(perMetre ? chunk("pHYs", joined(numbers(perMetre, perMetre), [1])) : []),
-    ...(comment ? chunk("tEXt", words(`Description\0${comment}`)) : []),
-    ...chunk("IDAT", await deflated(raw)),
-    ...chunk("IEND", new Uint8Array(0)),
-  ], { type: "image/png" });
+  return new Blob(
+    [
+      Uint8Array.of(137, 80, 78, 71, 13, 10, 26, 10),
+      ...chunk("IHDR", joined(numbers(width, height), [8 * wide, channels === 3 ? 2 : 0, 0, 0, 0])),
+      ...(perMetre ? chunk("pHYs", joined(numbers(perMetre, perMetre), [1])) : []),
+      ...(comment ? chunk("tEXt", words(`Description\0${comment}`)) : []),
+      ...chunk("IDAT", await deflated(raw)),
+      ...chunk("IEND", new Uint8Array(0)),
+    ],
+    { type: "image/png" },
+  );
 }
 
 // planes: Float32Array by name; scan lines without compression.
@@ -58,7 +61,8 @@ function exrFile(width, height, planes, { comment = "", perMetre = 0 } = {}) {
   const names = Object.keys(planes).sort();
   const header = [];
   const text = (words) => header.push(...new TextEncoder().encode(words), 0);
-  const number = (value) => header.push(value & 255, (value >> 8) & 255, (value >> 16) & 255, (value >>> 24) & 255);
+  const number = (value) =>
+    header.push(value & 255, (value >> 8) & 255, (value >> 16) & 255, (value >>> 24) & 255);
   const float = (value) => header.push(...new Uint8Array(Float32Array.of(value).buffer));
   const attribute = (name, kind, size, write) => {
     text(name);
@@ -68,17 +72,23 @@ function exrFile(width, height, planes, { comment = "", perMetre = 0 } = {}) {
   };
   number(20000630);
   number(2);
-  attribute("channels", "chlist", names.reduce((sum, name) => sum + name.length + 17, 1), () => {
-    for (const name of names) {
-      text(name);
-      [2, 0, 1, 1].forEach(number); // 32-bit float; linear; every pixel across and down
-    }
-    header.push(0);
-  });
+  attribute(
+    "channels",
+    "chlist",
+    names.reduce((sum, name) => sum + name.length + 17, 1),
+    () => {
+      for (const name of names) {
+        text(name);
+        [2, 0, 1, 1].forEach(number); // 32-bit float; linear; every pixel across and down
+      }
+      header.push(0);
+    },
+  );
   const said = [...new TextEncoder().encode(comment)];
   if (said.length) attribute("comments", "string", said.length, () => header.push(...said));
   attribute("compression", "compression", 1, () => header.push(0));
-  for (const name of ["dataWindow", "displayWindow"]) attribute(name, "box2i", 16, () => [0, 0, width - 1, height - 1].forEach(number));
+  for (const name of ["dataWindow", "displayWindow"])
+    attribute(name, "box2i", 16, () => [0, 0, width - 1, height - 1].forEach(number));
   attribute("lineOrder", "lineOrder", 1, () => header.push(0));
   attribute("pixelAspectRatio", "float", 4, () => float(1));
   attribute("screenWindowCenter", "v2f", 8, () => [0, 0].forEach(float));
@@ -94,7 +104,8 @@ function exrFile(width, height, planes, { comment = "", perMetre = 0 } = {}) {
     body.setInt32(at, row, true);
     body.setInt32(at + 4, line, true);
     names.forEach((name, n) => {
-      for (let i = 0; i < width; i += 1) body.setFloat32(at + 8 + 4 * (n * width + i), planes[name][row * width + i], true);
+      for (let i = 0; i < width; i += 1)
+        body.setFloat32(at + 8 + 4 * (n * width + i), planes[name][row * width + i], true);
     });
   }
   return new Blob([Uint8Array.from(header), body.buffer], { type: "image/x-exr" });

@@ -3,7 +3,8 @@
 
 class Probe {
   constructor(relighter) {
-    Object.assign(this, { relighter, pyramid: relighter.pyramid });
+    this.relighter = relighter;
+    this.pyramid = relighter.pyramid;
   }
 
   get store() {
@@ -16,12 +17,21 @@ class Probe {
     const read = (channel, unpack) => {
       if (!this.pyramid.has(set, channel)) return null;
       for (let level = this.pyramid.finest(set, channel); level < this.pyramid.levels; level += 1) {
-        const bytes = this.store.texel(set, channel, level, Math.floor(x / 2 ** level), Math.floor(y / 2 ** level));
+        const bytes = this.store.texel(
+          set,
+          channel,
+          level,
+          Math.floor(x / 2 ** level),
+          Math.floor(y / 2 ** level),
+        );
         if (bytes) return unpack(bytes);
       }
       return null;
     };
-    return { normal: read("normals", unpackNormal), height: read("depth", (bytes) => this.height(set, bytes)) };
+    return {
+      normal: read("normals", unpackNormal),
+      height: read("depth", (bytes) => this.height(set, bytes)),
+    };
   }
 
   // Above the lowest point, of results that are compared above the lowest of all, in pixels of level 0.
@@ -37,7 +47,9 @@ class Probe {
     const cell = 2 ** level;
     const length = Math.hypot(to[0] - from[0], to[1] - from[1]);
     const count = Math.min(4096, Math.max(2, Math.round(length / cell) + 1));
-    const places = Array.from({ length: count }, (_, i) => [0, 1].map((k) => from[k] + ((to[k] - from[k]) * i) / (count - 1)));
+    const places = Array.from({ length: count }, (_, i) =>
+      [0, 1].map((k) => from[k] + ((to[k] - from[k]) * i) / (count - 1)),
+    );
     await Promise.all(this.tilesUnder(set, level, places).map((tile) => tile?.loaded));
     return {
       level,
@@ -50,8 +62,16 @@ class Probe {
     const side = this.pyramid.tile * 2 ** level;
     const tiles = new Map();
     for (const [x, y] of places) {
-      for (const [dx, dy] of [[-1, -1], [1, -1], [-1, 1], [1, 1]]) {
-        const [col, row] = [Math.floor((x + dx * 2 ** level) / side), Math.floor((y + dy * 2 ** level) / side)];
+      for (const [dx, dy] of [
+        [-1, -1],
+        [1, -1],
+        [-1, 1],
+        [1, 1],
+      ]) {
+        const [col, row] = [
+          Math.floor((x + dx * 2 ** level) / side),
+          Math.floor((y + dy * 2 ** level) / side),
+        ];
         tiles.set(`${col} ${row}`, this.store.tile(set, "depth", level, col, row));
       }
     }
@@ -63,7 +83,12 @@ class Probe {
     const [wide, high] = this.pyramid.size(level);
     const [i, j] = [Math.floor(x), Math.floor(y)];
     let [sum, total] = [0, 0];
-    for (const [a, b] of [[0, 0], [1, 0], [0, 1], [1, 1]]) {
+    for (const [a, b] of [
+      [0, 0],
+      [1, 0],
+      [0, 1],
+      [1, 1],
+    ]) {
       const weight = (a ? x - i : 1 - x + i) * (b ? y - j : 1 - y + j);
       if (!weight || i + a < 0 || j + b < 0 || i + a >= wide || j + b >= high) continue;
       const bytes = this.store.texel(set, "depth", level, i + a, j + b);

@@ -4,7 +4,13 @@
 class Pyramid {
   // served: where finer tiles are found, empty in a page that was opened as a file
   constructor({ width, height, tile, levels, held, albedo, sets }, served) {
-    Object.assign(this, { width, height, tile, levels, held, sets, served });
+    this.width = width;
+    this.height = height;
+    this.tile = tile;
+    this.levels = levels;
+    this.held = held;
+    this.sets = sets;
+    this.served = served;
     this.common = { channels: { albedo }, folder: "" };
   }
 
@@ -46,7 +52,11 @@ const MOST_TILES = 160;
 
 class TileStore {
   constructor(gl, pyramid, arrived) {
-    Object.assign(this, { gl, pyramid, arrived, tiles: new Map(), clock: 0 });
+    this.gl = gl;
+    this.pyramid = pyramid;
+    this.arrived = arrived;
+    this.tiles = new Map();
+    this.clock = 0;
   }
 
   // The tile, loaded or on its way; null where it cannot be had.
@@ -58,7 +68,14 @@ class TileStore {
     const key = [channel === "albedo" ? "" : set, channel, level, col, row].join(" ");
     let tile = this.tiles.get(key);
     if (!tile) {
-      tile = { key, channel, state: address ? "coming" : "empty", texture: null, width: 0, height: 0 };
+      tile = {
+        key,
+        channel,
+        state: address ? "coming" : "empty",
+        texture: null,
+        width: 0,
+        height: 0,
+      };
       tile.loaded = address ? this.load(tile, address) : Promise.resolve(tile);
       this.tiles.set(key, tile);
       this.forget();
@@ -71,7 +88,10 @@ class TileStore {
     try {
       const picture = await loadPicture(address);
       if (this.gl.isContextLost()) return tile;
-      tile.texture = makeTexture(this.gl, picture, { color: tile.channel === "albedo", smooth: false });
+      tile.texture = makeTexture(this.gl, picture, {
+        color: tile.channel === "albedo",
+        smooth: false,
+      });
       [tile.width, tile.height] = [picture.naturalWidth, picture.naturalHeight];
       tile.state = "ready";
     } catch {
@@ -83,7 +103,9 @@ class TileStore {
 
   forget() {
     if (this.tiles.size <= MOST_TILES) return;
-    const oldest = [...this.tiles.values()].filter((tile) => tile.state !== "coming").sort((a, b) => a.used - b.used);
+    const oldest = [...this.tiles.values()]
+      .filter((tile) => tile.state !== "coming")
+      .sort((a, b) => a.used - b.used);
     for (const tile of oldest.slice(0, this.tiles.size - MOST_TILES)) {
       if (tile.texture) this.gl.deleteTexture(tile.texture);
       this.tiles.delete(tile.key);
@@ -119,6 +141,7 @@ class TileStore {
 }
 
 // What the shader does, for one normal; null where it is unknown.
+/** @param {ArrayLike<number> & Iterable<number>} pixel */
 function unpackNormal([r, g, b]) {
   if (!r && !g && !b) return null;
   let [u, v] = [(((r << 4) | (g >> 4)) / 4095) * 2 - 1, ((((g & 15) << 8) | b) / 4095) * 2 - 1];

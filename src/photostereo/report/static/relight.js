@@ -51,7 +51,9 @@ class Relighter {
     this.crispener = makeProgram(gl, FULL_VERTEX, CRISPEN_FRAGMENT);
     this.deriver = new Deriver(gl);
     this.store = new TileStore(gl, this.pyramid, () => this.stage.changed());
-    this.scales = Object.fromEntries(Object.entries(this.data.colors).map(([name, codes]) => [name, scaleTexture(gl, codes)]));
+    this.scales = Object.fromEntries(
+      Object.entries(this.data.colors).map(([name, codes]) => [name, scaleTexture(gl, codes)]),
+    );
     await this.prepare(this.shown);
   }
 
@@ -59,7 +61,11 @@ class Relighter {
   async prepare(names) {
     const top = this.pyramid.levels - 1;
     const channels = ["normals", "albedo", "depth"];
-    const wanted = names.flatMap((name) => channels.filter((c) => this.pyramid.has(name, c)).map((c) => this.store.tile(name, c, top, 0, 0)));
+    const wanted = names.flatMap((name) =>
+      channels
+        .filter((c) => this.pyramid.has(name, c))
+        .map((c) => this.store.tile(name, c, top, 0, 0)),
+    );
     await Promise.all(wanted.map((tile) => tile?.loaded));
   }
 
@@ -83,7 +89,8 @@ class Relighter {
 
   draw(gl, width, height) {
     const { ratio } = this.stage;
-    if (this.view.canvas[0] !== width / ratio || this.view.canvas[1] !== height / ratio) this.view.resize(width / ratio, height / ratio);
+    if (this.view.canvas[0] !== width / ratio || this.view.canvas[1] !== height / ratio)
+      this.view.resize(width / ratio, height / ratio);
     gl.bindVertexArray(this.vertices);
     gl.disable(gl.DEPTH_TEST);
     this.complete = true;
@@ -112,7 +119,8 @@ class Relighter {
   }
 
   // What a rectangle of the canvas (counted from the upper left) shows of a result, gathered from its tiles.
-  patch(gl, role, name, [x, y, w, h], { scale, left, top }) {
+  patch(gl, role, name, area, { scale, left, top }) {
+    const [x, y, w, h] = area;
     const key = `${role} ${name}`;
     if (!this.patches.has(key)) this.patches.set(key, new Patch(gl, this.store, this.copier));
     const level = Math.max(0, Math.min(this.pyramid.levels - 1, Math.round(-Math.log2(scale))));
@@ -128,14 +136,21 @@ class Relighter {
     const [px, pw] = range(x - left, w, wide);
     const [py, ph] = range(y - top, h, high);
     const patch = this.patches.get(key);
-    patch.gather(name, level, [Math.min(px, wide - 1), Math.min(py, high - 1), pw, ph], this.channels());
+    patch.gather(
+      name,
+      level,
+      [Math.min(px, wide - 1), Math.min(py, high - 1), pw, ph],
+      this.channels(),
+    );
     if (!patch.complete) this.complete = false;
     return patch;
   }
 
   margin(level) {
     if (this.look.mode === "occlusion") return 52;
-    return 4 + (this.look.detail ? Math.ceil(Math.min(48, (3 * this.look.radius) / 2 ** level)) : 0);
+    return (
+      4 + (this.look.detail ? Math.ceil(Math.min(48, (3 * this.look.radius) / 2 ** level)) : 0)
+    );
   }
 
   channels() {
@@ -151,24 +166,35 @@ class Relighter {
     const [x, y, w, h] = box;
     const edge = Math.min(Math.max(divider, x), x + w);
     const last = this.shown[this.shown.length - 1];
-    const parts = this.look.mode === "difference" ? [[this.shown[0], x, w]] : [[this.shown[0], x, edge - x], [last, edge, x + w - edge]];
+    const parts =
+      this.look.mode === "difference"
+        ? [[this.shown[0], x, w]]
+        : [
+            [this.shown[0], x, edge - x],
+            [last, edge, x + w - edge],
+          ];
     parts.forEach(([name, from, wide], side) => {
       if (wide <= 0) return;
       const area = [from, y, wide, h];
       const place = `${role} ${side}`;
       const patch = this.patch(gl, place, name, area, placing);
-      if (patch.targets.normals) this.paintPart(gl, { role: place, target, area, name, patch, placing });
+      if (patch.targets.normals)
+        this.paintPart(gl, { role: place, target, area, name, patch, placing });
     });
   }
 
-  paintPart(gl, { role, target, area: [x, y, w, h], name, patch, placing }) {
+  paintPart(gl, { role, target, area, name, patch, placing }) {
+    const [x, y, w, h] = area;
     const { look } = this;
     let mode = look.mode;
     let other = null;
     if (mode === "error" || mode === "difference") {
       const rival = mode === "error" ? "truth" : this.shown[this.shown.length - 1];
-      if (name === rival) mode = "clay"; // the truth has no error
-      else other = this.patch(gl, `${role} beside`, rival, [x, y, w, h], placing).targets.normals?.texture;
+      if (name === rival)
+        mode = "clay"; // the truth has no error
+      else
+        other = this.patch(gl, `${role} beside`, rival, [x, y, w, h], placing).targets.normals
+          ?.texture;
     }
     const set = this.data.sets[name];
     const rise = set.high === undefined ? 0 : (set.high - set.low) / 65534;
@@ -177,7 +203,8 @@ class Relighter {
     const relit = mode === "albedo" || mode === "clay";
     const normals = this.deriver.normals(patch, relit ? look.detail : 0, look.radius);
     const cover = this.deriver.cover(patch);
-    const scalar = mode === "curvature" || mode === "occlusion" ? this.deriver.scalar(patch, mode, rise) : null;
+    const scalar =
+      mode === "curvature" || mode === "occlusion" ? this.deriver.scalar(patch, mode, rise) : null;
     const plain = patch.targets.normals.texture;
     const texel = placing.scale * 2 ** patch.level;
     const scale = scaleOf(mode, { ...this.data, ...set }, this.units);
@@ -188,9 +215,17 @@ class Relighter {
     const { program, places } = this.program;
     gl.useProgram(program);
     gl.uniform2f(places.uCanvas, this.stage.width, this.stage.height);
-    gl.uniform3f(places.uPatch, placing.left + patch.x * texel, placing.top + patch.y * texel, 1 / texel);
+    gl.uniform3f(
+      places.uPatch,
+      placing.left + patch.x * texel,
+      placing.top + patch.y * texel,
+      1 / texel,
+    );
     gl.uniform1f(places.uCrisp, Math.max(1, texel / 4));
-    gl.uniform3fv(places["uLights[0]"], this.rig.lights.flatMap((light) => light.direction()));
+    gl.uniform3fv(
+      places["uLights[0]"],
+      this.rig.lights.flatMap((light) => light.direction()),
+    );
     gl.uniform3fv(places["uTints[0]"], this.rig.tints().flat());
     gl.uniform1i(places.uLightCount, this.rig.lights.length);
     gl.uniform4f(places.uShine, look.diffuse, look.specular, look.gloss, look.ambient);
@@ -236,40 +271,79 @@ class Relighter {
     const size = [this.data.width, this.data.height];
     const scale = (OVERVIEW * ratio) / Math.max(...size);
     const [w, h] = size.map((side) => Math.max(1, Math.round(side * scale)));
-    const [x, y] = [width - w - Math.round(14 * ratio), Math.round((this.shown.length > 1 ? 52 : 14) * ratio)];
-    this.paint(gl, "overview", null, [x, y, w, h], this.shown.length > 1 ? x + Math.round(this.split * w) : x + w, { scale, left: x, top: y });
+    const [x, y] = [
+      width - w - Math.round(14 * ratio),
+      Math.round((this.shown.length > 1 ? 52 : 14) * ratio),
+    ];
+    this.paint(
+      gl,
+      "overview",
+      null,
+      [x, y, w, h],
+      this.shown.length > 1 ? x + Math.round(this.split * w) : x + w,
+      { scale, left: x, top: y },
+    );
     this.overview = { x: x / ratio, y: y / ratio, scale: scale / ratio };
     placeBox(frame, x / ratio, y / ratio, w / ratio, h / ratio);
     const [left, top] = this.view.toPicture([0, 0]);
     const [right, bottom] = this.view.toPicture(this.view.canvas);
     const inside = (value, most) => Math.max(0, Math.min(most, value)) * (scale / ratio);
     const corner = [inside(left, size[0]), inside(top, size[1])];
-    placeBox(frame.firstElementChild, ...corner, inside(right, size[0]) - corner[0], inside(bottom, size[1]) - corner[1]);
+    placeBox(
+      frame.firstElementChild,
+      corner[0],
+      corner[1],
+      inside(right, size[0]) - corner[0],
+      inside(bottom, size[1]) - corner[1],
+    );
   }
 
   // The inset sits in a lower corner, away from the pointer.
   loupeBox(width, height) {
     if (!this.loupe) return null;
-    const side = Math.round(Math.min(LOUPE_SHARE * Math.min(width, height), 260 * this.stage.ratio));
+    const side = Math.round(
+      Math.min(LOUPE_SHARE * Math.min(width, height), 260 * this.stage.ratio),
+    );
     const gap = Math.round(14 * this.stage.ratio);
     const [px, py] = this.pointer || [width / 2, height / 2];
     const near = px > width - side - 3 * gap && py > height - side - 3 * gap;
     return [near ? gap : width - side - gap, height - side - gap, side, side];
   }
 
-  paintLoupe(gl, [x, y, side], divider) {
+  paintLoupe(gl, box, divider) {
+    const [x, y, side] = box;
     const { width, height, ratio } = this.stage;
     const [px, py] = this.pointer || [width / 2, height / 2];
     const [cx, cy] = [x + side / 2, y + side / 2];
     const { scale, left, top } = this.placing();
-    const placing = { scale: scale * MAGNIFY, left: cx - (px - left) * MAGNIFY, top: cy - (py - top) * MAGNIFY };
-    this.paint(gl, "loupe", null, [x, y, side, side], Math.round(cx + (divider - px) * MAGNIFY), placing);
-    placeBox(this.figure.querySelector(".loupe-frame"), x / ratio, y / ratio, side / ratio, side / ratio);
+    const placing = {
+      scale: scale * MAGNIFY,
+      left: cx - (px - left) * MAGNIFY,
+      top: cy - (py - top) * MAGNIFY,
+    };
+    this.paint(
+      gl,
+      "loupe",
+      null,
+      [x, y, side, side],
+      Math.round(cx + (divider - px) * MAGNIFY),
+      placing,
+    );
+    placeBox(
+      this.figure.querySelector(".loupe-frame"),
+      x / ratio,
+      y / ratio,
+      side / ratio,
+      side / ratio,
+    );
   }
 }
 
 function placeBox(element, left, top, width, height) {
-  Object.assign(element.style, { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px` });
+  element.style.left = `${left}px`;
+  element.style.top = `${top}px`;
+  element.style.width = `${width}px`;
+  element.style.height = `${height}px`;
 }
 
 // 256 colors, six hexadecimal digits each.
@@ -282,6 +356,7 @@ function scaleTexture(gl, codes) {
   const texture = gl.createTexture();
   gl.bindTexture(gl.TEXTURE_2D, texture);
   gl.texImage2D(gl.TEXTURE_2D, 0, gl.SRGB8_ALPHA8, 256, 1, 0, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
-  for (const name of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_2D, name, gl.NEAREST);
+  for (const name of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER])
+    gl.texParameteri(gl.TEXTURE_2D, name, gl.NEAREST);
   return texture;
 }

@@ -43,7 +43,10 @@ class Rig {
     const fresh = ["#ffffff", "#ff8a3c", "#4f8dff", "#6fe08a"][this.lights.length];
     if (!fresh) return;
     const last = this.lights.length;
-    this.set([...this.state(), { azimuth: this.light.azimuth + 120, elevation: this.light.elevation, tint: fresh }]);
+    this.set([
+      ...this.state(),
+      { azimuth: this.light.azimuth + 120, elevation: this.light.elevation, tint: fresh },
+    ]);
     this.choose(last);
   }
 
@@ -60,6 +63,8 @@ class Rig {
   // Colors of light add up: they are sums of linear values.
   tints() {
     const linear = (code) => (code <= 0.04045 ? code / 12.92 : ((code + 0.055) / 1.055) ** 2.4);
-    return this.lights.map(({ tint }) => [1, 3, 5].map((i) => linear(parseInt(tint.slice(i, i + 2), 16) / 255)));
+    return this.lights.map(({ tint }) =>
+      [1, 3, 5].map((i) => linear(parseInt(tint.slice(i, i + 2), 16) / 255)),
+    );
   }
 }

@@ -39,15 +39,25 @@ function takeSnapshot(relighter, hud, { line, notes }) {
   };
   if (line) {
     pen.beginPath();
-    for (const end of line) pen.lineTo(...view.toCanvas(end));
+    for (const end of line) {
+      const [x, y] = view.toCanvas(end);
+      pen.lineTo(x, y);
+    }
     pen.stroke();
     for (const end of line) disc(view.toCanvas(end), 4.5);
     const [from, to] = line.map((end) => view.toCanvas(end));
-    const words = [units.length(Math.hypot(line[1][0] - line[0][0], line[1][1] - line[0][1])), (from[0] + to[0]) / 2, (from[1] + to[1]) / 2 - 9];
-    Object.assign(pen, { textAlign: "center", lineWidth: 4, strokeStyle: "rgb(0 0 0 / 0.75)", fillStyle: "#ffffff" });
-    pen.strokeText(...words);
-    pen.fillText(...words);
-    Object.assign(pen, { lineWidth: 2, strokeStyle: "#ffd9a0", fillStyle: "#ffd9a0" });
+    const words = units.length(Math.hypot(line[1][0] - line[0][0], line[1][1] - line[0][1]));
+    const middle = (from[0] + to[0]) / 2;
+    const above = (from[1] + to[1]) / 2 - 9;
+    pen.textAlign = "center";
+    pen.lineWidth = 4;
+    pen.strokeStyle = "rgb(0 0 0 / 0.75)";
+    pen.fillStyle = "#ffffff";
+    pen.strokeText(words, middle, above);
+    pen.fillText(words, middle, above);
+    pen.lineWidth = 2;
+    pen.strokeStyle = "#ffd9a0";
+    pen.fillStyle = "#ffd9a0";
   }
   pen.textAlign = "center";
   notes.forEach((note, i) => {

@@ -25,7 +25,8 @@ class ContactSheet {
       light.addEventListener("click", () => this.choose(i));
     }
     const button = section.querySelector("[data-action=relight-here]");
-    if (button) button.addEventListener("click", () => this.relight(this.photographs[this.shown].light));
+    if (button)
+      button.addEventListener("click", () => this.relight(this.photographs[this.shown].light));
     this.choose(0);
     this.show(0);
   }
@@ -39,7 +40,9 @@ class ContactSheet {
   }
 
   walk(event, i) {
-    const across = this.buttons.filter((button) => button.offsetTop === this.buttons[0].offsetTop).length;
+    const across = this.buttons.filter(
+      (button) => button.offsetTop === this.buttons[0].offsetTop,
+    ).length;
     const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across };
     const step = steps[event.key];
     if (!step) return;
@@ -62,7 +65,7 @@ class ContactSheet {
     const verdict = this.section.querySelector(".photo-verdict");
     verdict.src = photo.verdict;
     verdict.alt = verdict.alt.replace(/\d+$/, String(photo.number));
-    this.lights.forEach((light, j) => light.classList.toggle("on", j === i));
+    for (const [j, light] of this.lights.entries()) light.classList.toggle("on", j === i);
     // Later siblings are painted on top.
     const light = this.lights[i];
     if (light) light.parentNode.append(light);

@@ -8,11 +8,12 @@ class Stage {
     this.ready = false;
     this.gl = openGl(canvas, antialias);
     if (!this.gl) return;
-    const start = () => build(this.gl).then(() => {
-      this.ready = true;
-      this.measure();
-      this.render();
-    });
+    const start = () =>
+      build(this.gl).then(() => {
+        this.ready = true;
+        this.measure();
+        this.render();
+      });
     this.started = start();
     canvas.addEventListener("webglcontextlost", (event) => {
       event.preventDefault();

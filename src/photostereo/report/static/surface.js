@@ -5,7 +5,9 @@ class SurfaceView {
     this.figure = figure;
     this.canvas = figure.querySelector("canvas");
     this.look = { paint: "albedo", wire: false, relief: 1 };
-    Object.assign(this, { grid, name, pyramid });
+    this.grid = grid;
+    this.name = name;
+    this.pyramid = pyramid;
     this.mesh = buildHeightfield(grid);
     this.camera = new OrbitCamera(this.mesh.radius);
     this.stage = new Stage(this.canvas, {
@@ -38,21 +40,31 @@ class SurfaceView {
   async dress(gl) {
     const most = Math.min(4096, gl.getParameter(gl.MAX_TEXTURE_SIZE));
     let level = this.pyramid.held;
-    while (level + 1 < this.pyramid.levels && Math.max(...this.pyramid.size(level)) > most) level += 1;
+    while (level + 1 < this.pyramid.levels && Math.max(...this.pyramid.size(level)) > most)
+      level += 1;
     const [wide, high] = this.pyramid.size(level);
-    const whole = () => this.patch.gather(this.name, level, [0, 0, wide, high], ["normals", "albedo"]);
+    const whole = () =>
+      this.patch.gather(this.name, level, [0, 0, wide, high], ["normals", "albedo"]);
     gl.bindVertexArray(this.nothing);
     whole();
     await Promise.all([...this.store.tiles.values()].map((tile) => tile.loaded));
     gl.bindVertexArray(this.nothing);
     whole();
     const { normals, albedo } = this.patch.targets;
-    this.textures = { normals: normals.texture, albedo: albedo.texture, cover: this.deriver.cover(this.patch) };
+    this.textures = {
+      normals: normals.texture,
+      albedo: albedo.texture,
+      cover: this.deriver.cover(this.patch),
+    };
     for (const texture of [this.textures.albedo, this.textures.cover]) {
       gl.bindTexture(gl.TEXTURE_2D, texture);
-      for (const name of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_2D, name, gl.LINEAR);
+      for (const name of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER])
+        gl.texParameteri(gl.TEXTURE_2D, name, gl.LINEAR);
     }
-    this.share = [this.pyramid.width / (wide * 2 ** level), this.pyramid.height / (high * 2 ** level)];
+    this.share = [
+      this.pyramid.width / (wide * 2 ** level),
+      this.pyramid.height / (high * 2 ** level),
+    ];
   }
 
   upload(gl) {
@@ -60,7 +72,11 @@ class SurfaceView {
     gl.bindVertexArray(this.vertices);
     gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
     gl.bufferData(gl.ARRAY_BUFFER, this.mesh.places, gl.STATIC_DRAW);
-    for (const [name, size, offset] of [["aPosition", 3, 0], ["aUv", 2, 12], ["aCell", 2, 20]]) {
+    for (const [name, size, offset] of [
+      ["aPosition", 3, 0],
+      ["aUv", 2, 12],
+      ["aCell", 2, 20],
+    ]) {
       const place = gl.getAttribLocation(this.program.program, name);
       gl.enableVertexAttribArray(place);
       gl.vertexAttribPointer(place, size, gl.FLOAT, false, 28, offset);
@@ -121,7 +137,7 @@ class SurfaceView {
       if (turn[action]) this.camera.orbit(...turn[action]);
       else if (action === "nearer") this.camera.zoom(0.8);
       else if (action === "farther") this.camera.zoom(1.25);
-      else if (action === "front") Object.assign(this.camera, { yaw: 0, pitch: 0, target: [0, 0, 0] });
+      else if (action === "front") this.camera.face();
       else this.camera.reset();
       this.stage.changed();
     });
@@ -129,7 +145,9 @@ class SurfaceView {
 
   // Another result on the same frame.
   async replace({ grid, name }) {
-    Object.assign(this, { grid, name, mesh: buildHeightfield(grid) });
+    this.grid = grid;
+    this.name = name;
+    this.mesh = buildHeightfield(grid);
     await this.build(this.stage.gl);
     this.stage.changed();
   }

@@ -24,7 +24,8 @@ async function wholePicture(relighter) {
       for (const name of wanted) {
         for (const channel of relighter.channels().filter((one) => pyramid.has(name, one))) {
           for (let row = first[1]; row <= last[1]; row += 1) {
-            for (let col = first[0]; col <= last[0]; col += 1) coming.push(store.tile(name, channel, level, col, row)?.loaded);
+            for (let col = first[0]; col <= last[0]; col += 1)
+              coming.push(store.tile(name, channel, level, col, row)?.loaded);
           }
         }
       }
@@ -43,15 +44,22 @@ async function wholePicture(relighter) {
 async function recordVideo(canvas, step, progress) {
   const type = VIDEO_KINDS.find((kind) => window.MediaRecorder?.isTypeSupported(kind));
   if (!type || !canvas.captureStream) return null;
-  const recorder = new MediaRecorder(canvas.captureStream(30), { mimeType: type, videoBitsPerSecond: 8_000_000 });
+  const recorder = new MediaRecorder(canvas.captureStream(30), {
+    mimeType: type,
+    videoBitsPerSecond: 8_000_000,
+  });
   const parts = [];
   recorder.addEventListener("dataavailable", ({ data }) => parts.push(data));
   const ended = new Promise((done) => recorder.addEventListener("stop", done));
   recorder.start();
   let [last, share] = [performance.now(), 0];
-  await new Promise((done) => {
+  /** @type {Promise<void>} */
+  const drawn = new Promise((done) => {
     const draw = (now) => {
-      share = Math.min(1, share + Math.min(1 / VIDEO_FRAMES, Math.max(0, now - last) / (1000 * VIDEO_SECONDS)));
+      share = Math.min(
+        1,
+        share + Math.min(1 / VIDEO_FRAMES, Math.max(0, now - last) / (1000 * VIDEO_SECONDS)),
+      );
       last = now;
       step(share);
       progress(share);
@@ -60,14 +68,19 @@ async function recordVideo(canvas, step, progress) {
     };
     requestAnimationFrame(draw);
   });
+  await drawn;
   recorder.stop();
   await ended;
   return { blob: new Blob(parts, { type }), ending: type.startsWith("video/mp4") ? "mp4" : "webm" };
 }
 
 async function saveVideo(name, canvas, step, words) {
-  const say = (text) => { words.textContent = text; };
-  const video = await recordVideo(canvas, step, (share) => say(`Recording: ${Math.round(100 * share)} %`));
+  const say = (text) => {
+    words.textContent = text;
+  };
+  const video = await recordVideo(canvas, step, (share) =>
+    say(`Recording: ${Math.round(100 * share)} %`),
+  );
   if (!video) return say("This browser cannot record videos.");
   saveBlob(`${fileName()}-${name}.${video.ending}`, video.blob);
   return say(`Saved as ${fileName()}-${name}.${video.ending}.`);
@@ -89,21 +102,33 @@ class Takeaway {
         controls.stopSweep();
         controls.pin(true);
         const { azimuth, elevation } = light;
-        await saveVideo("light", relighter.canvas, (share) => light.set(azimuth + 360 * share, elevation), words);
+        await saveVideo(
+          "light",
+          relighter.canvas,
+          (share) => light.set(azimuth + 360 * share, elevation),
+          words,
+        );
       },
       embed: async () => {
         const address = new URL(location.href);
         address.search = "?embed";
         const code = `<iframe src="${address.href.replaceAll("&", "&amp;")}" width="800" height="600" style="border:0" allowfullscreen></iframe>`;
-        const copied = await navigator.clipboard?.writeText(code).then(() => true, () => false);
-        words.textContent = copied ? "Copied. Put the page on your web site and adapt its address." : code;
+        const copied = await navigator.clipboard?.writeText(code).then(
+          () => true,
+          () => false,
+        );
+        words.textContent = copied
+          ? "Copied. Put the page on your web site and adapt its address."
+          : code;
       },
     };
     box.addEventListener("click", async (event) => {
       const kind = kinds[event.target.closest("[data-take]")?.dataset.take];
       if (!kind || this.busy) return;
       this.busy = true;
-      await kind().finally(() => { this.busy = false; });
+      await kind().finally(() => {
+        this.busy = false;
+      });
     });
   }
 }

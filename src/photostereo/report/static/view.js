@@ -5,7 +5,10 @@ const LARGEST_PIXEL = 96;
 
 class View {
   constructor(width, height) {
-    Object.assign(this, { width, height, canvas: [1, 1], watchers: [] });
+    this.width = width;
+    this.height = height;
+    this.canvas = [1, 1];
+    this.watchers = [];
     this.reset();
   }
 
@@ -36,7 +39,9 @@ class View {
   }
 
   reset() {
-    Object.assign(this, { zoom: null, x: this.width / 2, y: this.height / 2 });
+    this.zoom = null;
+    this.x = this.width / 2;
+    this.y = this.height / 2;
     this.tell();
   }
 
@@ -52,12 +57,20 @@ class View {
     this.tell();
   }
 
+  /** @param {number[]} pixel */
   toPicture([cx, cy]) {
-    return [this.x + (cx - this.canvas[0] / 2) / this.scale, this.y + (cy - this.canvas[1] / 2) / this.scale];
+    return [
+      this.x + (cx - this.canvas[0] / 2) / this.scale,
+      this.y + (cy - this.canvas[1] / 2) / this.scale,
+    ];
   }
 
+  /** @param {number[]} place */
   toCanvas([x, y]) {
-    return [(x - this.x) * this.scale + this.canvas[0] / 2, (y - this.y) * this.scale + this.canvas[1] / 2];
+    return [
+      (x - this.x) * this.scale + this.canvas[0] / 2,
+      (y - this.y) * this.scale + this.canvas[1] / 2,
+    ];
   }
 
   // What lies under this place of the canvas stays there.
@@ -88,7 +101,10 @@ function steerView(canvas, view, hand) {
     if (event.button > 0) return;
     canvas.setPointerCapture(event.pointerId);
     fingers.set(event.pointerId, place(event));
-    begun = fingers.size === 1 ? { at: place(event), moved: false, tool: hand.tool() } : { moved: true, tool: null };
+    begun =
+      fingers.size === 1
+        ? { at: place(event), moved: false, tool: hand.tool() }
+        : { moved: true, tool: null };
     begun.tool?.down(view.toPicture(place(event)), event);
   });
   canvas.addEventListener("pointermove", (event) => {
@@ -127,12 +143,17 @@ function steerView(canvas, view, hand) {
     begun?.tool?.cancel();
     begun = null;
   });
-  canvas.addEventListener("wheel", (event) => {
-    if (document.activeElement !== canvas && !event.ctrlKey && !document.fullscreenElement) return;
-    event.preventDefault();
-    const step = event.deltaMode === 1 ? 30 * event.deltaY : event.deltaY;
-    view.zoomAt(Math.exp(-Math.max(-240, Math.min(240, step)) * 0.0025), place(event));
-  }, { passive: false });
+  canvas.addEventListener(
+    "wheel",
+    (event) => {
+      if (document.activeElement !== canvas && !event.ctrlKey && !document.fullscreenElement)
+        return;
+      event.preventDefault();
+      const step = event.deltaMode === 1 ? 30 * event.deltaY : event.deltaY;
+      view.zoomAt(Math.exp(-Math.max(-240, Math.min(240, step)) * 0.0025), place(event));
+    },
+    { passive: false },
+  );
   canvas.addEventListener("dblclick", (event) => {
     if (!hand.tool()) view.zoomAt(event.shiftKey ? 0.5 : 2, place(event));
   });
