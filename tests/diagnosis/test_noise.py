@@ -107,7 +107,7 @@ def test_blocks_under_noise_are_told_by_many_photographs(monkeypatch) -> None:
         seen.append(noise_module.has_blocks((noise + steps).reshape(-1, 48), lights, mask))
         white.append(noise_module.has_blocks(noise.reshape(-1, 48), lights, mask))
         with monkeypatch.context() as patch:
-            patch.setattr(noise_module, "LOOKED_VALUES", 0)
+            patch.setattr(noise_module, "MOST_VALUES", 0)
             by_twelve.append(noise_module.has_blocks((noise + steps).reshape(-1, 48), lights, mask))
     assert sum(seen) >= 3 and not any(white) and sum(by_twelve) < sum(seen)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,20 +20,29 @@ _ORDER: dict[str, int] = {"problem": 0, "notice": 1, "good": 2}
 
 # Sensitivity: each threshold was divided and multiplied by 1.5 on 118 rendered captures, 88 of them degraded. The numbers
 # in parentheses count the captures whose findings change; none if not given.
-#: Lights within this many degrees of one plane count as nearly coplanar (changes: 0 and 1), if they spread this many
-#: times as far along it.
-NEARLY_COPLANAR, ALONG_PLANE = 10.0, 1.5
+#: Lights within this many degrees of one plane count as nearly coplanar (changes: 0 and 1) ...
+NEARLY_COPLANAR = 10.0
+#: ... if they spread this many times as far along it.
+ALONG_PLANE = 1.5
 #: Lights that all lie within this many degrees of each other come from nearly the same direction. The default method has
 #: 2.2° on a glossy figure under 12 lights within 97°, 2.9° within 53°, 3.8° within 36°, 4.6° within 29°, 8.4° within 14°.
 NARROW = 32.0
 #: An azimuth range without lights wider than this, in degrees, leaves slopes in shadow (11 and 4, all notices).
 WIDE_GAP = 130.0
-#: Signal-to-noise ratios, in decibels, below which noise hides all else (2 and 16), or is reported (28 and 33, notices).
-VERY_NOISY, NOISY = 15.0, 27.0
-#: Shares of the pixels that are black in every photograph; lit in fewer than four (notice, problem; 1 and 0 each).
-BLACK, POORLY_LIT = 0.002, (0.02, 0.15)
-#: Shares of saturated values: notice, problem.
-SATURATED = (1e-4, 0.01)
+#: Signal-to-noise ratio, in decibels, below which noise hides all else (2 and 16).
+VERY_NOISY = 15.0
+#: Signal-to-noise ratio, in decibels, below which noise is reported (28 and 33, notices).
+NOISY = 27.0
+#: Share of the pixels that are black in every photograph (1 and 0).
+BLACK = 0.002
+#: Share of the pixels that are lit in fewer than four photographs, beyond which it is reported (1 and 0) ...
+SOME_POORLY_LIT = 0.02
+#: ... and is a problem (1 and 0).
+MANY_POORLY_LIT = 0.15
+#: Share of saturated values beyond which they are reported ...
+SOME_SATURATED = 1e-4
+#: ... and are a problem.
+MANY_SATURATED = 0.01
 #: Share of a typical pixel that a matte surface leaves unexplained (16 and 13, notices).
 UNEXPLAINED = 0.2
 #: Up to this many photographs, a single shadow or highlight spoils a pixel; of six, usually four good ones are left.
@@ -48,7 +57,7 @@ def advise(
     diagnosis: Diagnosis, capture: Capture, result: Reconstruction | None
 ) -> tuple[Finding, ...]:
     """Return all findings, the worst first; at least one."""
-    found = [
+    findings = [
         *_about_reading(capture),
         *_about_lights(diagnosis),
         *_about_shadows(diagnosis, capture),
@@ -57,30 +66,38 @@ def advise(
         *_about_fit(diagnosis, result),
     ]
     notes = () if capture.origin is None else map(as_finding, capture.origin.notes)
-    is_good = all(finding.severity == "good" for finding in found)
+    is_good = all(finding.severity == "good" for finding in findings)
     if is_good and all(note.is_routine for note in notes):
-        found.append(Finding("no-problems", "good"))
-    return tuple(sorted(found, key=lambda finding: _ORDER[finding.severity]))
+        findings.append(Finding("no-problems", "good"))
+    return tuple(sorted(findings, key=lambda finding: _ORDER[finding.severity]))
 
 
 def remarks(capture: Capture, findings: Iterable[Finding]) -> list[Finding]:
     """Everything there is to say about a capture, the worst first: the notes on how it was read, and the findings."""
     origin = capture.origin
-    doubts = () if origin is None or origin.calibration is None else origin.calibration.warnings
-    notes = () if origin is None else map(as_finding, origin.notes)
-    said = [note.changed(severity="problem") if note in doubts else note for note in notes]
-    return sorted([*findings, *said], key=lambda f: (_ORDER[f.severity], f.is_routine))
+    if origin is None:
+        return sorted(findings, key=lambda finding: (_ORDER[finding.severity], finding.is_routine))
+    doubts: Sequence[Finding] = ()
+    if origin.calibration is not None:
+        doubts = origin.calibration.warnings
+    notes = []
+    for note in map(as_finding, origin.notes):
+        if note in doubts:
+            note = note.changed(severity="problem")
+        notes.append(note)
+    return sorted([*findings, *notes], key=lambda f: (_ORDER[f.severity], f.is_routine))
 
 
 def _about_reading(capture: Capture) -> Iterator[Finding]:
-    check = None if capture.origin is None else capture.origin.ball_check
-    if check is not None and check.finding.is_mistake:
-        yield check.finding
-    alignment = None if capture.origin is None else capture.origin.alignment
-    count = 0 if alignment is None else int(alignment.uncertain.sum())
-    if count:
+    origin = capture.origin
+    if origin is None:
+        return
+    if origin.ball_check is not None and origin.ball_check.finding.is_mistake:
+        yield origin.ball_check.finding
+    if origin.alignment is not None and origin.alignment.uncertain.any():
+        count = int(origin.alignment.uncertain.sum())
         yield Finding("displaced-photographs", "problem", count=count, photographs=len(capture))
-    yield from () if capture.origin is None else capture.origin.doubts
+    yield from origin.doubts
 
 
 def _about_lights(diagnosis: Diagnosis) -> Iterator[Finding]:
@@ -114,14 +131,18 @@ def _about_shadows(diagnosis: Diagnosis, capture: Capture) -> Iterator[Finding]:
     if dim:
         lit = count - len(dim)
         names = listed(dim, 8)
-        how: Severity = "problem" if lit <= FEW or 3 * len(dim) > count else "notice"
+        severity: Severity = "notice"
+        if lit <= FEW or 3 * len(dim) > count:
+            severity = "problem"
         yield Finding(
-            "dim-photographs", how, count=len(dim), photographs=count, names=names, lit=lit
+            "dim-photographs", severity, count=len(dim), photographs=count, names=names, lit=lit
         )
     if count <= FEW:
         yield Finding("few-photographs", photographs=count)
-    elif share > POORLY_LIT[0]:
-        yield Finding("poorly-lit", "problem" if share > POORLY_LIT[1] else "notice", share=share)
+    elif share > MANY_POORLY_LIT:
+        yield Finding("poorly-lit", "problem", share=share)
+    elif share > SOME_POORLY_LIT:
+        yield Finding("poorly-lit", share=share)
     elif not dim:
         yield Finding("mild-shadows", "good", usual=float(np.median(dark)), photographs=count)
 
@@ -150,18 +171,19 @@ def _about_saturation(diagnosis: Diagnosis) -> Iterator[Finding]:
         "photographs": diagnosis.photographs,
         "worst": int(np.argmax(by_photograph)) + 1,
     }
-    if share > SATURATED[1]:
+    if share > MANY_SATURATED:
         yield Finding("saturated", "problem", **facts)
-    elif share > SATURATED[0]:
+    elif share > SOME_SATURATED:
         yield Finding("saturated-highlights", **facts)
 
 
 def _about_fit(diagnosis: Diagnosis, result: Reconstruction | None) -> Iterator[Finding]:
-    if (
-        diagnosis.noise.snr_db >= VERY_NOISY
-    ):  # else the residual is noise, which is reported already
+    # Otherwise the residual is noise, which is reported already.
+    if diagnosis.noise.snr_db >= VERY_NOISY:
         typical = float(np.median(diagnosis.residual[np.isfinite(diagnosis.residual)]))
-        whose = "the computed normals" if result is not None else "least-squares normals"
+        whose = "least-squares normals"
+        if result is not None:
+            whose = "the computed normals"
         if typical > UNEXPLAINED:
             yield Finding("not-matte", share=typical, whose=whose)
         else:

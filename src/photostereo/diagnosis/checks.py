@@ -38,8 +38,10 @@ LIKE_CHANCE = 0.5
 CURVE_RATIO = 0.72
 #: Exponent that approximates the sRGB curve between shadow and light (1 and 0).
 CURVE_EXPONENT = 1.8
-#: A mask is inverted if it contains this share of the frame's border and the rest is this many times brighter.
-INVERTED_BORDER, INVERTED_TIMES = 0.6, 2.0
+#: A mask is inverted if it contains this share of the frame's border ...
+INVERTED_BORDER = 0.6
+#: ... and the rest is this many times brighter.
+INVERTED_TIMES = 2.0
 #: If a matte surface misses less of the variation than this, nothing is left for a curve to explain.
 NO_MISFIT = 0.01
 #: A varying exposure, or a curve, explains a wrong order if it leaves less than this share of the order's misfit.

@@ -138,7 +138,11 @@ def _contradictions(gray: Capture, noise: float, control: Control) -> Iterator[F
     lights = gray.lights.directions
     mask = gray.mask
     origin = gray.origin
-    axes, straightened = ("", False) if origin is None else (origin.axes, origin.straightened)
+    axes = ""
+    straightened = False
+    if origin is not None:
+        axes = origin.axes
+        straightened = origin.straightened
     mistakes = find_mistakes(images, lights, mask, axes_given=axes, straightened=straightened)
     yield from mistakes
     control.check()

@@ -29,26 +29,39 @@ if TYPE_CHECKING:
 #: Limits in degrees of a good and of a fair result. The default method is within 5° on well-lit
 #: captures with truth and beyond 10° on those with a moved camera. Moving either limit by 1° changes only the grade of
 #: results near it: the degrees are always reported with it.
-GOOD, FAIR = 5.0, 10.0
+GOOD = 5.0
+#: Up to this expected error, in degrees, a result is fair.
+FAIR = 10.0
 #: Smaller rotations of the lights, in degrees, look like errors of the normals: good captures show up to 2.5°.
 LEAST_TURN = 3.0
-#: The per-pixel estimate is right if this share of the variation of coarse slopes is not integrable; it is scaled with
-#: this power of the share, within these factors. On 320 captures of twelve rendered scenes the best-fit power is 0.24 if
-#: all scenes have equal weight; 0.15 to 0.3 lower the scatter of expected over true error from a factor of 1.63 to 1.5.
-USUAL_CURL, POWER, FACTORS = 0.12, 0.2, (0.67, 1.5)
+#: The per-pixel estimate is right if this share of the variation of coarse slopes is not integrable.
+USUAL_CURL = 0.12
+#: It is scaled with this power of the share. On 320 captures of twelve rendered scenes the best-fit power is 0.24 if all
+#: scenes have equal weight; 0.15 to 0.3 lower the scatter of expected over true error from a factor of 1.63 to 1.5.
+POWER = 0.2
+#: The smallest and the largest factor of that kind.
+FACTORS = (0.67, 1.5)
 #: Model errors are shared by all photographs: more photographs lower the error less than the pixels suggest. With this
-#: correlation between photographs, and estimates that are right for 20 of them, the ratio of expected to true error on 32
-#: rendered captures is the same with 10, 20 and 96. Fewer than 20 never lower the estimate. Correlations of 0.01 and
-#: 0.025 explain the change with the number of photographs nearly as well (with 96, factors of 1.28 and 1.51, not 1.39).
-CORRELATION, USUAL_COUNT = 0.016, 20
+#: correlation between photographs the ratio of expected to true error on 32 rendered captures is the same with 10, 20 and
+#: 96. Correlations of 0.01 and 0.025 explain the change with the number of photographs nearly as well (with 96, factors of
+#: 1.28 and 1.51, not 1.39).
+CORRELATION = 0.016
+#: The estimates of the pixels are right for this number of photographs. Fewer never lower the estimate.
+USUAL_COUNT = 20
 #: Three photographs fit some normal exactly, so that no residual tells how wrong it is. The mean error in degrees of 450
 #: solves with three photographs (DiLiGenT and twelve rendered scenes) is this, times this power of the condition number of
 #: the lights: 8° with well-spread lights, 37° if they nearly lie in a plane; nine of ten are within a factor of 3.
 OF_THREE = 6.3
 OF_THREE_POWER = 0.35
-#: Largest number of reasons to name, and the least share of the squared error that one of them must contribute: lights
-#: that are accurate to 3° do not explain an error of 10°. With 0.05, those of 2.3° would; with 0.2, those of 4.4° would not.
-MOST_REASONS, LEAST_SHARE = 3, 0.1
+#: Largest number of reasons to name.
+MOST_REASONS = 3
+#: Least share of the squared error that a reason must contribute: lights that are accurate to 3° do not explain an error of
+#: 10°. With 0.05, those of 2.3° would; with 0.2, those of 4.4° would not.
+LEAST_SHARE = 0.1
+#: Lights that are accurate to this many degrees are no reason.
+ACCURATE = 1.0
+#: Names of the axes of a rotation.
+AXES = ("horizontal axis", "vertical axis", "camera's axis")
 
 
 @dataclass(frozen=True)
@@ -63,10 +76,11 @@ class ExpectedError:
     @property
     def grade(self) -> str:
         """``"good"``, ``"fair"`` or ``"do not trust"``."""
-        good = self.degrees <= GOOD and not self.is_flawed
-        if good:
+        if self.degrees <= GOOD and not self.is_flawed:
             return "good"
-        return "fair" if self.degrees <= FAIR else "do not trust"
+        if self.degrees <= FAIR:
+            return "fair"
+        return "do not trust"
 
     @property
     def words(self) -> str:
@@ -102,54 +116,100 @@ def expected_error(
     *,
     own: float | None = None,
 ) -> ExpectedError | None:
-    """Estimate the error of a result; return None if its method does not estimate one (its map ``spread``, or
-    ``own`` in degrees, see :func:`photostereo.solver.estimate_error.second_opinion`).
+    """Estimate the error of a result.
 
-    That estimate assumes exact lights; their own expected errors are added. Mistakes among the findings count toward
-    the error; other findings may be reasons.
+    The method's own estimate assumes exact lights; their expected errors are added. Mistakes among the findings count
+    toward the error; other findings may be reasons.
+
+    Parameters
+    ----------
+    result : Reconstruction
+        The result.
+    lights : Lights, optional
+        The lights that it was solved with.
+    findings : sequence of Finding
+        What the diagnosis of the capture says.
+    own : float, optional
+        The method's own estimate in degrees, see :func:`photostereo.solver.estimate_error.second_opinion`; by default
+        from the map ``spread`` of the result.
+
+    Returns
+    -------
+    ExpectedError or None
+        None if the method does not estimate an error.
     """
-    found = [f for f in findings if f.severity != "good"]
-    if lights is not None and len(lights) == 3 and lights.known:
+    doubts = [finding for finding in findings if finding.severity != "good"]
+    if lights is not None and lights.known and len(lights) == 3:
         own = error_of_three(lights.directions)
-        found.append(Finding("three-photographs", "problem", effect=own, degrees=own))
+        doubts.append(Finding("three-photographs", "problem", effect=own, degrees=own))
     elif own is None:
         own = _own(result)
     if own is None:
         return None
-    of_lights = 0.0
-    if lights is not None and lights.known and np.isfinite(lights.expected_error).any():
-        of_lights = float(np.nanmean(lights.expected_error))
-        # A ball that contradicts the lights says what to do about it.
-        doubted = any(f.is_mistake and f.subject is Subject.BALL for f in found)
-        if of_lights >= 1.0 and not doubted:
-            code = "vague-estimate" if "estimated" in lights.source else "vague-lights"
-            found.append(Finding(code, effect=of_lights, degrees=of_lights))
-    turn = turn_of_lights(result.normals, result.mask)
-    turned = float(np.linalg.norm(turn))
+    of_lights = _error_of_lights(lights)
+    # A ball that contradicts the lights says what to do about it.
+    contradicted = any(f.is_mistake and f.subject is Subject.BALL for f in doubts)
+    if lights is not None and of_lights >= ACCURATE and not contradicted:
+        code = "vague-lights"
+        if "estimated" in lights.source:
+            code = "vague-estimate"
+        doubts.append(Finding(code, effect=of_lights, degrees=of_lights))
+    turned = _turned_lights(result)
     of_turn = 0.0
-    if turned > LEAST_TURN:
-        of_turn = float(np.linalg.norm(np.cross(turn, result.normals[result.mask]), axis=1).mean())
-        axis = ("horizontal axis", "vertical axis", "camera's axis")[int(np.argmax(np.abs(turn)))]
-        found.append(Finding("turned-lights", "problem", effect=of_turn, degrees=turned, axis=axis))
-    mistakes = max((finding.effect for finding in found if finding.is_mistake), default=0.0)
+    if turned is not None:
+        of_turn = turned.effect
+        doubts.append(turned)
     # Other errors of the normals may look like a rotation, too, so only the larger one counts.
+    of_normals = max(own, of_turn)
     # What may be wrong with the photographs, and was not corrected.
-    of_doubts = [
+    of_photographs = [
         finding.effect
-        for finding in found
+        for finding in doubts
         if finding.kind is Kind.DOUBT and finding.subject is Subject.PHOTOGRAPHS
     ]
-    degrees = max(math.hypot(max(own, of_turn), of_lights, *of_doubts), mistakes)
-    flawed = any(finding.severity == "problem" for finding in found)
-    least = LEAST_SHARE**0.5 * degrees
-    found = [f for f in found if f.severity == "problem" or not 0 < f.effect < least]
-    found = found or [Finding("uncertain-normals")]
-    # A mistake without its own effect makes the photographs contradict each other; the method's estimate includes that.
-    found.sort(key=lambda f: (-(f.effect or own * f.is_mistake), f.severity != "problem"))
+    of_mistakes = max((finding.effect for finding in doubts if finding.is_mistake), default=0.0)
+    degrees = max(math.hypot(of_normals, of_lights, *of_photographs), of_mistakes)
+    flawed = any(finding.severity == "problem" for finding in doubts)
     expected = ExpectedError(degrees, is_flawed=flawed)
     if expected.grade == "good":
         return expected
-    return replace(expected, reasons=tuple(found[:MOST_REASONS]))
+    return replace(expected, reasons=_reasons(doubts, degrees, own))
+
+
+def _error_of_lights(lights: Lights | None) -> float:
+    """Mean expected error of the light directions in degrees; 0 if it is not known."""
+    if lights is None or not lights.known or not np.isfinite(lights.expected_error).any():
+        return 0.0
+    return float(np.nanmean(lights.expected_error))
+
+
+def _turned_lights(result: Reconstruction) -> Finding | None:
+    """Report a common rotation of all lights, which the surface as a whole reveals."""
+    turn = turn_of_lights(result.normals, result.mask)
+    degrees = float(np.linalg.norm(turn))
+    if degrees <= LEAST_TURN:
+        return None
+    moved = np.cross(turn, result.normals[result.mask])
+    effect = float(np.linalg.norm(moved, axis=1).mean())
+    axis = AXES[int(np.argmax(np.abs(turn)))]
+    return Finding("turned-lights", "problem", effect=effect, degrees=degrees, axis=axis)
+
+
+def _reasons(doubts: Sequence[Finding], degrees: float, own: float) -> tuple[Finding, ...]:
+    """The doubts that contribute most to an error, the most important first."""
+    least = LEAST_SHARE**0.5 * degrees
+    reasons = [f for f in doubts if f.severity == "problem" or not 0 < f.effect < least]
+    if not reasons:
+        return (Finding("uncertain-normals"),)
+
+    def importance(finding: Finding) -> tuple[float, bool]:
+        effect = finding.effect
+        if finding.is_mistake and not effect:
+            # It makes the photographs contradict each other; the method's estimate includes that.
+            effect = own
+        return -effect, finding.severity != "problem"
+
+    return tuple(sorted(reasons, key=importance)[:MOST_REASONS])
 
 
 def _own(result: Reconstruction) -> float | None:
@@ -157,10 +217,10 @@ def _own(result: Reconstruction) -> float | None:
     if spread is None:
         return None
     inside = np.asarray(spread)[result.mask]
-    known = inside[np.isfinite(inside)]
-    if known.size:
-        return float(known.mean(dtype=np.float64))
-    return None
+    finite = inside[np.isfinite(inside)]
+    if not finite.size:
+        return None
+    return float(finite.mean(dtype=np.float64))
 
 
 def factor_of_detail(normals: FloatArray, mask: BoolArray) -> float:

@@ -20,14 +20,22 @@ DARK_SHARE_OF_SCALE = 0.005
 #: A photograph is dim below this share of the brightest one's brightness. On 72 rendered captures, changing these three
 #: by 30 % changes no finding.
 DIM_SHARE = 0.1
-#: A photograph is saturated if at least FEWEST pixels lie at its maximum, and PEAK times as many as just below it. On 180
-#: rendered captures, clipped or not, a change of 30 % (of the distance from 1) changes whether saturation is reported on
-#: 2, 9, none and 10.
-AT_TOP, JUST_BELOW, FEWEST, PEAK = 0.999, 0.975, 8, 0.5
+# A photograph is saturated if many pixels lie at its maximum, more than just below it. The numbers in parentheses count
+# the captures, of 180 rendered ones, clipped or not, on which a change of 30 % changes whether saturation is reported.
+#: Pixels above this share of the maximum are at the maximum (2, for 30 % of the distance from 1).
+AT_TOP = 0.999
+#: Pixels between this share and the maximum are just below it (9, likewise).
+JUST_BELOW = 0.975
+#: Fewest pixels at the maximum (none).
+FEWEST = 8
+#: Pixels at the maximum for each pixel just below it (10).
+PEAK = 0.5
 #: Number of pixels for measuring the brightness of a photograph, up to twice as many.
 SAMPLED = 5_000
-#: Pixels whose photographs fit in the cache together, and pixels per thread and turn.
-BLOCK, TOGETHER = 1024, 1 << 16
+#: Pixels whose photographs fit in the cache together.
+BLOCK = 1024
+#: Pixels per thread and turn.
+TOGETHER = 1 << 16
 
 
 def dark_counts(images: FloatArray, mask: BoolArray, scale: float) -> NDArray[np.int32]:
@@ -71,8 +79,9 @@ def saturation_share(images: FloatArray, mask: BoolArray) -> tuple[float, FloatA
             return 0.0
         at_top = np.count_nonzero(inside >= AT_TOP * top)
         below = np.count_nonzero(inside >= JUST_BELOW * top) - at_top
-        counts = at_top >= FEWEST and at_top > PEAK * below and at_top < 0.5 * inside.size
-        return at_top / inside.size if counts else 0.0
+        if at_top < FEWEST or at_top <= PEAK * below or at_top >= 0.5 * inside.size:
+            return 0.0
+        return at_top / inside.size
 
     shares = np.array(list(in_turn(share, len(images), processors())))
     return float(shares.mean()), shares
@@ -116,10 +125,10 @@ def matte_fit(
         shading_squares = np.einsum("jn,jn->n", shading, shading)
         products = np.einsum("jn,jn->n", values, shading)
         lit = shading_squares > 0
-        seen = squares > 0
-        found = np.divide(products, shading_squares, out=np.zeros_like(products), where=lit)
-        share = 1.0 - np.divide(found * products, squares, out=np.ones_like(squares), where=seen)
-        amplitude[part] = found
+        bright = squares > 0
+        factor = np.divide(products, shading_squares, out=np.zeros_like(products), where=lit)
+        share = 1.0 - np.divide(factor * products, squares, out=np.ones_like(squares), where=bright)
+        amplitude[part] = factor
         brightness[part] = np.sqrt(squares / len(images))
         residual[part] = np.sqrt(np.clip(share, 0, 1))
 
@@ -144,7 +153,8 @@ def least_squares_normals(images: FloatArray, lights: PixelLights, mask: BoolArr
 
 def typical_residual(normals: FloatArray, capture: Capture) -> float:
     """Median, over an even sample of pixels, of the share of the brightness that a matte surface leaves unexplained."""
-    capture, index = capture.evened(), np.flatnonzero(capture.mask)
+    capture = capture.evened()
+    index = np.flatnonzero(capture.mask)
     index = index[:: max(1, len(index) // 15_000)]
     images = capture.images.reshape(len(capture), -1, *capture.images.shape[3:])[:, index]
     facing = normals.reshape(-1, 3)[index]

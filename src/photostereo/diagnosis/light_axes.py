@@ -45,9 +45,10 @@ CLEARLY_BETTER = 0.8
 CURVED = 0.25
 #: If the normals along the outline point inward by this mean cosine, x and y are reversed.
 INWARDS = -0.3
-#: Above this share of normals that point away, or of lights from behind, all 48 conventions are tried. A surface faces
-#: the camera if at most the share FACES of its normals points away.
-AWAY, FACES = 0.2, 0.05
+#: Above this share of normals that point away, or of lights from behind, all 48 conventions are tried.
+AWAY = 0.2
+#: A surface faces the camera if at most this share of its normals points away.
+FACES = 0.05
 #: Curls within this factor are equally good.
 SAME_CURL = 1.1
 #: The outline decides if the normals along it point outward or inward by this mean cosine.
@@ -62,7 +63,9 @@ MOST = 24
 SURE = 9.2
 #: Directions that differ from the estimate by less than this agree with it. For 14 rendered solids the right axes
 #: differ by 1 to 12°, all others by 33° or more; nothing changes between 15 and 30.
-AGREES, DISAGREES = 15.0, 28.0
+AGREES = 15.0
+#: Directions that differ by more than this disagree with it.
+DISAGREES = 28.0
 #: What some axes look like.
 LOOKS = {
     "x,-y,z": ", with y pointing down",
@@ -149,64 +152,87 @@ def mistake(code: str, remedy: str, **values: Any) -> Finding:
 
 
 def wrong_axes(surface: CoarseSurface, lights: FloatArray, axes_given: str) -> Finding | None:
-    """Report other axes, or another order of lights on a ring, that give a surface if those of the file do not."""
+    """Report other axes, or another order of lights on a ring, that give a surface if those of the file do not.
+
+    Parameters
+    ----------
+    surface : CoarseSurface
+        The matte normals under the lights as given.
+    lights : (d, 3) array
+        The directions as given.
+    axes_given : str
+        The axes with which the light file was read, or an empty string.
+    """
     given = surface.turned(np.eye(3))
     behind = given.away > AWAY or bool((lights[:, 2] < 0).mean() > AWAY)
-    tried = [(axes, surface.turned(axes.T)) for axes in conventions(depth_too=behind)]
-    facing = [(axes, seen) for axes, seen in tried if seen.away <= FACES]
-    # z is exchanged with another axis only as a last resort.
-    facing = [(axes, seen) for axes, seen in facing if abs(axes[2, 2]) == 1] or facing
+    facing = _facing_the_camera(surface, depth_too=behind)
     if not facing:
         return None
-    least = min(seen.curl for _, seen in facing)
-    if given.curved_share > CURVED:
+    least = min(evidence.curl for _, evidence in facing)
+    is_curved = given.curved_share > CURVED
+    if is_curved:
         ring = _turned_ring(surface, lights, given.curl)
         if ring is not None and ring.values["best"] < CLEARLY_BETTER * least:
             return ring
-    curls = (behind or given.curved_share > CURVED) and least < CLEARLY_BETTER * given.curl
-    if not (
-        given.away > 0.5 or curls or given.outwards < INWARDS
-    ):  # the last is False without an outline
+    curls = (behind or is_curved) and least < CLEARLY_BETTER * given.curl
+    points_inward = given.outwards < INWARDS  # False without an outline
+    if not (curls or points_inward or given.away > 0.5):
         return None
-    good = [(axes, seen) for axes, seen in facing if seen.curl <= SAME_CURL * least]
-    decided = not np.isnan(given.outwards) and max(abs(seen.outwards) for _, seen in good) > DECIDES
-    axes, seen = max(good, key=lambda pair: pair[1].outwards) if decided else good[0]
+    good = [(axes, evidence) for axes, evidence in facing if evidence.curl <= SAME_CURL * least]
+    clearest = max(abs(evidence.outwards) for _, evidence in good)
+    decided = not np.isnan(given.outwards) and clearest > DECIDES
+    axes, best = good[0]
+    if decided:
+        axes, best = max(good, key=lambda pair: pair[1].outwards)
     if np.array_equal(axes, np.eye(3)):
         return None
-    return _explained(axes, given, seen, decided=decided, axes_given=axes_given)
+    return _explained(axes, given, best, decided=decided, axes_given=axes_given)
+
+
+def _facing_the_camera(
+    surface: CoarseSurface, *, depth_too: bool
+) -> list[tuple[FloatArray, Evidence]]:
+    """Axes in which the normals face the camera; z is exchanged with another axis only as a last resort."""
+    tried = [(axes, surface.turned(axes.T)) for axes in conventions(depth_too=depth_too)]
+    facing = [(axes, evidence) for axes, evidence in tried if evidence.away <= FACES]
+    upright = [(axes, evidence) for axes, evidence in facing if abs(axes[2, 2]) == 1]
+    return upright or facing
 
 
 def usual_orders(count: int) -> list[tuple[str, Indices]]:
     """Return the usual ways in which lists get mixed up (shifted, reversed, sorted as text), and the places (d,)."""
     places = np.arange(count)
-    found: list[tuple[str, Indices]] = []
+    orders: list[tuple[str, Indices]] = []
     for shift in sorted(range(1, count), key=lambda shift: min(shift, count - shift)):
-        by = shift if shift <= count // 2 else shift - count
-        found.append((f"shifted by {by}", np.roll(places, -shift)))
-    found.append(("in reverse order", places[::-1]))
+        shortest = min(shift, shift - count, key=abs)
+        orders.append((f"shifted by {shortest}", np.roll(places, -shift)))
+    orders.append(("in reverse order", places[::-1]))
     for first in (0, 1) if count > 9 else ():
         as_text = np.array(sorted(range(count), key=lambda place: str(place + first)))
-        found += [
+        orders += [
             ("sorted as text (1, 10, 11, 2)", order) for order in (as_text, np.argsort(as_text))
         ]
-    return found
+    return orders
 
 
 def _turned_ring(surface: CoarseSurface, lights: FloatArray, curl: float) -> Finding | None:
     """Check for lights on a ring listed from a wrong start: all explain the photographs, only one gives a surface."""
     best = CLEARLY_BETTER * curl
-    found = ""
+    best_order = ""
     for words, places in usual_orders(len(lights)):
         turn = turn_between(lights, lights[places])
         if turn is None:
             continue  # not a rotation: the photographs would show it
-        seen = surface.turned(np.linalg.inv(turn))
-        if seen.away <= FACES and seen.curl < best and not seen.outwards < DECIDES:
-            best = seen.curl
-            found = words
-    if not found:
+        evidence = surface.turned(np.linalg.inv(turn))
+        if evidence.away <= FACES and evidence.curl < best and not evidence.outwards < DECIDES:
+            best = evidence.curl
+            best_order = words
+    if not best_order:
         return None
-    why = f"the slopes do not form a surface (curl {curl:.2f}), but do with the lights {found} ({best:.2f})"
+    why = (
+        f"the slopes do not form a surface (curl {curl:.2f}), but do with the lights {best_order} "
+        f"({best:.2f})"
+    )
     return mistake("light-order", "lights-in-order", why=why, given=curl, best=best)
 
 
@@ -253,41 +279,62 @@ def judge_axes(images: FloatArray, lights: FloatArray, mask: BoolArray) -> Opini
         return None
     try:
         small = crop_photographs((images[number] for number in chosen), mask)
-        found = estimate_lights(small, most_views=1)
+        estimate = estimate_lights(small, most_views=1)
     except CaptureError:  # the mask is too thin
         return None
-    if found.verdict.is_flat or found.expected_error > SURE:
+    if estimate.verdict.is_flat or estimate.expected_error > SURE:
         return None
     tried = conventions(depth_too=False)
     turned = [from_axes(lights[chosen], axes) for axes in tried]
-    degrees = [float(angles_between(each, found.directions).mean()) for each in turned]
+    degrees = [float(angles_between(each, estimate.directions).mean()) for each in turned]
     best = int(np.argmin(degrees))
     if degrees[best] >= AGREES or sum(angle < DISAGREES for angle in degrees) != 1:
         return None
     return Opinion(axes_words(tried[best]), degrees[0], degrees[best])
 
 
-def compare_axes(found: Finding | None, opinion: Opinion | None, axes_given: str) -> Finding | None:
-    """Compare the mistake found with the axes that lights estimated from the photographs suggest."""
-    if opinion is None or (found is not None and found.code != "light-axes"):
-        return found
+def compare_axes(
+    reported: Finding | None, opinion: Opinion | None, axes_given: str
+) -> Finding | None:
+    """Compare a reported mistake with the axes that lights estimated from the photographs suggest.
+
+    Parameters
+    ----------
+    reported : Finding or None
+        What the surface says about the axes.
+    opinion : Opinion or None
+        What the estimated lights say about them.
+    axes_given : str
+        The axes with which the light file was read, or an empty string.
+
+    Returns
+    -------
+    Finding or None
+        None if nothing is wrong, or if the two contradict each other.
+    """
+    if opinion is None or (reported is not None and reported.code != "light-axes"):
+        return reported
     fits = opinion.axes == "x,y,z"  # unchanged
     words = _instead_of(axes_given, axes_matrix(opinion.axes))
-    if found is None:
-        why = f"its lights differ from those estimated from the photographs by {opinion.given_degrees:.0f}°"
+    if reported is None and fits:
+        return None
+    if reported is None:
+        why = (
+            "its lights differ from those estimated from the photographs by "
+            f"{opinion.given_degrees:.0f}°"
+        )
         agree = f", and with {words} by {opinion.degrees:.0f}°"
-        if fits:
-            return None
         return _other_axes(words, axes_given, why=why, agree=agree)
-    advised = found.values["axes"]
+    advised = reported.values["axes"]
     if fits:
-        return found if advised[-2:] != ",z" else None
+        # Only the exchange of z with another axis is a contradiction.
+        return None if advised.endswith(",z") else reported
+    if advised != words:
+        return reported
     agree = (
         f"; the lights estimated from the photographs agree with {words} to {opinion.degrees:.0f}°"
     )
-    if advised == words:
-        return found.changed(agree=agree)
-    return found
+    return reported.changed(agree=agree)
 
 
 def _instead_of(axes_given: str, axes: FloatArray) -> str:

@@ -18,17 +18,27 @@ from photostereo.core.findings import Finding
 from photostereo.runtime.illumination import least_squares, shading, weighted_least_squares
 from photostereo.runtime.order import MAD_TO_SIGMA
 
-#: Number of pixels to sample, the smallest that suffices, and the number of photographs in which each must be lit.
-SAMPLE, FEWEST, LIT_IN = 1500, 200, 6
+#: Number of pixels to sample; the fit has five unknowns and costs milliseconds.
+SAMPLE = 1500
+#: Fewest pixels that suffice for its robust weights.
+FEWEST = 200
+#: Number of photographs in which each pixel must be lit: three for its normal, three for what is left.
+LIT_IN = 6
 #: A pixel is lit above this share of its bright level. Between 0.05 and 0.3 the estimates change by a tenth.
 LIT = 0.15
-#: Rounds of reweighting, and the deviations beyond which residuals get little weight.
-ROUNDS, OUTLIER = 6, 2.0
-#: Lights are near if 1 / D (in frame widths) is larger than this, exceeds this many standard errors, and explains
-#: this share of the residual. Rendered captures with distant lights have at most 0.02, 1 and 0.02 (a glossy sphere 0.09),
-#: those with other faults 0.3, 9 and 0.14, and those with lights at five widths mostly more than 0.13, 8 and 0.2.
-#: On 72 captures under distant lights, 30 % less and more changes the verdict on 3 and 1 (LEAST) and none (the others).
-LEAST, CERTAIN, EXPLAINED = 0.1, 10.0, 0.2
+#: Rounds of reweighting; the weights hardly change after four.
+ROUNDS = 6
+#: Standard deviations beyond which residuals get little weight.
+OUTLIER = 2.0
+# Three conditions must hold at once. Rendered captures with distant lights have at most 0.02, 1 and 0.02 (a glossy sphere
+# 0.09), those with other faults 0.3, 9 and 0.14, and those with lights at five widths mostly more than 0.13, 8 and 0.2. On
+# 72 captures under distant lights, 30 % less and more changes the verdict on 3 and 1 (LEAST) and none (the others).
+#: Lights are near if 1 / D, in frame widths, is larger than this ...
+LEAST = 0.1
+#: ... exceeds this many standard errors ...
+CERTAIN = 10.0
+#: ... and explains this share of the residual.
+EXPLAINED = 0.2
 #: Bend with the default method as a share of that with least squares: 0.5 to 0.8 on six rendered objects.
 OF_THE_BEND = 0.7
 

@@ -46,20 +46,32 @@ from photostereo.runtime.arrays import Array, cast, contiguous, is_tensor, like,
 from photostereo.runtime.illumination import gram_of, least_squares, some_lights, without_matte
 from photostereo.runtime.order import MAD_TO_SIGMA, interpolate, median, quantiles, row_quantiles
 
-#: Number of 2 × 2 blocks for the noise estimate, and for noise by brightness; evenly spread, up to twice as many.
-BLOCKS, BLOCKS_BY_BRIGHTNESS = 10_000, 20_000
-#: Number of pixels for counting levels, and for measuring the signal; evenly spread, up to twice as many.
-LEVELS_FROM, SAMPLED = 20_000, 30_000
+# Samples are evenly spread and have up to twice as many members.
+#: Number of 2 × 2 blocks for the noise estimate: the median is then accurate to 1 %.
+BLOCKS = 10_000
+#: Number of 2 × 2 blocks for noise by brightness, about 2500 in each class.
+BLOCKS_BY_BRIGHTNESS = 20_000
+#: Number of pixels for counting levels.
+LEVELS_FROM = 20_000
+#: Number of pixels for measuring the signal.
+SAMPLED = 30_000
 #: Photographs are quantized if each level occurs this often in the sample.
 VALUES_PER_LEVEL = 8
 #: Number of brightness classes.
 CLASSES = 8
+#: Side of the blocks of JPEG files, in pixels.
+JPEG_SIDE = 8
 #: Blocks are detected if their effect on the jumps is this many times that of anything else (about the 0.1 % point of the
 #: F distribution with eight and six degrees of freedom).
-JPEG_SIDE, BLOCK_EVIDENCE = 8, 20.0
-#: Fewest photographs to examine, the number of values up to which more are examined, and half the number of rows and of
-#: columns.
-LOOKED_AT, LOOKED_VALUES, BAND, ACROSS = 12, 1 << 20, 96, 512
+BLOCK_EVIDENCE = 20.0
+#: Fewest photographs to examine for blocks.
+LEAST_EXAMINED = 12
+#: More are examined up to this number of values.
+MOST_VALUES = 1 << 20
+#: Half the number of rows that are examined ...
+BAND = 96
+#: ... and of columns.
+ACROSS = 512
 #: Jumps beyond this quantile are shadow edges; they are clipped to it.
 EDGES = 0.9
 #: Rows per crop if the pixels are a sample (:mod:`photostereo.solver.tiles`). Pairs of rows across the boundary of a
@@ -355,7 +367,7 @@ def has_blocks(pixels: Any, lights: FloatArray, mask: BoolArray) -> bool:
     inside = np.flatnonzero(band[mask])
     values = pixels[like(inside, pixels) if is_tensor(pixels) else inside]
     photographs = values.shape[1]
-    enough = min(max(LOOKED_AT, LOOKED_VALUES // max(len(values), 1)), photographs)
+    enough = min(max(LEAST_EXAMINED, MOST_VALUES // max(len(values), 1)), photographs)
     chosen = np.linspace(0, photographs - 1, enough).astype(int)
     residual = contiguous(without_matte(values, some_lights(lights, inside), chosen).T)
     places = np.stack([_power_by_place(residual, band[around], axis) for axis in (0, 1)])

@@ -17,8 +17,10 @@ from photostereo.diagnosis.metrics import angle_between
 from photostereo.lights.exposure import StrengthEstimate, estimate_strengths, strength_sample
 from photostereo.runtime.illumination import least_squares, without_matte
 
-#: Side in pixels of the part that is compared, and the blur that separates detail from shading.
-SIDE, DETAIL = 384, 1.5
+#: Side in pixels of the part that is compared.
+SIDE = 384
+#: Standard deviation in pixels of the blur that separates detail from shading.
+DETAIL = 1.5
 # 30 % less and more of DETAIL, SHARP, MANY and EXPLAINED changes the findings on 1 and 2, 1 and 1, 1 and 1, 4 and 2 of 72
 # rendered captures, twelve of them blurred, twelve with falling exposure.
 #: A photograph with less than this share of the detail of the sharpest tenth is not sharp. Half of the photographs blurred
