@@ -59,10 +59,22 @@ def test_control_c_at_any_moment(capture, tmp_path, delay):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_termination(capture, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "delay", "beginning"),
+    [
+        ("SIGTERM", 0.05, "Terminated"),
+        ("SIGHUP", 1.5, "The terminal was closed"),
+        ("SIGQUIT", 1.5, "Quit"),
+    ],
+)
+def test_other_signals_clean_up_too(capture, tmp_path, name, delay, beginning):
+    """While modules are imported, and during the work."""
+    number = getattr(signal, name)
     words = ["solve", str(capture), "--out", str(tmp_path / "out"), "--set", "max_iter=100000"]
-    code, error = ended(words, 0.05, signal.SIGTERM)
-    assert code == 143 and error.splitlines()[-1] == "Terminated; nothing was left half-written."
+    code, error = ended(words, delay, number)
+    assert code == 128 + number
+    assert error.splitlines()[-1] == f"{beginning}; nothing was left half-written."
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_handlers_are_put_back():

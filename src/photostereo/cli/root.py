@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import sys
 import warnings
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from typer.core import TyperGroup
 from photostereo._version import __version__
 from photostereo.cli.command import command
 from photostereo.cli.shell import end_with
+from photostereo.cli.streams import lasting_output, report_lost_output
 from photostereo.core.errors import MissingDependencyError
 from photostereo.core.plugins import announced
 from photostereo.io.names import printable
@@ -103,11 +103,8 @@ for heading, function in commands():
 
 def main() -> None:
     """Run the command line: errors that the user can fix become one paragraph (or a JSON object) and exit code 2."""
-    with orderly_signals():
+    with orderly_signals(), lasting_output() as output:
         shorten_spinning()  # before NumPy is loaded
-        for stream in (sys.stdout, sys.stderr):  # a terminal without × or ° shows question marks
-            if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors="replace")
         Shell.as_json = False
         warnings.showwarning = _show_warning  # type: ignore[assignment]
         try:
@@ -118,7 +115,8 @@ def main() -> None:
             if isinstance(problem, SystemExit) and ended_by() is None:
                 raise
             code = end_with(problem, as_json=Shell.as_json)
-        sys.exit(int(code or 0))
+        output.flush()
+        sys.exit(report_lost_output(output, int(code or 0)))
 
 
 def _version(show: bool) -> None:

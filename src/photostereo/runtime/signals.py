@@ -1,4 +1,6 @@
-"""Handle Ctrl-C and SIGTERM from the start: one line, the right exit code, never a traceback.
+r"""Handle Ctrl-C and the other signals that end a program: one line, the right exit code, never a traceback.
+
+A terminal that is closed, or a lost connection, sends SIGHUP (Windows: SIGBREAK); Ctrl-\ sends SIGQUIT.
 
 During imports nothing has been written yet, and an exception raised inside an import may be swallowed or replaced
 by another one, so the process ends immediately. Once a command is running, the signal becomes an exception, so that
@@ -18,7 +20,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-_WORDS = {signal.SIGINT: "Interrupted", signal.SIGTERM: "Terminated"}
+#: Signals that end the program, and what is said then; a system has only some of them.
+_WORDS = {
+    getattr(signal, name): words
+    for name, words in {
+        "SIGINT": "Interrupted",
+        "SIGTERM": "Terminated",
+        "SIGHUP": "The terminal was closed",
+        "SIGQUIT": "Quit",
+        "SIGBREAK": "Interrupted",
+    }.items()
+    if hasattr(signal, name)
+}
 #: End of the message, true in every case.
 END = "nothing was left half-written."
 
@@ -30,7 +43,7 @@ class _State:
 
 @contextmanager
 def orderly_signals() -> Iterator[None]:
-    """Handle both signals within the block; a signal ignored by the caller stays ignored."""
+    """Handle the signals within the block; a signal ignored by the caller stays ignored."""
     if threading.current_thread() is not threading.main_thread():  # Python allows it only there
         yield
         return
