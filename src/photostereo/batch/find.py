@@ -44,14 +44,15 @@ def _inside(place: Path, out: Path) -> Iterator[Path]:
     if place.is_file() or recognize(place) is not None or len(list_images(place)) >= FEWEST:
         yield place
         return
-    found = []
+    captures = []
     for entry in sorted(place.iterdir()):
-        if entry.name.startswith(".") or entry == out or out in entry.parents or is_result(entry):
+        is_output = entry == out or out in entry.parents or is_result(entry)
+        if entry.name.startswith(".") or is_output:
             continue
         if entry.is_dir() or entry.suffix.lower() in CAPTURE_FILES:
-            found.append(entry)
-    balls = _balls_of(found)
-    yield from (entry for entry in found if entry.resolve() not in balls)
+            captures.append(entry)
+    balls = _balls_of(captures)
+    yield from (entry for entry in captures if entry.resolve() not in balls)
 
 
 def _balls_of(entries: Sequence[Path]) -> set[Path]:
@@ -62,9 +63,9 @@ def _balls_of(entries: Sequence[Path]) -> set[Path]:
         photographs_and_mask,
     )
 
-    found: set[Path] = set()
+    balls: set[Path] = set()
     if not any(is_ball_series(entry) for entry in entries):
-        return found
+        return balls
     for entry in entries:
         if entry.is_dir() and not is_ball_series(entry):
             try:
@@ -72,21 +73,24 @@ def _balls_of(entries: Sequence[Path]) -> set[Path]:
             except CaptureError:
                 continue
             if photographs:
-                found.update(folder.resolve() for folder in find_ball_series(entry, photographs))
-    return found
+                balls.update(folder.resolve() for folder in find_ball_series(entry, photographs))
+    return balls
 
 
-def name_captures(paths: Sequence[Path], known: dict[str, str]) -> dict[str, Path]:
-    """Return captures by a unique name for their folder of results; ``known`` maps paths to names, and is extended."""
+def name_captures(paths: Sequence[Path], names: dict[str, str]) -> dict[str, Path]:
+    """Return captures by a unique name for their folder of results; ``names`` maps paths to names, and is extended."""
     named = {}
     for path in paths:
         text = as_text(path)
-        if text not in known:
+        if text not in names:
             plain = folder_name(path.stem if path.is_file() else path.name)
-            known[text], number = plain, 2
-            while list(known.values()).count(known[text]) > 1:
-                known[text], number = f"{plain}-{number}", number + 1
-        named[known[text]] = path
+            name = plain
+            number = 2
+            while name in names.values():
+                name = f"{plain}-{number}"
+                number += 1
+            names[text] = name
+        named[names[text]] = path
     return named
 
 
@@ -114,7 +118,7 @@ class Watch:
         if now - self._last_look < self.every:
             return []
         self._last_look = now
-        found = []
+        complete = []
         for path in self.look():
             if path in self._taken:
                 continue
@@ -124,18 +128,17 @@ class Watch:
                 self.stay()
             if state and now - self._states[path][1] >= self.quiet:
                 self._taken.add(path)
-                found.append(path)
+                complete.append(path)
                 self.stay()
-        return None if self.idle is not None and now - self._last_news > self.idle else found
+        if self.idle is not None and now - self._last_news > self.idle:
+            return None
+        return complete
 
 
 def _state_of(path: Path) -> State:
     try:
-        files = (
-            [path]
-            if path.is_file()
-            else sorted(entry for entry in path.rglob("*") if entry.is_file())
-        )
-        return tuple((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
+        entries = [path] if path.is_file() else sorted(path.rglob("*"))
+        files = [(entry, entry.stat()) for entry in entries if entry.is_file()]
+        return tuple((str(file), state.st_size, state.st_mtime_ns) for file, state in files)
     except OSError:  # it is being moved or removed
         return ()

@@ -18,11 +18,22 @@ from photostereo.batch.find import as_text
 from photostereo.core.errors import OutputError
 from photostereo.io.schema import NUMBER, check_facts
 
+#: Columns and their types; those with a question mark may be empty.
 _ROW = {
-    "name": str, "path": str, "key": str, "status": str, "error?": str, "code?": str, "seconds?": NUMBER,
-    "figures": {str: NUMBER}, "warnings": [str], "finished": str, "warning_codes": [str],
-}  # fmt: skip
+    "name": str,
+    "path": str,
+    "key": str,
+    "status": str,
+    "error?": str,
+    "code?": str,
+    "seconds?": NUMBER,
+    "figures": {str: NUMBER},
+    "warnings": [str],
+    "finished": str,
+    "warning_codes": [str],
+}
 _COLUMNS = [name.removesuffix("?") for name in _ROW]
+#: Columns that hold JSON.
 _AS_JSON = ("figures", "warnings", "warning_codes")
 #: Seconds that a writer waits for another one; a write takes milliseconds.
 BUSY_SECONDS = 60.0
@@ -53,7 +64,8 @@ class Ledger:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        self.path, self.lines = self.folder / "batch.sqlite", self.folder / "batch.jsonl"
+        self.path = self.folder / "batch.sqlite"
+        self.lines = self.folder / "batch.jsonl"
         for path in (self.path, self.lines):
             if path.exists() and not path.is_file():  # a pipe would never end
                 raise OutputError(f"{path} is not a file. Remove it.", code="not-a-file", file=path)
@@ -101,11 +113,11 @@ class Ledger:
         }
         line = json.dumps(values, allow_nan=False, ensure_ascii=False) + "\n"
         stored = values | {name: json.dumps(values[name]) for name in _AS_JSON}
+        for name, value in stored.items():
+            if isinstance(value, str):
+                stored[name] = as_text(value)
+        marks = ", ".join(f":{name}" for name in _COLUMNS)
         with self._open() as database:
-            marks = ", ".join(f":{name}" for name in _COLUMNS)
-            stored |= {
-                name: as_text(value) for name, value in stored.items() if isinstance(value, str)
-            }
             database.execute(f"INSERT OR REPLACE INTO captures VALUES ({marks})", stored)
             with self.lines.open("a", encoding="utf-8", errors="replace") as file:
                 file.write(line)

@@ -23,6 +23,10 @@ THUMBNAIL = 128
 #: A figure more than this number of robust standard deviations from the median of its batch is an outlier. In batches of
 #: similar captures, three would mark one in a hundred by chance.
 UNUSUAL = 4.0
+#: Fewest captures among which an outlier can be told.
+FEWEST = 4
+#: The code of notes that are sentences of other packages, which have no outline.
+PLAIN_NOTE = "note"
 #: Headings and formats of the figures of :func:`.worker.figures_of`.
 FIGURES = {
     "expected": ("expected error", "{:.1f}°"),
@@ -39,10 +43,17 @@ FIGURES = {
 
 def write_overview(ledger: Ledger, path: Path) -> Path:
     """Write the page from the ledger and the pictures in the folder."""
-    rows = [row | _shown(row, ledger.folder.absolute()) for row in order_rows(ledger.rows())]
-    known = {name: FIGURES[name] for name in FIGURES if any(name in row["figures"] for row in rows)}
-    facts = {"known": known, "rows": rows, "common": take_common_notes(rows)}
-    write_page(path, templates().get_template("batch.html").render(title="Batch", **facts))
+    folder = ledger.folder.absolute()
+    rows = [row | _page_values(row, folder) for row in order_rows(ledger.rows())]
+    names = set().union(*(row["figures"] for row in rows))
+    template = templates().get_template("batch.html")
+    text = template.render(
+        title="Batch",
+        figures={name: FIGURES[name] for name in FIGURES if name in names},
+        rows=rows,
+        common=take_common_notes(rows),
+    )
+    write_page(path, text)
     return path
 
 
@@ -51,20 +62,24 @@ def take_common_notes(rows: Sequence[dict[str, Any]]) -> list[str]:
 
     A sentence is given once if it is the same everywhere, else with dots for what differs.
     """
-    done = [row for row in rows if row["status"] == "done" and row["warning_codes"]]
-    if len(done) < 2 or len(done) < sum(row["status"] == "done" for row in rows):
+    done = [row for row in rows if row["status"] == "done"]
+    if len(done) < 2:
         return []
+    if any(len(row["warning_codes"]) != len(row["notes"]) for row in done):
+        return []  # of an earlier version, without codes
     notes = [dict(zip(row["warning_codes"], row["notes"], strict=True)) for row in done]
-    common = [code for code in notes[0] if all(code in other for other in notes)]
-    common = [code for code in common if code != "note" or len({n[code] for n in notes}) == 1]
+    shared = set.intersection(*(set(by_code) for by_code in notes))
+    sentences: dict[str, str] = {}
+    for code in notes[0]:
+        variants = {by_code[code] for by_code in notes if code in shared}
+        if len(variants) == 1:
+            sentences[code] = variants.pop()
+        elif variants and code != PLAIN_NOTE:
+            sentences[code] = outline(code)
     for row in done:
         coded = zip(row["warning_codes"], row["notes"], strict=True)
-        row["notes"] = [note for code, note in coded if code not in common]
-    first = notes[0]
-    return [
-        first[code] if len({other[code] for other in notes}) == 1 else outline(code)
-        for code in common
-    ]
+        row["notes"] = [note for code, note in coded if code not in sentences]
+    return list(sentences.values())
 
 
 def order_rows(rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -80,10 +95,11 @@ def order_rows(rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
     """
     done = [row for row in rows.values() if row["status"] == "done"]
     for row in rows.values():
-        row["strangeness"], row["unusual"] = float("inf"), []
-    for row, far in zip(done, robust_distances([row["figures"] for row in done]), strict=True):
-        row["strangeness"] = max(far.values(), default=0.0)
-        row["unusual"] = [name for name in far if far[name] > UNUSUAL]
+        row["strangeness"] = float("inf")
+        row["unusual"] = []
+    for row, distances in zip(done, robust_distances([r["figures"] for r in done]), strict=True):
+        row["strangeness"] = max(distances.values(), default=0.0)
+        row["unusual"] = [name for name in distances if distances[name] > UNUSUAL]
     return sorted(rows.values(), key=lambda row: (-row["strangeness"], row["name"]))
 
 
@@ -91,36 +107,49 @@ def robust_distances(figures: Sequence[Mapping[str, float]]) -> list[dict[str, f
     """Return how far each figure lies from the median, in robust standard deviations (1.4826 × the median distance)."""
     result: list[dict[str, float]] = [{} for _ in figures]
     for name in FIGURES:
-        have = [
-            (entry, facts[name])
-            for entry, facts in zip(result, figures, strict=True)
-            if name in facts
-        ]
-        if len(have) < 4:
+        present = [number for number, entry in enumerate(figures) if name in entry]
+        if len(present) < FEWEST:
             continue
-        values = np.array([value for _, value in have])
+        values = np.array([figures[number][name] for number in present])
         middle = float(np.median(values))
+        deviation = 1.4826 * float(np.median(np.abs(values - middle)))
         # At least one percent of the median: batches of similar captures have no outliers.
-        spread = max(1.4826 * float(np.median(np.abs(values - middle))), 0.01 * abs(middle), 1e-3)
-        for entry, value in have:
-            entry[name] = abs(value - middle) / spread
+        spread = max(deviation, 0.01 * abs(middle), 1e-3)
+        for number in present:
+            result[number][name] = abs(figures[number][name] - middle) / spread
     return result
 
 
-def _shown(row: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _page_values(row: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return what the template shows besides figures; without local paths, so that the folder can be moved."""
-    done, place = row["status"] == "done", folder / row["name"]
-    expected, flawed = (row["figures"].get(name) for name in ("expected", "flawed"))
-    grade = "" if expected is None else ExpectedError(expected, is_flawed=bool(flawed)).grade
-    notes, path = [row["error"]] if row["error"] else row["warnings"], row["path"]
+    name = row["name"]
+    path = row["path"]
+    result = folder / name
+    verdict, grade = _verdict(row)
+    notes = [row["error"]] if row["error"] else row["warnings"]
+    has_report = (result / "report.html").is_file()
     return {
         "path": os.path.relpath(path, folder),
-        "verdict": "failed" if not done else "unusual" if row["unusual"] else grade or "done",
-        "grade": "do not trust" if not done else "fair" if row["unusual"] else grade,
-        "notes": [note.replace(f"{path}{os.sep}", "").replace(path, row["name"]) for note in notes],
-        "report": f"{quote(row['name'])}/report.html" if (place / "report.html").is_file() else "",
-        "picture": thumbnail(place / "normals.png") if done else None,
+        "verdict": verdict,
+        "grade": grade,
+        "notes": [note.replace(f"{path}{os.sep}", "").replace(path, name) for note in notes],
+        "report": f"{quote(name)}/report.html" if has_report else "",
+        "picture": thumbnail(result / "normals.png") if row["status"] == "done" else None,
     }
+
+
+def _verdict(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Return a word about a row, and the grade that gives it its color."""
+    if row["status"] != "done":
+        return "failed", "do not trust"
+    if row["unusual"]:
+        return "unusual", "fair"
+    expected = row["figures"].get("expected")
+    if expected is None:
+        return "done", ""
+    is_flawed = bool(row["figures"].get("flawed"))
+    grade = ExpectedError(expected, is_flawed=is_flawed).grade
+    return grade or "done", grade
 
 
 def thumbnail(path: Path) -> str | None:

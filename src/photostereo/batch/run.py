@@ -46,15 +46,39 @@ def batch(
     batch continues where it stopped: captures solved from the same files with the same settings are not solved
     again. Settings that cannot work raise an error before anything is written.
 
-    With ``watch`` it continues with captures that appear later; each is taken when its files have not changed for
-    ``quiet_seconds``. It ends when interrupted, or after ``idle_seconds`` without a change.
+    Parameters
+    ----------
+    places : sequence of path
+        Captures, or folders that contain captures.
+    out : path
+        The folder of the results.
+    settings : Settings, optional
+        How to read, solve and write every capture.
+    options : RunOptions
+        Where the work is done, and how long it may take.
+    watch : bool
+        Continue with captures that appear later, until interrupted or ``idle_seconds`` have passed.
+    quiet_seconds : float
+        A capture that appears is taken when its files have not changed for this number of seconds.
+    idle_seconds : float, optional
+        End a watch after this number of seconds without a change.
+    command : sequence of str, optional
+        The command line, for ``summary.json``.
+    control : RunControl
+        Receives progress, and lines for the user.
+
+    Returns
+    -------
+    Progress
+        How many captures were solved and how many failed.
     """
-    settings, target = settings or Settings(), Path(out).expanduser().absolute()
+    settings = settings or Settings()
+    target = Path(out).expanduser().absolute()
     check_settings(settings)
     options.require(settings.device)
     find = partial(find_captures, [Path(place) for place in places], out=target)
-    found = find()
-    if not found and not watch:
+    captures = find()
+    if not captures and not watch:
         names = ", ".join(map(str, places))
         raise CaptureError(
             f"There are no captures in {names}. Name captures, or a folder that contains a "
@@ -63,12 +87,12 @@ def batch(
             file=places[0],
             places=names,
         )
-    run = _Batch(
-        Ledger(target), settings, list(command or ["photostereo", *sys.argv[1:]]), options, control
-    )
-    first = [] if watch else run.jobs(found)
-    if first or watch:
-        run.deal(first, Watch(find, quiet=quiet_seconds, idle=idle_seconds) if watch else None)
+    words = list(command or ["photostereo", *sys.argv[1:]])
+    run = _Batch(Ledger(target), settings, words, options, control)
+    if watch:
+        run.solve([], Watch(find, quiet=quiet_seconds, idle=idle_seconds))
+    elif jobs := run.jobs(captures):
+        run.solve(jobs, None)
     write_overview(run.ledger, target / "index.html")
     return run.tally
 
@@ -83,7 +107,8 @@ class _Batch:
     names: dict[str, str] = field(default_factory=dict)  # of the captures so far, by their paths
     tally: Progress = field(default_factory=lambda: Progress(0, unit="captures"))
 
-    def deal(self, jobs: list[Job], watch: Watch | None) -> None:
+    def solve(self, jobs: list[Job], watch: Watch | None) -> None:
+        """Run jobs, and those for captures that the watch finds."""
         if self.options.scheduler is None:
             warm_up(self.settings.method, self.settings.device)
         with self.options.connect(None if watch else len(jobs)) as executor:
@@ -118,8 +143,11 @@ class _Batch:
 
     def jobs(self, paths: Sequence[Path]) -> list[Job]:
         """Return jobs for captures that are not in the ledger; the others are counted."""
-        rows, jobs = self.ledger.rows(), []
-        share = (self.options.workers or worker_count()) if self.options.scheduler is None else 1
+        rows = self.ledger.rows()
+        jobs = []
+        share = 1
+        if self.options.scheduler is None:
+            share = self.options.workers or worker_count()
         self.names |= {row["path"]: row["name"] for row in rows.values()}
         for name, path in name_captures(paths, self.names).items():
             try:

@@ -7,9 +7,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import asdict, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from numpy.typing import NDArray
 
 from photostereo.capture.options import KEYWORDS, NAMED_FILES, ReadOptions
 from photostereo.core.errors import CaptureError, ParameterError
@@ -23,13 +27,8 @@ _NOT_IN_A_PLAN = ("reading", "workers", "checkpoint", "resume")
 _NOT_IN_A_KEY = ("memory", "checkpoint", "resume")
 #: Single-file captures up to this size are identified by their content, larger ones by their size.
 HASHED_BYTES = 256 * 2**20
-#: The type in a plan of each declared type of setting, and of settings that are written as text.
-_KINDS = {
-    "bool": bool, "int": int, "float": NUMBER, "str": str, "Sequence[int]": [int], "Sequence[float]": [NUMBER],
-    "Sequence[str]": [str],    "Mapping[str, Any]": {str: object}, "Mapping[str, str]": {str: str},
-    "Mapping[str, Sequence[float]]": {str: [NUMBER]},
-}  # fmt: skip
-_AS_TEXT = {"surface": bool, "surface_method": str, "pixel_size": str, "memory": str}
+#: Settings that are written in a plan in another way than they are declared.
+_WRITTEN_AS = {"surface": bool, "surface_method": str, "pixel_size": str, "memory": str}
 
 
 def read_plan(file: Path) -> tuple[list[Path], Settings]:
@@ -51,20 +50,44 @@ def seen_from_anywhere(given: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _plan_spec() -> dict[str, Any]:
+    """Return the names and types that a plan may have, from the declarations of the settings."""
+    names = {"NDArray": NDArray}  # which the module of the options imports for type checkers only
     declared = {
-        entry.name: _KINDS.get(str(entry.type).split(" | ")[0], str)
-        for kind in (ReadOptions, Settings)
-        for entry in fields(kind)
-    } | _AS_TEXT
-    return {
-        "captures": [str],
-        **{f"{name}?": declared[name] for name in FLAT if name not in _NOT_IN_A_PLAN},
+        **get_type_hints(ReadOptions, localns=names),
+        **get_type_hints(Settings, localns=names),
     }
+    spec: dict[str, Any] = {"captures": [str]}
+    for name in FLAT:
+        if name not in _NOT_IN_A_PLAN:
+            spec[f"{name}?"] = _WRITTEN_AS.get(name) or _spec_of(declared[name])
+    return spec
+
+
+def _spec_of(hint: Any) -> Any:
+    """Return how a declared type is written in TOML, as for :func:`photostereo.io.schema.check_facts`.
+
+    >>> _spec_of(bool), _spec_of(int | None), _spec_of(Sequence[str]), _spec_of(Mapping[str, str])
+    (<class 'bool'>, <class 'int'>, [<class 'str'>], {<class 'str'>: <class 'str'>})
+    """
+    origin = get_origin(hint)
+    arguments = get_args(hint)
+    if origin in (Union, UnionType):
+        return _spec_of(arguments[0])
+    if origin is Sequence:
+        return [_spec_of(arguments[0])]
+    if origin is Mapping:
+        return {str: _spec_of(arguments[1])}
+    if hint is Any:
+        return object
+    if hint is float:
+        return NUMBER
+    return hint if hint in (bool, int) else str  # paths are written as text
 
 
 def _bad_plan(file: Path, problem: str) -> ParameterError:
-    words = f"{file}: {problem.removesuffix('.')}{'' if problem.endswith('?') else '.'}"
-    return ParameterError(words, code="invalid-plan", file=file, problem=problem)
+    end = "" if problem.endswith("?") else "."
+    message = f"{file}: {problem.removesuffix('.')}{end}"
+    return ParameterError(message, code="invalid-plan", file=file, problem=problem)
 
 
 def check_settings(settings: Settings) -> None:
@@ -113,14 +136,14 @@ def fingerprint(path: Path) -> str:
     try:
         if path.is_file():
             size = path.stat().st_size
-            state.update(
-                path.read_bytes() if size <= HASHED_BYTES else os.fsencode(f"{path.name} {size}")
-            )
+            if size <= HASHED_BYTES:
+                state.update(path.read_bytes())
+            else:
+                state.update(os.fsencode(f"{path.name} {size}"))
         else:
             for file in sorted(entry for entry in path.rglob("*") if entry.is_file()):
-                state.update(
-                    os.fsencode(f"{file.relative_to(path).as_posix()} {file.stat().st_size}\n")
-                )
+                name = file.relative_to(path).as_posix()
+                state.update(os.fsencode(f"{name} {file.stat().st_size}\n"))
     except OSError as problem:
         raise CaptureError(
             f"{path} cannot be read ({problem}). Check the path and its permissions.",
