@@ -30,6 +30,9 @@ from photostereo.surface.integration import integrate
 
 #: Roughness without photographs: a matte surface.
 ASSUMED_ROUGHNESS = 0.8
+#: Seams that stand out more than this (see :func:`.seam_visibility`) are reported. On a rendered weave,
+#: blended seams, which anyone sees, have 2.8, and cut ones, which nobody finds, 1.4.
+VISIBLE = 1.6
 #: Minimum n_z: a normal in the image plane would have an infinite slope.
 LEAST_N_Z = 0.05
 #: In a flat sample, one rectangle fills at least this share of the mask: a disk fills 0.64, the
@@ -51,6 +54,8 @@ class Material:
     tileable: bool  #: whether the maps wrap
     roughness_measured: bool  #: whether the roughness was measured from photographs
     texel: float = 1.0  #: the width of a texel in pixels of the sample; heights are in texels
+    #: how much the seams of a tile stand out: 1 is not at all
+    seam_visibility: float | None = None
 
 
 def make_material(
@@ -112,8 +117,9 @@ def make_material(
     maps = np.concatenate([slopes, color, rough[..., None]], axis=-1)
     if size is not None:
         maps = tiling.middle_square(maps)
+    visibility = None
     if tileable:
-        maps = tiling.make_tileable(maps)
+        maps, visibility = tiling.make_tileable(maps, square=size is not None)
     texel = 1.0
     if size is not None:
         side = len(maps)
@@ -135,6 +141,7 @@ def make_material(
         tileable=tileable,
         roughness_measured=roughness is not None,
         texel=texel,
+        seam_visibility=visibility,
     )
 
 
@@ -235,6 +242,7 @@ def encode_material(
             kind: [round(tiling.seam_ratio(picture, axis), 3) for axis in (1, 0)]
             for kind, picture in maps.items()
         },
+        "seam_visibility": material.seam_visibility,
         "roughness": "measured from the photographs" if material.roughness_measured else "assumed",
         "maps": meanings,
     }
@@ -282,6 +290,11 @@ def write_material(job: Job) -> dict[str, str]:
         stretch=job.stretch,
         size=job.texels,
     )
+    if material.seam_visibility is not None and material.seam_visibility > VISIBLE:
+        job.notes.append(
+            f"The seams of the material stand out (visibility {material.seam_visibility:.1f}, where "
+            "1 is not at all): photograph a larger sample, or one that is more alike everywhere."
+        )
     files, meanings = encode_material(material, job.size, job.stem)
     for name, content in files.items():
         job.write(f"material/{name}", content)
