@@ -17,7 +17,7 @@ from photostereo.lights.lights import Lights
 from photostereo.photographs.faults import LABELS
 
 #: Photographs with a larger share of clipped values inside the mask are marked; small, harmless highlights stay below.
-_CLIPPED = 0.01
+CLIPPED = 0.01
 
 
 def original(name: str) -> str:
@@ -31,55 +31,80 @@ def lights_facts(
     calibration: Calibration | None,
     copies: SmallCopies | None = None,
 ) -> dict[str, Any]:
-    """Directions, strengths, and the balls with their highlights in pixels of the photographs.
+    """Return what the page shows of the lights.
 
-    Accuracy, sources and warnings are given only if the lights are those of the photographs, not of small ``copies``.
+    Parameters
+    ----------
+    files : sequence of str
+        Names of the photographs that the lights belong to.
+    lights : Lights
+        Directions and strengths.
+    calibration : Calibration, optional
+        How they were found, if no light file gives them.
+    copies : SmallCopies, optional
+        The small copies, if the lights are theirs. Accuracy, sources and warnings are given only for the lights of the
+        photographs themselves.
     """
-
-    def at(x: float, y: float, radius: float = 1.0) -> tuple[float, float, float]:
-        return (x, y, radius) if copies is None else copies.scaled((x, y, radius), up=True)
-
-    balls, taken = [], [] if calibration is None else [original(name) for name in calibration.files]
-    for ball in () if calibration is None else calibration.balls:
-        marks, circle = ball.highlights, at(ball.circle.x, ball.circle.y, ball.circle.radius)
-        seen = (
-            {}
-            if marks is None
-            else dict(zip(taken, zip(marks.x, marks.y, strict=True), strict=True))
-        )
-        spots = [at(*seen[name])[:2] if name in seen else None for name in files]
-        balls.append({"circle": circle, "kind": ball.kind, "highlights": spots})
     facts = {
-        "kind": "estimated"
-        if "estimated" in lights.source
-        else "file"
-        if calibration is None
-        else "ball",
+        "kind": kind_of(lights, calibration),
         "files": list(files),
         "directions": lights.directions.tolist(),
         "strengths": np.atleast_2d(lights.strengths.T).mean(axis=0).tolist(),
-        "balls": balls,
+        "balls": [] if calibration is None else _balls(files, calibration, copies),
         "checked": copies is None,
         "warnings": [],
         "suspects": [],
     }
     if copies is not None:
         return facts
-    warnings = () if calibration is None else calibration.warnings
-    errors = lights.expected_error[np.isfinite(lights.expected_error)]
-    said = by_code(warnings).get("lights-estimated")  # gives their mean error
-    accuracy = said.values["degrees"] if said else errors.max() if errors.size else None
-    return facts | {
+    facts |= {
         "source": ", ".join(dict.fromkeys(lights.source)),
         "strengths_source": lights.strengths_source,
-        "accuracy": accuracy,
+        "accuracy": _accuracy(lights, calibration),
         "errors": lights.expected_error.tolist(),
         "found_from": list(lights.source),
-        "suspects": []
-        if calibration is None
-        else [taken[number] for number in calibration.suspects],
-        "warnings": [warning.as_dict("app") for warning in warnings],
     }
+    if calibration is not None:
+        facts["suspects"] = [original(calibration.files[n]) for n in calibration.suspects]
+        facts["warnings"] = [warning.as_dict("app") for warning in calibration.warnings]
+    return facts
+
+
+def kind_of(lights: Lights, calibration: Calibration | None) -> str:
+    """Return where lights come from: ``"file"``, ``"ball"`` or ``"estimated"``."""
+    if "estimated" in lights.source:
+        return "estimated"
+    return "file" if calibration is None else "ball"
+
+
+def _balls(
+    files: Sequence[str], calibration: Calibration, copies: SmallCopies | None
+) -> list[dict[str, Any]]:
+    """Return circles and highlights of the balls, in pixels of the photographs; None without a highlight."""
+
+    def full_size(x: float, y: float, radius: float = 1.0) -> tuple[float, float, float]:
+        return (x, y, radius) if copies is None else copies.scaled((x, y, radius), up=True)
+
+    names = [original(name) for name in calibration.files]
+    balls = []
+    for ball in calibration.balls:
+        highlights = dict.fromkeys(files)
+        if ball.highlights is not None:
+            places = zip(names, ball.highlights.x, ball.highlights.y, strict=True)
+            highlights |= {name: full_size(x, y)[:2] for name, x, y in places if name in highlights}
+        circle = full_size(ball.circle.x, ball.circle.y, ball.circle.radius)
+        balls.append({"circle": circle, "kind": ball.kind, "highlights": list(highlights.values())})
+    return balls
+
+
+def _accuracy(lights: Lights, calibration: Calibration | None) -> float | None:
+    """Return the expected error of the lights in degrees, if it is known."""
+    if calibration is not None:
+        estimate = by_code(calibration.warnings).get("lights-estimated")
+        if estimate is not None:
+            return float(estimate.values["degrees"])  # the mean
+    errors = lights.expected_error[np.isfinite(lights.expected_error)]
+    return float(errors.max()) if errors.size else None
 
 
 def findings_of(
@@ -90,20 +115,20 @@ def findings_of(
     names = () if origin is None else origin.files
     about: dict[str, list[str]] = {}
 
-    def note(number: int, words: str) -> None:
-        about.setdefault(names[number], []).append(words)
+    def note(name: str, label: str) -> None:
+        about.setdefault(name, []).append(label)
 
     for number in diagnosis.dim_photographs:
-        note(number - 1, "nearly dark")
+        note(names[number - 1], "nearly dark")
     for number, share in enumerate(diagnosis.saturation_by_photograph):
-        if share > _CLIPPED:
-            note(number, f"{100 * share:.0f} % clipped")
+        if share > CLIPPED:
+            note(names[number], f"{100 * share:.0f} % clipped")
     for name, reason in faults.items():
-        about.setdefault(name, []).append(LABELS.get(reason, "cannot be used"))
+        note(name, LABELS.get(reason, "cannot be used"))
     if origin is not None and origin.alignment is not None:
         for number in np.flatnonzero(origin.alignment.corrected.any(axis=1)).tolist():
-            note(number, "moved back")
+            note(names[number], "moved back")
         for number in np.flatnonzero(origin.alignment.uncertain).tolist():
-            note(number, "may be displaced")
+            note(names[number], "may be displaced")
     general = [finding.as_dict("app") for finding in remarks(capture, diagnosis.findings)]
     return {"general": general, "photographs": about, "faults": dict(faults)}

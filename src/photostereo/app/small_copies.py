@@ -30,14 +30,16 @@ from photostereo.io.png import encode_picture
 from photostereo.io.safe import read_bytes
 from photostereo.lights.ball.calibration import Calibration
 from photostereo.lights.ball.geometry import Circle
-from photostereo.lights.files.table import ball_line
+from photostereo.lights.files.table import LightTable, ball_line
 from photostereo.photographs.develop import full_scale, linear_part, upright
 from photostereo.pipeline.pipeline import Pipeline
 from photostereo.pipeline.stage import stage
 from photostereo.report.pictures import scaled_size, to_srgb
 
-#: Maximum pixels of a small photograph, and of all together, so that a correction shows within a second.
-MOST_PIXELS, ALL_PIXELS = 400_000, 16_000_000
+#: Maximum pixels of a small photograph, and
+MOST_PIXELS = 400_000
+#: of all together, so that a correction shows within a second.
+ALL_PIXELS = 16_000_000
 #: Longest side of a thumbnail, in pixels.
 THUMBNAIL = 320
 #: Threads for decoding, the slowest part; memory grows with their number.
@@ -47,8 +49,10 @@ _REDUCED = {
     4: cv2.IMREAD_REDUCED_COLOR_4,
     2: cv2.IMREAD_REDUCED_COLOR_2,
 }
-#: Linear photographs are brightened for display until their bright parts reach this value, by at most this factor.
-_WHITE, _BRIGHTEN = 0.85, 12.0
+#: Linear photographs are brightened for display until their bright parts reach this value,
+_WHITE = 0.85
+#: by at most this factor, beyond which noise is all that shows.
+_BRIGHTEN = 12.0
 
 
 @dataclass(frozen=True)
@@ -118,10 +122,11 @@ class SmallCopies:
                 write_bytes(
                     self.capture / f"{label}.ppm", _sixteen_bits(_shrunk(whole, self.small))
                 )
-        gain: list[float] = []
+        gain: list[float] = []  # for display; that of the first photograph, for all
 
         def copy(number: int) -> dict[str, Any]:
-            file, shot = found.files[number], shots[number]
+            file = found.files[number]
+            shot = shots[number]
             about: dict[str, Any] = {"number": number, "name": file.name}
             try:
                 control.check()
@@ -131,18 +136,15 @@ class SmallCopies:
             except PhotostereoError as problem:
                 return about | {"error": problem.rendered("app")}
             if not gain:
-                bright = float(np.percentile(linear, 99.5))
-                gain.append(
-                    1.0 if shot.srgb else min(max(1.0, _WHITE / max(bright, 1e-6)), _BRIGHTEN)
-                )
+                gain.append(1.0 if shot.srgb else _display_gain(linear))
             _write_pictures(self.work, number, linear * np.float32(gain[0]))
             if shot.frame in (None, usual):
                 small = _sixteen_bits(linear * np.float32(weights[number]))
                 write_bytes(self.capture / small_name(file.name), small)
             else:
                 about["unfit"] = "another size"
-            size = shot.frame or self.full
-            return about | {"size": [size[1], size[0]], "clipped": clipped}
+            height, width = shot.frame or self.full
+            return about | {"size": [width, height], "clipped": clipped}
 
         with ThreadPoolExecutor(_THREADS) as pool:
             yield from pool.map(copy, range(len(shots)))
@@ -153,30 +155,53 @@ class SmallCopies:
         table = found.lights
         if table is None:
             return
-        columns: list[tuple[list[str], NDArray[Any], BoolArray | None]]
-        columns = [(["x", "y", "z"], table.vectors, table.open_directions)]
-        if (strengths := table.intensities) is not None:
-            names = ["intensity"] if strengths.ndim == 1 else ["r", "g", "b"]
-            columns.append((names, strengths.reshape(len(strengths), -1), table.open_strengths))
-        if table.positions is not None:
-            unit = self.factor if table.unit == "pixels" else 1.0
-            kind = {"pixels": "position"}.get(table.unit, table.unit)
-            if (
-                table.unit == "mm" and table.pixel_size is not None
-            ):  # a pixel of the copies covers more
-                kind, unit = "position", self.factor / table.pixel_size
-            columns.append(([f"{kind}_{axis}" for axis in "xyz"], unit * table.positions, None))
+        columns = self._light_columns(table)
         lines = [ball_line(Circle(*self.scaled(ball))) for ball in table.balls]
-        lines.append(",".join(["file", *(name for names, _, _ in columns for name in names)]))
-        for number, name in enumerate(small_name(file.name) for file in found.files):
+        lines.append(",".join(["file", *(name for column in columns for name in column.names)]))
+        for number, file in enumerate(found.files):
+            name = small_name(file.name)
             if not (self.capture / name).exists():
                 continue
             cells = [name.replace(",", "_")]
-            for names, values, left_open in columns:
-                is_open = left_open is not None and left_open[number]
-                cells += [""] * len(names) if is_open else map(repr, values[number].tolist())
+            for column in columns:
+                cells += column.cells(number)
             lines.append(",".join(cells))
         write_text(self.capture / "lights.csv", "\n".join(lines) + "\n")
+
+    def _light_columns(self, table: LightTable) -> list[_Columns]:
+        columns = [_Columns(["x", "y", "z"], table.vectors, table.open_directions)]
+        strengths = table.intensities
+        if strengths is not None:
+            names = ["intensity"] if strengths.ndim == 1 else ["r", "g", "b"]
+            values = strengths.reshape(len(strengths), -1)
+            columns.append(_Columns(names, values, table.open_strengths))
+        if table.positions is not None:
+            kind = table.unit
+            factor = 1.0
+            if table.unit == "pixels":
+                kind = "position"
+                factor = self.factor
+            elif table.unit == "mm" and table.pixel_size is not None:
+                kind = "position"
+                factor = self.factor / table.pixel_size  # a pixel of the copies covers more
+            names = [f"{kind}_{axis}" for axis in "xyz"]
+            columns.append(_Columns(names, factor * table.positions))
+        return columns
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Columns of a light file that belong together."""
+
+    names: list[str]
+    values: NDArray[Any]
+    left_open: BoolArray | None = None  #: rows without values
+
+    def cells(self, number: int) -> list[str]:
+        """Return the cells of a row."""
+        if self.left_open is not None and self.left_open[number]:
+            return [""] * len(self.names)
+        return [repr(value) for value in self.values[number].tolist()]
 
 
 class CopiesPipeline(Pipeline):
@@ -199,22 +224,29 @@ class CopiesPipeline(Pipeline):
     @stage(uses=("_calibrating",), after=("opened",))
     def unmoved(self) -> Lighting:
         """The known lights, else those found in the copies."""
-        known, places = self.known, self.places
-        if known is None or places is None:
+        calibration = self.known
+        places = self.places
+        if calibration is None or places is None:
             return find_lights(self.opened, self._calibrating, self.control)
-        lights, files = (
-            known.lights.take(places),
-            tuple(file.name for file in self.opened.found.files),
-        )
+        lights = calibration.lights.take(places)
         if lights.positions is not None:
             lights = lights.changed(positions=lights.positions * self.copies.factor)
-        balls = self.copies.shrink_mask(known.balls_mask()) if known.in_frame else None
-        return Lighting(lights, replace(known, files=files, lights=lights), balls)
+        balls = None
+        if calibration.in_frame:
+            balls = self.copies.shrink_mask(calibration.balls_mask())
+        files = tuple(file.name for file in self.opened.found.files)
+        return Lighting(lights, replace(calibration, files=files, lights=lights), balls)
 
 
 def small_name(name: str) -> str:
     """Return the name of the small copy of a photograph, in a format that is fast to read."""
     return f"{name}.ppm"
+
+
+def _display_gain(linear: Float32) -> float:
+    """Return the factor that makes a dark photograph visible."""
+    bright = max(float(np.percentile(linear, 99.5)), 1e-6)
+    return min(max(1.0, _WHITE / bright), _BRIGHTEN)
 
 
 def _decoded(file: Path, shot: Shot, share: float) -> Float32:
