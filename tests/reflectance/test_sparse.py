@@ -7,11 +7,8 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 from photostereo.core.control import SILENT, Control
-from photostereo.reflectance.sparse.model import (
-    LeastAbsolute,
-    SparseBayes,
-    noise_of_residuals,
-)
+from photostereo.reflectance.sparse.model import LeastAbsolute, SparseBayes
+from photostereo.reflectance.sparse.reweighted import noise_of_residuals
 
 from .readable import l1_reweighted_readable, sbl_readable
 
@@ -199,7 +196,7 @@ def test_cost_touches_the_robust_cost_at_the_models_own_normals_and_lies_above_i
     own, unknowns = model.start(SILENT)
 
     def robust(normals):
-        rows = zip(pixels, normals, model._thresholds(), strict=True)
+        rows = zip(pixels, normals, model.thresholds(), strict=True)
         return sum(robust_cost(y - n @ lights, tau, redescending) for y, n, tau in rows)
 
     assert model.cost(own, unknowns) == pytest.approx(robust(own), rel=1e-9)
@@ -274,7 +271,7 @@ def test_weights_of_the_prior_mode_are_shown() -> None:
     normals, unknowns = model.start(SILENT)
     weights = model.maps(normals, unknowns)["inliers"]
     square = (pixels - normals @ lights) ** 2
-    tau = model._thresholds()[0]
+    tau = model.thresholds()[0]
     assert np.abs(weights - tau / np.maximum(square, tau)).max() < 1e-6
 
 

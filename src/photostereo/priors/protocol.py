@@ -11,7 +11,8 @@ each pixel alone and touches the prior at the current normals:
 
 so that the model can answer with the exact minimizer of ``data + w |n|² − 2 n·q`` over its own
 pixel. A prior never sees photographs, and the model's step never sees neighbors. A new prior is one
-folder with a subclass of :class:`Prior` and one registry line, and works with every model."""
+folder with a subclass of :class:`Prior` and one registry line, and works with every model.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ class Prior(Protocol):
     """Interface of a prior for :class:`~photostereo.solver.problem.Problem`.
 
     Normals are (N, 3), one row per mask pixel; with a leading axis, several problems descend at
-    once. Arrays are NumPy arrays or torch tensors. All costs include the weight of the prior."""
+    once. Arrays are NumPy arrays or torch tensors. All costs include the weight of the prior.
+    """
 
     def begin(self, normals: Array) -> PriorState:
         """Return the initial state. A saved state must match its names, shapes and types to be

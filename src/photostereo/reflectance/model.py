@@ -24,7 +24,8 @@ surveyed, a sample of it is solved, and the bands are built with the facts of th
 (:meth:`Model.facts`).
 
 A new model is one folder with a subclass of :class:`Model` and one registry line, and works with
-every prior."""
+every prior.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +89,8 @@ class Model(ABC):
 
     Four members are required: :meth:`alone`, :meth:`update_normals`, :meth:`cost` and
     :meth:`mean_hessian`. The defaults of the others suit a model without unknowns of its own. The
-    module docstring explains the symbols."""
+    module docstring explains the symbols.
+    """
 
     #: Whether its normals respond to noise in a way specific to the model, which must be measured:
     #: see :mod:`photostereo.solver.confidence_ball`.
@@ -180,7 +182,8 @@ class Model(ABC):
 
         With it, constraints on n are cheap. H is (N, 6) as xx, xy, xz, yy, yz, zz, or (1, 6) if all
         pixels share it, or (N, 1) for a multiple of the identity; h is (N, 3). None if the cost has
-        another form."""
+        another form.
+        """
         return None
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:

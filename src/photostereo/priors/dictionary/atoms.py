@@ -3,7 +3,8 @@
 A dictionary of K atoms of length m is undercomplete (K < m), square, or overcomplete (K > m). The
 cosine dictionaries serve all three: the K lowest frequencies, the orthonormal DCT-II, and a DCT-II
 with finer frequencies (the usual overcomplete DCT: ``cos(pi k (t + 1/2) / K)`` with the mean
-removed for k > 0, then normalized)."""
+removed for k > 0, then normalized).
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,8 @@ precision, so the result does not depend on the number of threads.
 start at the index of its first patch, and their patches are counted from there.
 
 Numba's disk cache detects edits only in the file of the called function, so all functions are in
-one file. The readable form is ``update_dictionary`` in ``tests/priors/dictionary/readable.py``."""
+one file. The readable form is ``update_dictionary`` in ``tests/priors/dictionary/readable.py``.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +71,8 @@ def dictionary_pass(
     On return, R (w, m) is the residual of the new D and B. Without ``update_atoms`` only the codes
     change. The time is that of one matrix product ``R D^T`` plus a part that grows with the number
     of non-zeros. Numba's threads synchronize once per atom; if other programs keep the cores busy,
-    one thread is faster (``NUMBA_NUM_THREADS=1``)."""
+    one thread is faster (``NUMBA_NUM_THREADS=1``).
+    """
     check_thresholds(mu, q)
     _check_arrays(R, D, B)
     real = R.dtype.type
@@ -92,7 +94,8 @@ def follow_atoms(
     its turn.
 
     Patches are then independent of each other, which is much faster than learning. If canceled, R,
-    D and B are invalid."""
+    D and B are invalid.
+    """
     check_thresholds(mu, q)
     _check_arrays(R, D, B, given)
     real = R.dtype.type
@@ -224,7 +227,8 @@ def correct(H, i, patch, old, new, changes, gram_old, gram_new):  # type: ignore
     atoms k < i.
 
     Every fourth atom also updates the next three, so the lists of changes are read once for four
-    atoms."""
+    atoms.
+    """
     four = i - i % 4
     if four == i and i + 3 < H.shape[0]:
         h0 = H[i]
@@ -262,7 +266,8 @@ def list_changes(h, g, mu, patch):  # type: ignore[no-untyped-def]
     """List the indices where ``|h + g| >= mu`` or g is not zero, in order; return their number.
 
     They are few and unpredictable, so there is no branch: every index is written, and overwritten
-    if it is not one."""
+    if it is not one.
+    """
     zero = mu - mu
     count = np.uint32(0)  # unsigned: no index counts from the end
     for p in range(h.size):

@@ -21,7 +21,8 @@ every capture; ``benchmarks/README.md`` describes how they were chosen.
 References
 ----------
 D. L. Donoho, I. M. Johnstone, Ideal spatial adaptation by wavelet shrinkage, Biometrika 81(3),
-1994, doi:10.1093/biomet/81.3.425."""
+1994, doi:10.1093/biomet/81.3.425.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 ``P_j`` extracts patch j from the normals n. A patch is ``w_x`` columns by ``w_y`` rows by ``w_z``
 components. In its vector, the component varies slowest, then y (the rows of the picture), and x
 fastest. The paper writes its vectors column by column; the two are equal up to transposing the
-picture."""
+picture.
+"""
 
 from __future__ import annotations
 

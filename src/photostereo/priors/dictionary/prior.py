@@ -4,7 +4,8 @@
 
 The prior keeps the residual ``R = P − BᵀD`` (one row per patch). Everything else follows from R:
 the cost is ‖R‖² + μ² ‖B‖₀, and the pull on the pixels is ``r = Σ P_jᵀ D b_j = c n − Pᵀ R``, so D
-b_j is never formed."""
+b_j is never formed.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 elsewhere.
 
 Arrays may have a leading axis of problems (for example the (lambda, mu) pairs of a grid) over the
-same mask, each with its own normals, dictionary and codes."""
+same mask, each with its own normals, dictionary and codes.
+"""
 
 from __future__ import annotations
 

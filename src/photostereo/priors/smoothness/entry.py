@@ -9,7 +9,8 @@ square.
 
 As for the dictionary, the result stays within the noise, and of the prior's shift only the share is
 kept that removes more error than it adds (:mod:`photostereo.solver.confidence_ball`,
-:mod:`photostereo.solver.shrinkage`)."""
+:mod:`photostereo.solver.shrinkage`).
+"""
 
 from __future__ import annotations
 

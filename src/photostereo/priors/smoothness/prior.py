@@ -16,7 +16,8 @@ References
 ----------
 P. J. Huber, Robust estimation of a location parameter, Annals of Mathematical Statistics 35(1),
 1964, doi:10.1214/aoms/1177703732. L. I. Rudin, S. Osher, E. Fatemi, Nonlinear total variation based
-noise removal algorithms, Physica D 60, 1992, doi:10.1016/0167-2789(92)90242-F."""
+noise removal algorithms, Physica D 60, 1992, doi:10.1016/0167-2789(92)90242-F.
+"""
 
 from __future__ import annotations
 

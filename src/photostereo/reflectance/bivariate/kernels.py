@@ -61,7 +61,8 @@ def statistics(Y, all_lights, all_angles, order, shadow, unit, T, Q, A, usable):
     intensity and row k of ``all_angles`` (1 or N × m × d), times ``unit`` times the pixel's
     maximum. A pixel is not usable if its curve cannot be determined (no light, no range, too few
     lit photographs); it gets the statistics of the Lambertian model, with one coefficient fixed at
-    1: ``T₀₀ = |y|²``, ``Q₀ = L y``."""
+    1: ``T₀₀ = |y|²``, ``Q₀ = L y``.
+    """
     pixels, d = Y.shape
     m = all_angles.shape[1]
     size = order * m
@@ -153,7 +154,8 @@ def nonnegative_least_squares(M, b, w, tol, passive, banned, factor, z):  # type
 
     M is positive semidefinite. A column that depends on the passive ones (up to rounding) never
     enters: it could not lower the cost. ``passive``, ``banned``, ``factor``, ``z`` are scratch: see
-    :func:`scratch`."""
+    :func:`scratch`.
+    """
     size = b.size
     banned[:] = False
     count = 0

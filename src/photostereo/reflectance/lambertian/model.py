@@ -19,11 +19,23 @@ class Lambertian(Model):
 
     .. math:: \min_n \; \sum_{px} \| y_{px} - L^T n_{px} \|^2
 
-    The photographs are reduced once to ``L y`` (three numbers per pixel), ``|y|²`` and the shared 3
-    × 3 matrix ``L Lᵀ = U diag(s) Uᵀ``. With a prior's weight w = λ c and pull q = λ r, the exact
+    The photographs are reduced once to ``L y`` (three numbers per pixel), ``|y|²`` and the shared
+    3 × 3 matrix ``L Lᵀ = U diag(s) Uᵀ``. With a prior's weight w = λ c and pull q = λ r, the exact
     minimizer is pixelwise,
 
         (L Lᵀ + w I) n = L y + q,   so   n = U [ Uᵀ(L y + q) / (s + w) ].
+
+    Parameters
+    ----------
+    pixels : array (N, d)
+        Intensities of order one.
+    lights : array (3, d) or (N, 3, d)
+        Unit lights.
+
+    References
+    ----------
+    R. J. Woodham, Photometric method for determining surface orientation from multiple images,
+    Optical Engineering 19(1), 1980, doi:10.1117/12.7972479.
 
     Examples
     --------
@@ -39,12 +51,15 @@ class Lambertian(Model):
         self._freedom = max(pixels.shape[1] - 3, 1)
         self._projected = project(pixels, lights)
         gram = gram_of(lights)
-        self._strength, self._basis, self._gram = (
-            like(a, pixels) for a in (*np.linalg.eigh(gram), gram)
-        )
+        strength, basis = np.linalg.eigh(gram)
+        self._strength = like(strength, pixels)
+        self._basis = like(basis, pixels)
+        self._gram = like(gram, pixels)
 
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
-        return to_numpy(self._gram if self._gram.ndim == 2 else self._gram.mean(0))
+        if self._gram.ndim == 2:
+            return to_numpy(self._gram)
+        return to_numpy(self._gram.mean(0))
 
     def alone(self, control: Control) -> Fit:
         solve = namespace(self._gram).linalg.solve
@@ -60,6 +75,7 @@ class Lambertian(Model):
         return symmetric_entries(self._gram).reshape(-1, 6), self._projected
 
     def _terms(self, normals: Array) -> Array:
+        """Return nᵀ L Lᵀ n − 2 (L y)ᵀ n, component by component."""
         return shading(normals, self._gram) * normals - 2.0 * normals * self._projected
 
     def cost(self, normals: Array, unknowns: Unknowns) -> Array:

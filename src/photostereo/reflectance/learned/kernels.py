@@ -1,7 +1,8 @@
 """Compiled implementation of the set network of :mod:`.constants`.
 
 Each core processes a few pixels at a time through a whole stage: their tokens and activations stay
-in its cache, and cores never wait for each other."""
+in its cache, and cores never wait for each other.
+"""
 
 from __future__ import annotations
 

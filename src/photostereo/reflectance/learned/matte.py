@@ -21,7 +21,8 @@ without shadows, leaving out the darkest photographs would only add noise.
 **Neighbors.** In noise, gloss can stay below t σ² and still bias the fit of every glossy pixel. A
 material extends beyond one pixel, so the misfit is also averaged over a window
 (:func:`misfits_around`): the mean of s²/σ² over 49 pixels separates a non-matte material from noise
-seven times more finely than one pixel can. The larger of the two is used."""
+seven times more finely than one pixel can. The larger of the two is used.
+"""
 
 from __future__ import annotations
 
@@ -138,7 +139,8 @@ def misfits_around(
     its variance.
 
     A single pixel counts only up to four times the scatter of noise, because the edge of a shadow
-    is not a material. With ``blocks``, the pixels of a JPEG block may share their noise."""
+    is not a material. With ``blocks``, the pixels of a JPEG block may share their noise.
+    """
     if not bool(noise.any()):
         return 0.0 * noise, 0.0 * noise
     whole, lit = (misfit_around(fit, noise, mask, blocks) for fit in fits)

@@ -308,7 +308,8 @@ class Learned(Model):
 
         A prior removes noise from the network's normals. The removed part is uncorrelated with the
         remaining error, so the squared error decreases by the squared shift of the normals
-        (Pythagoras), here averaged over pixels of similar spread."""
+        (Pythagoras), here averaged over pixels of similar spread.
+        """
         answer = self._answer()
         spread = to_numpy(answer.spread)
         before = to_numpy(answer.normals)

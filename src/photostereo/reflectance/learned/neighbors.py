@@ -17,7 +17,8 @@ limited to a few times 3σ²/d.
 References
 ----------
 A. Buades, B. Coll, J.-M. Morel, A non-local algorithm for image denoising, CVPR 2005,
-doi:10.1109/CVPR.2005.38."""
+doi:10.1109/CVPR.2005.38.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,8 @@ a grazing angle. The photographs then give a normal between the two. This can be
 decrease towards the outline, on a circle to 0.6 of the next pixel's. If it hardly decreases, the
 other witnesses get less weight, except for the matte fit as far as it explains the photographs.
 (Two matte surfaces in a pixel look like one, so this keeps an error that least squares has too.
-Otherwise a flat rim, which no photograph contradicts, would be bent.)"""
+Otherwise a flat rim, which no photograph contradicts, would be bent.)
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@ for training.
 
 On a GPU, everything between two matrix products is one launch (``set_network.cu``): in plain torch,
 the norm and activation of a layer read and write every token seven times. The version with
-gradients is ``photostereo_lab.training.reflectance.network``."""
+gradients is ``photostereo_lab.training.reflectance.network``.
+"""
 
 from __future__ import annotations
 

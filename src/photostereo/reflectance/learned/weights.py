@@ -2,7 +2,8 @@
 (:mod:`photostereo.io.network_weights`).
 
 The arrays of stage 0 of the set network are named ``0.first.linear.weight`` and so on, as in torch,
-so that one table serves both implementations."""
+so that one table serves both implementations.
+"""
 
 from __future__ import annotations
 

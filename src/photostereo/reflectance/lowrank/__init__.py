@@ -29,8 +29,8 @@ RPCA = ModelEntry(
     assumes="Many photographs with shadows and highlights.",
     model="photostereo.reflectance.lowrank.model:LowRank",
     citation=(
-        "L. Wu et al., Robust photometric stereo via low-rank matrix completion and recovery, ACCV 2010, "
-        "doi:10.1007/978-3-642-19318-7_55"
+        "L. Wu et al., Robust photometric stereo via low-rank matrix completion and recovery, "
+        "ACCV 2010, doi:10.1007/978-3-642-19318-7_55"
     ),
     look=Look("RPCA", "#cc79a7", "v"),
     parameters=LowRankParameters,

@@ -1,6 +1,4 @@
-"""Low rank: the photographs of a matte object have rank three; deviations (shadows, highlights) are
-sparse.
-"""
+"""Low rank: the photographs of a matte object have rank three; deviations from it are sparse."""
 
 from __future__ import annotations
 
@@ -17,8 +15,11 @@ from photostereo.reflectance.model import Fit, Model, Unknowns
 from photostereo.runtime.arrays import Array, cast, empty, like, namespace, to_numpy
 from photostereo.runtime.illumination import mean_lights, shading
 
-#: Growth of the penalty, and its largest value in units of the first: Lin, Chen and Ma's constants.
+#: The first penalty μ, times ‖Y‖₂: Lin, Chen and Ma's constant, like the next two.
+FIRST = 1.25
+#: Growth of the penalty in each iteration.
 GROWTH = 1.5
+#: The largest penalty, in units of the first.
 LARGEST = 1e7
 #: Entries processed at once: a few megabytes of temporaries, and a few milliseconds between two
 #: checks for cancellation. It changes the result only by rounding.
@@ -49,29 +50,40 @@ def robust_pca(
 ) -> Decomposition:
     r"""Split a matrix into a low-rank and a sparse part (robust principal component analysis).
 
-    .. math:: \min_{A, E} \; \|A\|_* + \lambda \|W \circ E\|_1 \quad\text{s.t.}\quad Y = A + E,
-              \qquad \lambda = C / \sqrt{\max(N, d)}
+    .. math:: \min_{A, E} \; \|A\|_* + \lambda \|W \circ E\|_1
+              \quad\text{s.t.}\quad Y = A + E, \qquad \lambda = C / \sqrt{\max(N, d)}
 
     by the inexact augmented Lagrangian. A singular value threshold of the tall N × d matrix X needs
-    only the eigenvectors of its d × d Gram matrix: with ``XᵀX = V diag(s²) Vᵀ`` it is ``X V
-    diag(max(1 − 1/(μ s), 0)) Vᵀ``. With ``Z = Y − A + Λ/μ`` the sparse part is ``E = shrink(Z,
-    λ/μ)`` and the ascended dual is ``Λ⁺ = Λ + μ (Y − A − E) = clip(μ Z, ±λ)``, so that ``E = Z −
-    Λ⁺/μ`` need not be stored.
+    only the eigenvectors of its d × d Gram matrix: with ``XᵀX = V diag(s²) Vᵀ`` it is
+    ``X V diag(max(1 − 1/(μ s), 0)) Vᵀ``. With ``Z = Y − A + Λ/μ`` the sparse part is
+    ``E = shrink(Z, λ/μ)`` and the ascended dual is ``Λ⁺ = Λ + μ (Y − A − E) = clip(μ Z, ±λ)``, so
+    that ``E = Z − Λ⁺/μ`` need not be stored.
 
-    C is ``weight``, W is ``observed`` (N, d): an unobserved entry (a shadow) may take any value at
-    no cost. Stops when ‖Y − A − E‖ is below ``tol`` ‖Y‖.
+    Parameters
+    ----------
+    Y : array (N, d)
+        The matrix.
+    weight : float
+        C.
+    observed : array of bool (N, d), optional
+        W; an unobserved entry (a shadow) may take any value at no cost.
+    tol : float
+        Stop when ‖Y − A − E‖ is below this share of ‖Y‖.
+    max_iter : int
+        Most iterations.
+    control : Control
+        Progress and cancellation.
 
     References
     ----------
     Z. Lin, M. Chen, Y. Ma, The augmented Lagrange multiplier method for exact recovery of corrupted
     low-rank matrices, 2010, doi:10.48550/arXiv.1009.5055. E. J. Candès, X. Li, Y. Ma, J. Wright,
     Robust principal component analysis?, Journal of the ACM 58(3), 2011,
-    doi:10.1145/1970392.1970395."""
+    doi:10.1145/1970392.1970395.
+    """
     rows, columns = Y.shape
-    parts = [
-        slice(first, first + AT_ONCE // columns + 1)
-        for first in range(0, rows, AT_ONCE // columns + 1)
-    ]
+    size = AT_ONCE // columns + 1
+    parts = [slice(first, first + size) for first in range(0, rows, size)]
     X = empty((rows, columns), Y)
     dual = empty((rows, columns), Y)
     gram = empty((columns, columns), Y)
@@ -88,13 +100,15 @@ def robust_pca(
         low_rank[:] = 0.0
         return Decomposition(low_rank, 0, 0, True)
     lam = weight / float(np.sqrt(max(rows, columns)))
-    mu = 1.25 / norm
+    mu = FIRST / norm
     limit = LARGEST * mu
     scale = max(norm, max(float(Y.max()), -float(Y.min())) / lam)
     gram[:] = 0.0
     for part in parts:
         values = cast(Y[part], "float64")
-        dual[part] = values / scale if observed is None else values / scale * observed[part]
+        dual[part] = values / scale
+        if observed is not None:
+            dual[part] = dual[part] * observed[part]
         X[part] = values + dual[part] / mu
         gram += X[part].T @ X[part]
     control.stage("low rank", max_iter)
@@ -104,25 +118,25 @@ def robust_pca(
     while iterations < max_iter and not converged:
         iterations += 1
         singular, V = _singular_values(gram)
-        kept = singular * mu > 1.0
-        rank = int(kept.sum())
-        threshold = like((V[:, kept] * (1.0 - 1.0 / (mu * singular[kept]))) @ V[:, kept].T, X)
-        mu_next = min(GROWTH * mu, limit)
+        above = singular * mu > 1.0
+        rank = int(above.sum())
+        threshold = like((V[:, above] * (1.0 - 1.0 / (mu * singular[above]))) @ V[:, above].T, X)
+        next_mu = min(GROWTH * mu, limit)
         gram[:] = 0.0
         residual = 0.0
         for part in parts:
             control.check()
             values = cast(Y[part], "float64")
             z = values - X[part] @ threshold + dual[part] / mu
-            new = (mu * z).clip(-lam, lam)
+            ascended = (mu * z).clip(-lam, lam)
             if observed is not None:
-                new = new * observed[part]
-            residual = residual + ((new - dual[part]) ** 2).sum()
-            dual[part] = new
-            X[part] = values - z + new * (1.0 / mu + 1.0 / mu_next)
+                ascended = ascended * observed[part]
+            residual = residual + ((ascended - dual[part]) ** 2).sum()
+            dual[part] = ascended
+            X[part] = values - z + ascended * (1.0 / mu + 1.0 / next_mu)
             gram += X[part].T @ X[part]
         converged = float(residual) / mu**2 < energy * tol * tol
-        mu = mu_next
+        mu = next_mu
         control.advance()
     for part in parts:
         low_rank[part] = cast(X[part] - dual[part] / mu, "float32")
@@ -144,6 +158,26 @@ class LowRank(Model):
               \;\; \text{s.t.} \;\; Y = A + E, \qquad \min_n \sum_{px} \| a_{px} - L^T n_{px} \|^2
 
     It is the Lambertian model on the cleaned photographs A, so a prior needs nothing more.
+
+    Parameters
+    ----------
+    pixels : array (N, d)
+        Y, intensities of order one.
+    lights : array (3, d) or (N, 3, d)
+        Unit lights. Under near lights the photographs are first brought to the mean lights.
+    weight : float
+        C.
+    shadow : float
+        Entries darker than this share of their pixel's maximum count as missing: W is zero there.
+    tol, max_iter
+        Of :func:`robust_pca`.
+    fall_off : array (N, d), optional
+        By which the intensities of near lights were divided, and so was their noise.
+
+    References
+    ----------
+    L. Wu et al., Robust photometric stereo via low-rank matrix completion and recovery, ACCV 2010,
+    doi:10.1007/978-3-642-19318-7_55.
 
     Examples
     --------
@@ -172,57 +206,74 @@ class LowRank(Model):
     ) -> None:
         self._pixels = pixels
         self._lights = lights
-        self._fall_off = None if fall_off is None else like(fall_off, pixels)
+        self._weight = weight
         self._shadow = shadow
-        self._options: dict[str, Any] = {"weight": weight, "tol": tol, "max_iter": max_iter}
+        self._tol = tol
+        self._max_iter = max_iter
+        self._fall_off = None if fall_off is None else like(fall_off, pixels)
         self._cleaned: tuple[Decomposition, Lambertian] | None = None
 
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
-        return self._clean(SILENT)[1].mean_hessian(unknowns)
+        return self._matte.mean_hessian(unknowns)
 
     def alone(self, control: Control) -> Fit:
-        parts, model = self._clean(control)
-        return Fit(model.alone(control).normals, {}, parts.iterations, parts.converged)
+        decomposition, matte = self._clean(control)
+        normals = matte.alone(control).normals
+        return Fit(normals, {}, decomposition.iterations, decomposition.converged)
 
     def start(self, control: Control) -> tuple[Array, Unknowns]:
-        return self._clean(control)[1].start(control)
+        _, matte = self._clean(control)
+        return matte.start(control)
 
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
-        return self._clean(SILENT)[1].update_normals(unknowns, weight, pull)
+        return self._matte.update_normals(unknowns, weight, pull)
 
     def cost(self, normals: Array, unknowns: Unknowns) -> Array:
-        return self._clean(SILENT)[1].cost(normals, unknowns)
+        return self._matte.cost(normals, unknowns)
 
     def maps(self, normals: Array, unknowns: Unknowns) -> dict[str, Array]:
         """``errors`` (N, d): the sparse part, removed from each photograph."""
-        return {"errors": self._pixels - self._clean(SILENT)[0].low_rank}
+        decomposition, _ = self._clean(SILENT)
+        return {"errors": self._pixels - decomposition.low_rank}
+
+    @property
+    def _matte(self) -> Lambertian:
+        """The model of the cleaned photographs."""
+        _, matte = self._clean(SILENT)
+        return matte
 
     def _clean(self, control: Control) -> tuple[Decomposition, Lambertian]:
         """Return the low-rank part of the photographs and its model; computed once."""
         if self._cleaned is None:
             scale = self._evenness()
             even = self._pixels if scale is None else self._pixels * scale
-            parts = robust_pca(even, observed=self._lit(), control=control, **self._options)
+            decomposition = robust_pca(
+                even,
+                weight=self._weight,
+                observed=self._lit(),
+                tol=self._tol,
+                max_iter=self._max_iter,
+                control=control,
+            )
             if scale is not None:
-                parts = replace(parts, low_rank=parts.low_rank / scale)
-            self._cleaned = parts, self._matte(parts.low_rank)
+                decomposition = replace(decomposition, low_rank=decomposition.low_rank / scale)
+            self._cleaned = decomposition, self._matte_model(decomposition.low_rank)
         return self._cleaned
 
-    def _matte(self, cleaned: Array) -> Lambertian:
-        """Return the model with the fall-off restored: photographs and lights are fitted where
-        their noise is uniform.
-        """
+    def _matte_model(self, low_rank: Array) -> Lambertian:
+        """Return the model with the fall-off restored: it is fitted where the noise is uniform."""
         if self._fall_off is None:
-            return Lambertian(cleaned, self._lights)
+            return Lambertian(low_rank, self._lights)
         falls = self._fall_off / (self._fall_off**2).mean() ** 0.5
-        return Lambertian(cleaned * falls, self._lights * to_numpy(falls)[:, None])
+        return Lambertian(low_rank * falls, self._lights * to_numpy(falls)[:, None])
 
     def _evenness(self) -> Array | None:
-        """Ratio (N, d) of the shading under the mean lights to that under the pixel's own, which is
-        not of rank three.
+        """Return the ratio (N, d) of the shading under the mean lights to that under the pixel's own.
 
-        It uses the normals of a robust fit; their error only matters times the angle between the
-        two lights."""
+        The shading under a pixel's own lights is not of rank three. The ratio uses the normals of a
+        robust fit; their error only matters times the angle between the two lights. None if all
+        pixels share their lights.
+        """
         if self._lights.ndim == 2:
             return None
         from photostereo.reflectance.sparse.model import SparseBayes
@@ -233,16 +284,17 @@ class LowRank(Model):
         own = shading(normals, like(self._lights.astype(np.float32), normals))
         shared = shading(normals, like(mean.astype(np.float32), normals))
         xp = namespace(normals)
-        known = (own > LEAST_SHADING * xp.amax(own, 1)[:, None]) & (shared > LEAST_SHADING * own)
-        even = xp.where(known, shared / xp.where(known, own, 1.0 + 0.0 * own), 1.0 + 0.0 * own)
+        facing = (own > LEAST_SHADING * xp.amax(own, 1)[:, None]) & (shared > LEAST_SHADING * own)
+        one = 1.0 + 0.0 * own
+        even = xp.where(facing, shared / xp.where(facing, own, one), one)
+        if self._fall_off is None:
+            return even
         # A common factor for a pixel does not change the rank; this one makes the noise of the
         # pixels uniform again.
-        return even if self._fall_off is None else even * self._fall_off.mean(1)[:, None]
+        return even * self._fall_off.mean(1)[:, None]
 
     def _lit(self) -> Array | None:
-        """Entries brighter than the shadow threshold, a share of their pixel's maximum; None if all
-        are used.
-        """
+        """Return which entries (N, d) are brighter than the shadow threshold; None if all are used."""
         if not self._shadow > 0:
             return None
         brightest = namespace(self._pixels).amax(self._pixels, 1)

@@ -6,8 +6,8 @@ from photostereo.core.parameters import integer, number, number_or_auto
 from photostereo.reflectance.entry import Look, ModelEntry
 
 CITATION = (
-    "S. Ikehata, D. Wipf, Y. Matsushita, K. Aizawa, Robust photometric stereo using sparse regression, "
-    "CVPR 2012, doi:10.1109/CVPR.2012.6247691"
+    "S. Ikehata, D. Wipf, Y. Matsushita, K. Aizawa, Robust photometric stereo using sparse "
+    "regression, CVPR 2012, doi:10.1109/CVPR.2012.6247691"
 )
 
 
@@ -59,6 +59,7 @@ SBL = ModelEntry(
     parameters=SparseBayesParameters,
     sees=("facts",),
     tolerance=0.05,
-    with_prior={"noise": None},  # the strength of a prior follows from the measured noise
+    # The strength of a prior follows from the measured noise.
+    with_prior={"noise": None},
     on_gpu=True,
 )

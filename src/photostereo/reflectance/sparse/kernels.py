@@ -1,10 +1,13 @@
-"""Compiled per-pixel loops of sparse regression: SBL by expectation maximization, the weighted 3 ×
-3 solve, and least absolute residuals by reweighting and an exact descent along edges.
+"""Compiled per-pixel loops of sparse regression.
+
+They are SBL by expectation maximization, the weighted 3 × 3 solve, and least absolute residuals by
+reweighting and an exact descent along edges.
 
 In SBL, pixels are processed in parallel, one per lane of the vector instructions: nothing is summed
 across lanes, and the 3 × 3 algebra runs in all lanes at once. When a pixel has converged, its lane
 takes the next one, so a finished pixel costs nothing more. The precision is that of the
-intensities: single precision changes normals by 1e-4° on average."""
+intensities: single precision changes normals by 1e-4° on average.
+"""
 
 import numpy as np
 
@@ -22,13 +25,34 @@ LEAST_VARIANCE = 1e-10
 
 @njit(cache=True, parallel=True, fastmath=SUMS, error_model="numpy")
 def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterations, weights):  # type: ignore[no-untyped-def]
-    """Run sparse Bayesian learning of ``y = Lᵀn + e + noise`` per row of Y; fills ``n``,
-    ``iterations``, ``weights``.
+    """Run sparse Bayesian learning of ``y = Lᵀn + e + noise`` for every pixel.
 
-    A pixel is processed in units of its ``scale``; a pixel of scale 0 saw no light and gets n = 0.
-    ``weights`` (N × d) receives noise / (noise + γ_j): one for a photograph that fits, near zero
-    for an outlier; pass an array with no rows to skip it. ``iterations`` is negative if the last
-    step was not below ``settled``."""
+    Parameters
+    ----------
+    Y : array (N, d)
+        Intensities.
+    L : array (1, 3, d) or (N, 3, d)
+        Unit lights.
+    scale : array (N,)
+        A pixel is processed in units of its scale; a pixel of scale 0 saw no light and gets n = 0.
+    noise : float
+        λ, the variance of an inlier's noise, in these units.
+    prior_variance : float
+        Of a component of n.
+    tol : float
+        A pixel stops when its normal changes by less.
+    settled : float
+        ``iterations`` is negative if the last step was not below this.
+    max_iter : int
+        Most iterations of a pixel.
+    n : array (N, 3)
+        Filled with the normals.
+    iterations : array of int (N,)
+        Filled.
+    weights : array (N, d) or (0, d)
+        Filled with λ / (λ + γ_j): one for a photograph that fits, near zero for an outlier. Without
+        rows, it is skipped.
+    """
     pixels, d = Y.shape
     keep = weights.shape[0] == pixels
     real = Y.dtype.type
@@ -47,7 +71,7 @@ def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterat
         x = np.zeros(3 * LANES, Y.dtype)
         step = np.zeros(LANES, Y.dtype)
         pixel = np.full(LANES, -1)
-        done = np.zeros(LANES, np.int64)
+        steps = np.zeros(LANES, np.int64)
         while True:
             busy = False
             for lane in range(LANES):
@@ -56,7 +80,7 @@ def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterat
                         lights = L[min(ahead, len(L) - 1)]
                         _take(lane, Y[ahead], lights, scale[ahead], noise, l0, l1, l2, y, v, x)
                         pixel[lane] = ahead
-                        done[lane] = 0
+                        steps[lane] = 0
                     else:
                         n[ahead, 0] = n[ahead, 1] = n[ahead, 2] = 0.0
                         iterations[ahead] = 0
@@ -70,12 +94,12 @@ def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterat
             _solve(sums, x, step, real(1.0 / prior_variance))
             for lane in range(LANES):
                 i = pixel[lane]
-                done[lane] += 1
-                if i < 0 or (step[lane] >= tol and done[lane] < max_iter):
+                steps[lane] += 1
+                if i < 0 or (step[lane] >= tol and steps[lane] < max_iter):
                     continue
                 for c in range(3):
                     n[i, c] = x[c * LANES + lane] * scale[i]
-                iterations[i] = done[lane] if step[lane] < max(tol, settled) else -max_iter
+                iterations[i] = steps[lane] if step[lane] < max(tol, settled) else -max_iter
                 for j in range(d if keep else 0):
                     weights[i, j] = noise * v[j * LANES + lane]
                 pixel[lane] = -1
@@ -98,8 +122,9 @@ def _take(lane, values, lights, scale, noise, l0, l1, l2, y, v, x):  # type: ign
 
 @njit(cache=True, fastmath=SUMS)
 def _sum(l0, l1, l2, y, v, sums):  # type: ignore[no-untyped-def]
-    """``L S⁻¹ Lᵀ`` (xx, xy, xz, yy, yz, zz) and ``L S⁻¹ y``, two photographs at a time to halve the
-    stores.
+    """Sum ``L S⁻¹ Lᵀ`` (xx, xy, xz, yy, yz, zz) and ``L S⁻¹ y``, two photographs at a time.
+
+    That halves the stores.
     """
     for k in range(sums.size):
         sums[k] = 0
@@ -108,7 +133,7 @@ def _sum(l0, l1, l2, y, v, sums):  # type: ignore[no-untyped-def]
         ly = l1[j:]
         lz = l2[j:]
         values = y[j:]
-        own = v[j:]
+        inverse = v[j:]
         for lane in range(LANES):
             next_ = LANES + lane
             p0 = lx[lane]
@@ -117,12 +142,12 @@ def _sum(l0, l1, l2, y, v, sums):  # type: ignore[no-untyped-def]
             q0 = lx[next_]
             q1 = ly[next_]
             q2 = lz[next_]
-            a0 = own[lane] * p0
-            a1 = own[lane] * p1
-            a2 = own[lane] * p2
-            b0 = own[next_] * q0
-            b1 = own[next_] * q1
-            b2 = own[next_] * q2
+            a0 = inverse[lane] * p0
+            a1 = inverse[lane] * p1
+            a2 = inverse[lane] * p2
+            b0 = inverse[next_] * q0
+            b1 = inverse[next_] * q1
+            b2 = inverse[next_] * q2
             sums[lane] += a0 * p0 + b0 * q0
             sums[LANES + lane] += a0 * p1 + b0 * q1
             sums[2 * LANES + lane] += a0 * p2 + b0 * q2
@@ -176,7 +201,7 @@ def _reweigh(l0, l1, l2, y, v, sums, x, noise, least):  # type: ignore[no-untype
         ly = l1[j:]
         lz = l2[j:]
         values = y[j:]
-        own = v[j:]
+        inverse = v[j:]
         for lane in range(LANES):
             p0 = lx[lane]
             p1 = ly[lane]
@@ -187,19 +212,36 @@ def _reweigh(l0, l1, l2, y, v, sums, x, noise, least):  # type: ignore[no-untype
                 + p1 * (sums[3 * LANES + lane] * p1 + sums[4 * LANES + lane] * p2)
                 + p2 * sums[5 * LANES + lane] * p2
             )
-            k = one - noise * own[lane]  # γ / S
-            own[lane] = one / (max(k * (k * (r * r + q) + noise), least) + noise)
+            k = one - noise * inverse[lane]  # γ / S
+            inverse[lane] = one / (max(k * (k * (r * r + q) + noise), least) + noise)
 
 
 @njit(cache=True, parallel=True, fastmath=SUMS)
 def reweigh(Y, L, n, threshold, redescending, gram, moment, rest):  # type: ignore[no-untyped-def]
-    """Compute the weights of the photographs at the normals n, reduced to the sums for the next 3 ×
-    3 solve.
+    """Weigh the photographs by their residuals, and sum them for a 3 × 3 solve.
 
-    With τ = threshold and ``s = max(r², τ)`` the weights are ``τ/s`` (redescending) or ``√(τ/s)``.
-    Fills ``gram = Σ w l lᵀ`` (xx, xy, xz, yy, yz, zz), ``moment = Σ w y l`` and ``rest = Σ w y² +
-    dual``, where the dual of a photograph is ``τ log(s/τ)`` or ``√(τ s) − τ``. A pixel without a
-    threshold (τ = 0) keeps weight one."""
+    With τ the threshold and ``s = max(r², τ)`` the weights are ``τ/s`` (redescending) or
+    ``√(τ/s)``. A pixel without a threshold (τ = 0) keeps weight one.
+
+    Parameters
+    ----------
+    Y : array (N, d)
+        Intensities.
+    L : array (1, 3, d) or (N, 3, d)
+        Unit lights.
+    n : array (N, 3)
+        The normals of the residuals.
+    threshold : array (N,)
+        τ.
+    redescending : bool
+        Which weights.
+    gram : array (N, 6)
+        Filled with ``Σ w l lᵀ`` as xx, xy, xz, yy, yz, zz.
+    moment : array (N, 3)
+        Filled with ``Σ w y l``.
+    rest : array (N,)
+        Filled with ``Σ w y² + dual``; the dual of a photograph is ``τ log(s/τ)`` or ``√(τ s) − τ``.
+    """
     pixels, d = Y.shape
     for i in prange(pixels):
         own = L[min(np.int64(i), len(L) - 1)]
@@ -394,14 +436,14 @@ def _nudge(y, L, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _l1_vertex(y, L, x, r, basis, max_steps):  # type: ignore[no-untyped-def]
-    """Go from near the minimizer to the exact minimizer by descent along edges, as in the simplex
-    method.
+    """Go from near the minimizer to the minimizer by descent along edges, as in the simplex method.
 
     A minimizer of ``Σ|y_j − l_j·x|`` fits three photographs exactly. With ``g = Σ sign(r_j) l_j``
     over the others, ``Σ u_b l_b = −g`` gives the multipliers of the three; all ``|u_b| ≤ 1`` proves
     the optimum. Otherwise the worst one leaves, and the cost decreases along the edge of the other
     two until its slope changes sign, where another photograph enters. Returns True at a proven
-    optimum, with its three photographs in ``basis``."""
+    optimum, with its three photographs in ``basis``.
+    """
     d = y.size
     inverse = np.empty((3, 3))
     u = np.empty(3)
@@ -448,6 +490,7 @@ def _l1_vertex(y, L, x, r, basis, max_steps):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _absolute_sum(y, L, x):  # type: ignore[no-untyped-def]
+    """Return ‖y − Lᵀx‖₁."""
     total = 0.0
     for j in range(y.size):
         total += abs(y[j] - (L[0, j] * x[0] + L[1, j] * x[1] + L[2, j] * x[2]))
@@ -456,9 +499,26 @@ def _absolute_sum(y, L, x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, parallel=True)
 def l1_regression(Y, lights, start, floor, tol, max_iter, n, iterations):  # type: ignore[no-untyped-def]
-    """Solve ``min ‖y − Lᵀn‖₁`` for each row y of Y: reweighting first, then the exact vertex
-    descent. Fills ``n`` and ``iterations`` (reweighting steps; negative if neither method proved
-    convergence).
+    """Solve ``min ‖y − Lᵀn‖₁`` for every pixel: reweighting, then the exact vertex descent.
+
+    Parameters
+    ----------
+    Y : array (N, d)
+        Intensities.
+    lights : array (1, 3, d) or (N, 3, d)
+        Unit lights.
+    start : array (N, 3)
+        Normals to begin with.
+    floor : float
+        Minimum |r| in a weight 1/|r|, relative to the brightness of a pixel.
+    tol : float
+        The step at which reweighting ends, likewise.
+    max_iter : int
+        Most reweighting steps.
+    n : array (N, 3)
+        Filled with the normals.
+    iterations : array of int (N,)
+        Filled with the reweighting steps; negative if neither method proved convergence.
     """
     pixels, d = Y.shape
     for i in prange(pixels):
@@ -478,7 +538,7 @@ def l1_regression(Y, lights, start, floor, tol, max_iter, n, iterations):  # typ
         for c in range(3):
             x[c] = start[i, c] / top
         L = lights[min(np.int64(i), len(lights) - 1)]
-        done = _l1_reweight(y, L[0], L[1], L[2], x, floor, tol, max_iter)
+        steps = _l1_reweight(y, L[0], L[1], L[2], x, floor, tol, max_iter)
         before = _absolute_sum(y, L, x)
         vertex[:] = x
         basis = np.empty(3, np.int64)
@@ -496,7 +556,7 @@ def l1_regression(Y, lights, start, floor, tol, max_iter, n, iterations):  # typ
                 _solve_three(inverse, y, basis, vertex)
         if proven and _absolute_sum(y, L, vertex) <= before + 1e-8:
             x[:] = vertex
-            done = abs(done)
+            steps = abs(steps)
         for c in range(3):
             n[i, c] = x[c] * top
-        iterations[i] = done
+        iterations[i] = steps

@@ -3,7 +3,8 @@
 The correction is computed once, on a fixed number of cells across the object, so its cost does not
 depend on the resolution. It is a witness like the others: it replaces the network's, with its own
 expected error, and is averaged with the matte fit. A pixel that the matte fit explains does not
-change."""
+change.
+"""
 
 from __future__ import annotations
 
@@ -153,7 +154,8 @@ class Correction:
 
         Against it, the correction never has more weight than the network, and less the farther it
         moves the normal: by at most v / (2 · the network's expected error), with v the variance of
-        the matte fit."""
+        the matte fit.
+        """
         if not self.shift.any():
             return combine(network, matte)
         xp = namespace(network.variance)

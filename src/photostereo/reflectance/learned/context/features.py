@@ -3,7 +3,8 @@
 v are a pixel's intensities over their root mean square, n its normal so far, a max(n·l, 0) a matte
 pixel with that normal. Darker intensities indicate a cast shadow; brighter ones gloss, or light
 from neighbors; light from below the horizon (n·l < 0) comes from neighbors. Each of these has a
-share and, as a vector, the lights that it comes from. The same code serves NumPy and torch."""
+share and, as a vector, the lights that it comes from. The same code serves NumPy and torch.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 version.
 
 A U-Net: five scales of the grid, each half as fine as the one before, and back up with skip
-connections."""
+connections.
+"""
 
 from __future__ import annotations
 

@@ -41,4 +41,5 @@ those of the set network alone, which handles a fifth to a third of the pixels u
 Without any limit they are up to 1.04 times as large.
 
 The files: ``network.py`` has the answer, ``training.py`` the training, ``kernels.py`` the compiled
-loops of both."""
+loops of both.
+"""
