@@ -214,6 +214,8 @@ def judge_dark(
             return ""
         by_room = _misfit(own, bright[others].mean(axis=0))
         is_lit = _misfit(own, predicted) <= FOLLOWS * by_room
+        # What is nearly black may be a light at the horizon; as light of the room it would not matter.
+        is_lit |= own.mean() < DARK * typical
     if not is_lit:
         return reason
     if own.mean() < DARK * typical:
