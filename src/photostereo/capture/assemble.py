@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from photostereo.capture.edits import EDITS_FILE
 from photostereo.capture.lighting import Lighting, complete_lights
 from photostereo.capture.opening import Found, Opened
 from photostereo.capture.options import ReadOptions
+from photostereo.core.attempt import attempt
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, Float32
 from photostereo.core.errors import CaptureError
@@ -49,6 +51,7 @@ def put_together(
     """
     found = opened.found
     framing = options.framing
+    failures = list(opened.failures)
     photographs = replace(opened.photographs, color=options.color)
     full = photographs.full_frame
     truths = framed_truths(found.truths, framing, full)
@@ -70,10 +73,29 @@ def put_together(
     table = found.lights
     check = None
     if table is not None and not table.balls and lighting.calibration is None and lights.known:
-        check = check_lights(opened, lights, options, framing.mask_in_full(mask, full), control)
+        check = attempt(
+            "the comparison of the lights with a ball",
+            check_lights,
+            opened,
+            lights,
+            options,
+            framing.mask_in_full(mask, full),
+            control,
+            failures=failures,
+            otherwise=None,
+        )
     if check is not None and check.agrees:
         lights = lights.changed(expected_error=check.errors(lights.expected_error))
-    room = _room_light(opened, lights, options, mask)
+    room = attempt(
+        "the search for room light",
+        _room_light,
+        opened,
+        lights,
+        options,
+        mask,
+        failures=failures,
+        otherwise=None,
+    )
     doubts: tuple[Finding, ...] = ()
     if room is not None and not room.is_certain:
         doubts = (Finding("room-light-doubted", effect=room.effect, degrees=room.effect),)
@@ -94,6 +116,7 @@ def put_together(
         *lighting.notes,
         *_about_lights(lights, turn, check, room),
         *_about_numbers(photographs, found, truths.get("truth"), mask),
+        *failures,
     ]
     by_ball = lighting.calibration is not None and lighting.calibration.balls
     origin = Origin(
@@ -223,7 +246,18 @@ def _object_mask(
         from photostereo.masks.ground import MOST_FRAMES
 
         colored = photographs.sample(MOST_FRAMES) if is_file else photographs  # type: ignore[attr-defined]
-        result = find_object(colored.frames(), without=balls, control=control)
+        failures: list[Finding] = []
+        result = attempt(
+            "the search for the object",
+            partial(find_object, without=balls, control=control),
+            colored.frames(),
+            failures=failures,
+            otherwise=None,
+        )
+        if result is None:  # brightness may do, and is called doubtful
+            mask = mask_from_brightness(photographs.frames(control), without=balls)
+            note = Finding("mask-doubtful", share=float(mask.mean()), doubt=str(failures[0]))
+            return mask, note
         mask = result.mask
         doubt = result.doubt
         code = "mask-found" if not doubt else "mask-doubtful" if certain else "mask-not-found"

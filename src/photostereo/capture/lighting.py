@@ -22,6 +22,7 @@ from photostereo.capture.layouts.folder import (
 )
 from photostereo.capture.opening import Found, Opened
 from photostereo.capture.options import ESTIMATE, ReadOptions
+from photostereo.core.attempt import attempt
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, Float32, FloatArray, gray_from_rgb
 from photostereo.core.errors import CaptureError
@@ -305,19 +306,28 @@ def complete_lights(
         notes = (*notes, Finding("relief-assumed"))
     gray = strengths if strengths.ndim == 1 else gray_from_rgb(strengths)
     of_gray = lights.changed(strengths=gray)
+    failures: list[Finding] = []
     calibration = Calibration(
         files=tuple(file.name for file in found.files),
         lights=of_gray,
         balls=(),
         frame=(int(mask.shape[0]), int(mask.shape[1])),
         warnings=notes,
-        picture=dome_picture(of_gray, doubtful),
+        picture=attempt(
+            "the picture of the lights",
+            dome_picture,
+            of_gray,
+            doubtful,
+            failures=failures,
+            otherwise=np.zeros((1, 1, 3), np.uint8),
+        ),
         relief_factor=verdict.depth_factor,
     )
     said = (
         *(lighting.notes if fixed.any() else ()),
         *notes,
         *_about_strengths(estimated.strengths),
+        *failures,
     )
     return Lighting(lights, calibration, lighting.balls, said).moved(found, options)
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from photostereo.capture.capture import require_count
 from photostereo.capture.options import ReadOptions
+from photostereo.core.attempt import attempt
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, Float32, FloatArray
 from photostereo.core.errors import CaptureError
@@ -124,9 +125,10 @@ class Opened:
 
     found: Found  #: the files, without those left out (see ``found.faults``)
     photographs: PhotographFiles  #: whole, with the movement of the camera undone
-    #: how far the camera moved; None with ``align="off"``
+    #: how far the camera moved; None with ``align="off"``, or if the search failed
     alignment: Alignment | None
     small: Float32  #: (d, h, w) the photographs in gray, linear and at a low resolution
+    failures: tuple[Finding, ...] = ()  #: checks that could not be made
 
     def balls(self, beside: BoolArray | None, control: Control = SILENT) -> list[FoundBall]:
         """Balls in the small photographs, outside a mask of the object; searched once for each mask."""
@@ -146,8 +148,11 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
         options.path_of("ambient") or found.ambient,
         options.path_of("flat") or found.flat,
     )
-    found = _with_brackets(replace(found, ambient=ambient, flat=flat))
-    found = _of_one_size(_lit(found, options, control), options)
+    failures: list[Finding] = []
+    found = _with_brackets(replace(found, ambient=ambient, flat=flat), failures)
+    check = "the search for photographs without a light"
+    found = attempt(check, _lit, found, options, control, failures=failures, otherwise=found)
+    found = _of_one_size(found, options)
     while True:
         try:
             photographs = open_photographs(found, options)
@@ -165,8 +170,18 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
         found = found.without({k: error.code for k, error in errors.items()})
     every_kept = {file.name for file in found.files} <= set(options.keep)
     judged = min(pictures.shape[1:]) >= SMALLEST and not every_kept
-    copies = find_duplicates(found.files, photographs.digests)
-    dark = _find_dark(pictures, found) if judged else {}
+    copies: dict[int, int] = attempt(
+        "the search for copies",
+        find_duplicates,
+        found.files,
+        photographs.digests,
+        failures=failures,
+        otherwise={},
+    )
+    dark: dict[int, str] = {}
+    if judged:
+        check = "the search for dark photographs"
+        dark = attempt(check, _find_dark, pictures, found, failures=failures, otherwise={})
     off = [
         k
         for k, why in dark.items()
@@ -178,21 +193,45 @@ def open_capture(found: Found, options: ReadOptions, control: Control = SILENT) 
     found, kept = _judge(found, {**dark, **dict.fromkeys(copies, "duplicate")}, options, copies)
     photographs, pictures = photographs.take(kept), pictures[kept]
     if judged:
-        blurred = control.aside(partial(find_blurred, pictures))
+        blurred: list[int] = attempt(
+            "the search for blurred photographs",
+            control.aside,
+            partial(find_blurred, pictures),
+            failures=failures,
+            otherwise=[],
+        )
         found, kept = _judge(found, dict.fromkeys(blurred, "blurred"), options)
         photographs, pictures = photographs.take(kept), pictures[kept]
     small = np.stack([coarse(picture * picture, SMALL) for picture in pictures])
-    if options.align == "off":
-        return Opened(found, photographs, None, small)
-    alignment = find_alignment(pictures, scale, control)
-    directions = _directions(found)
-    if directions is not None:
-        alignment = alignment.compared_with(directions)
+    alignment = None
+    if options.align != "off":
+        alignment = attempt(
+            "the search for camera movement",
+            _align,
+            pictures,
+            scale,
+            _directions(found),
+            control,
+            failures=failures,
+            otherwise=None,
+        )
+    if alignment is None:
+        return Opened(found, photographs, None, small, tuple(failures))
     mismatched = np.flatnonzero(alignment.mismatched).tolist()
     found, kept = _judge(found, dict.fromkeys(mismatched, "mismatched"), options)
     alignment = alignment.take(kept)
     still = replace(photographs.take(kept), moves=alignment.corrected)
-    return Opened(found, still, alignment, small[kept])
+    return Opened(found, still, alignment, small[kept], tuple(failures))
+
+
+def _align(
+    pictures: Float32, scale: float, directions: FloatArray | None, control: Control
+) -> Alignment:
+    """How far the camera moved; what follows the light is no movement."""
+    alignment = find_alignment(pictures, scale, control)
+    if directions is None:
+        return alignment
+    return alignment.compared_with(directions)
 
 
 def _find_dark(pictures: Float32, found: Found) -> dict[int, str]:
@@ -243,12 +282,20 @@ def _judge(
     return replace(found, faults=(*found.faults, *used)).without(bad), kept
 
 
-def _with_brackets(found: Found) -> Found:
+def _with_brackets(found: Found, failures: list[Finding]) -> Found:
     """Reduce several exposures of a light to one photograph, the shortest."""
     files, table, shots = found.files, found.lights, [found.heads[file] for file in found.files]
     groups = None
     if not found.brackets:
-        groups = find_brackets(files, shots, None if table is None else table.vectors)
+        groups = attempt(
+            "the search for exposure brackets",
+            find_brackets,
+            files,
+            shots,
+            None if table is None else table.vectors,
+            failures=failures,
+            otherwise=None,
+        )
     if groups is None:
         return found
     brackets = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture import Capture
+from photostereo.core.attempt import attempt
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import FloatArray
 from photostereo.core.display import Displayed
@@ -101,7 +103,10 @@ def diagnose(
     residual = np.full(shown.mask.shape, np.nan, dtype=np.float32)
     residual[shown.mask] = matte_fit(shown.images, normals, lights, shown.mask, control).residual
     bare = replace(seen, residual=residual)
-    return replace(bare, findings=(*seen.findings, *advise(bare, capture, result)))
+    failures: list[Finding] = []
+    check = "the advice on the capture"
+    advice = attempt(check, advise, bare, capture, result, failures=failures, otherwise=())
+    return replace(bare, findings=(*seen.findings, *advice, *failures))
 
 
 #: Cache: a capture is examined once, before the solve for the terminal and after it for the page.
@@ -129,11 +134,10 @@ def _look_at(gray: Capture, control: Control) -> Diagnosis:
     )
 
 
-def _contradictions(gray: Capture, noise: float, control: Control) -> Iterator[Finding]:
+def _contradictions(gray: Capture, noise: float, control: Control) -> list[Finding]:
     """Find contradictions between photographs and lights."""
     if gray.lights.is_near:  # they vary over the object by more than most mistakes do
-        yield Finding("near-lights-unchecked")
-        return
+        return [Finding("near-lights-unchecked")]
     images = gray.images
     lights = gray.lights.directions
     mask = gray.mask
@@ -143,12 +147,20 @@ def _contradictions(gray: Capture, noise: float, control: Control) -> Iterator[F
     if origin is not None:
         axes = origin.axes
         straightened = origin.straightened
-    mistakes = find_mistakes(images, lights, mask, axes_given=axes, straightened=straightened)
-    yield from mistakes
+    failures: list[Finding] = []
+    find = partial(find_mistakes, axes_given=axes, straightened=straightened)
+    check = "the search for mistakes in the light file"
+    findings = [*attempt(check, find, images, lights, mask, failures=failures, otherwise=())]
     control.check()
-    strengths = relative_strengths(images, lights, mask, noise)
-    if "light-order" not in by_code(mistakes):  # a wrong light looks like a near one
-        near = find_near_lights(images, lights, mask, strengths.factors)
-        yield from () if near is None else (near,)
-    control.check()
-    yield from unequal_photographs(images, lights, mask, strengths)
+
+    def compare_strengths() -> Iterator[Finding]:
+        strengths = relative_strengths(images, lights, mask, noise)
+        if "light-order" not in by_code(findings):  # a wrong light looks like a near one
+            near = find_near_lights(images, lights, mask, strengths.factors)
+            yield from () if near is None else (near,)
+        control.check()
+        yield from unequal_photographs(images, lights, mask, strengths)
+
+    check = "the comparison of the light strengths"
+    findings += attempt(check, lambda: list(compare_strengths()), failures=failures, otherwise=[])
+    return findings + failures

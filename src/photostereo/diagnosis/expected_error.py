@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from photostereo.core.attempt import attempt
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.findings import Finding, Kind, Subject, sentences
 from photostereo.lights.lights import Lights
@@ -154,7 +155,13 @@ def expected_error(
         if "estimated" in lights.source:
             code = "vague-estimate"
         doubts.append(Finding(code, effect=of_lights, degrees=of_lights))
-    turned = _turned_lights(result)
+    turned = attempt(
+        "the search for turned lights",
+        _turned_lights,
+        result,
+        failures=doubts,
+        otherwise=None,
+    )
     of_turn = 0.0
     if turned is not None:
         of_turn = turned.effect

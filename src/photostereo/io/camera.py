@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from photostereo.core.attempt import log
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.io import headers
@@ -76,7 +77,13 @@ class Heads(dict[Path, Shot]):
     """The headers of files (:func:`read_shot`), each read once, on first use."""
 
     def __missing__(self, path: Path) -> Shot:
-        self[path] = read_shot(path)
+        try:
+            self[path] = read_shot(path)
+        except MemoryError:
+            raise
+        except Exception:  # reported as damaged; the pixels do not depend on it
+            log.exception("the header of %s cannot be read", path)
+            self[path] = Shot(damaged=True)
         return self[path]
 
 

@@ -222,6 +222,9 @@ def _describe_capture(folder: Path, capture: Capture, summary: dict[str, Any]) -
     if origin is None:
         return
     facts["left_out"] = [fault.as_dict() for fault in origin.faults if not fault.used]
+    failures = [note.as_dict() for note in origin.notes if note.code == "check-failed"]
+    if failures:
+        summary["failed_checks"] = failures
     if origin.alignment is not None and len(origin.files) == len(origin.alignment.moves):
         summary["alignment"] = origin.alignment.as_dict(origin.files)
     summary["strengths"]["corrected"] |= "strengths-vary" in by_code(origin.notes)
