@@ -61,9 +61,8 @@ def test_one_bright_photograph_is_corrected() -> None:
     assert np.flatnonzero(found.factors != 1.0).tolist() == [3]
     assert found.factors[3] == pytest.approx(1.25, abs=0.05)
     said = describe_correction(np.array([1.0, 1.45, 1.0, 0.9]))
-    assert (
-        said == "The exposure varies by 38 %: corrected in 2 of 4 photographs. Use manual exposure."
-    )
+    assert said is not None and said.code == "exposure-corrected"
+    assert said.values == {"span": pytest.approx(0.38, abs=0.005), "count": 2, "photographs": 4}
     assert describe_correction(np.ones(4)) is None and describe_correction(None) is None
 
 
