@@ -109,3 +109,14 @@ def test_digest_tells_content_not_names() -> None:
     changed[0, 0, 0] += 1e-3
     assert make(images=changed).digest != first.digest
     assert make(images=images, lights=LIGHTS[::-1]).digest != first.digest
+
+
+@pytest.mark.parametrize(("dtype", "largest"), [(np.uint8, 255.0), (np.uint16, 65535.0)])
+def test_stored_numbers_are_divided_by_their_largest_value(dtype: type, largest: float) -> None:
+    """As those of files are; numbers that are linear already stay as they are."""
+    stored = np.random.default_rng(0).integers(1, 200, (4, 5, 6)).astype(dtype)
+    lights = np.array([[1, 0, 2], [-1, 0, 2], [0, 1, 2], [0, -1, 2]], float)
+    capture = Capture(images=stored, lights=lights, name="camera")
+    assert capture.images == pytest.approx(stored / largest, rel=1e-6)
+    for kept in (stored.astype(np.float32), stored.astype(np.int64).tolist()):
+        assert (Capture(images=kept, lights=lights, name="linear").images == stored).all()

@@ -95,3 +95,9 @@ def test_a_folder_is_not_a_capture():
     with pytest.raises(ParameterError) as caught:
         ps.solve("folder")
     assert caught.value.code == "needs-a-capture"
+
+
+def test_a_plot_is_a_picture_without_pyplot(solved):
+    """Jupyter shows a figure by its own formatter only once pyplot is imported."""
+    picture = solved.plot()._repr_png_()
+    assert picture.startswith(b"\x89PNG") and len(picture) > 10_000

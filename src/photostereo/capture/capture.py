@@ -75,7 +75,8 @@ class Capture(Displayed):
     Parameters
     ----------
     images : (d, H, W) or (d, H, W, 3) array, or a source of photographs that stay on disk
-        Linear intensities with the lights' strengths divided out. Kept as float32.
+        Linear intensities with the lights' strengths divided out. Kept as float32; numbers of 8 or
+        16 bits are divided by their largest value (255 or 65535).
     lights : Lights or (d, 3) array, optional
         Directions from the object to the lights (x right, y up, z toward the camera). Their strengths are divided
         out of the photographs. None if they are not known yet: any use of them then raises a
@@ -355,7 +356,11 @@ def as_source(images: ArrayLike | Photographs | None, name: str) -> Photographs:
     """Return a source of photographs: from a stack of at least three with finite values, or the source itself."""
     if isinstance(images, Photographs):
         return images
-    stack = np.ascontiguousarray(() if images is None else images, dtype=np.float32)
+    numbers = np.asarray(() if images is None else images)
+    stack = np.ascontiguousarray(numbers, dtype=np.float32)
+    if numbers.dtype in (np.uint8, np.uint16):
+        # As cameras store them; other integers have no largest value that means anything.
+        stack = stack / np.float32(np.iinfo(numbers.dtype).max)
     if stack.ndim not in (3, 4) or (stack.ndim == 4 and stack.shape[3] != 3):
         raise CaptureError(
             f"The photographs of {name} have the shape {stack.shape}; expected (photographs, "

@@ -6,6 +6,7 @@ An object is shown as panels (pictures with titles) and facts (a small table). T
 
 from __future__ import annotations
 
+import io
 import sys
 import time
 from collections.abc import Sequence
@@ -192,8 +193,17 @@ def plot(shown: Any) -> Any:
             'Plots need matplotlib: pip install "photostereo[figures]"',
             code="needs-matplotlib",
         ) from problem
+
+    class Picture(Figure):
+        """A figure that a notebook shows even if pyplot was never imported."""
+
+        def _repr_png_(self) -> bytes:
+            buffer = io.BytesIO()
+            self.savefig(buffer, format="png")
+            return buffer.getvalue()
+
     _, found, _ = contents(shown)
-    figure = Figure(figsize=(3.2 * len(found), 3.4), layout="constrained")
+    figure = Picture(figsize=(3.2 * len(found), 3.4), layout="constrained")
     for axes, (title, picture) in zip(
         figure.subplots(1, len(found), squeeze=False)[0], found, strict=True
     ):

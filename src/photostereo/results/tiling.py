@@ -210,7 +210,7 @@ def _features(maps: Float64, sample: Float64) -> Float64:
     slope_col, slope_row, brightness = usual.std(axis=(0, 1))
     slope = max(np.hypot(slope_col, slope_row), LEAST_SLOPE)
     brightness = max(brightness, LEAST_STAIN * mean[2], 1e-9)
-    return (of(maps) - mean) / np.array([slope, slope, brightness])
+    return np.asarray((of(maps) - mean) / np.array([slope, slope, brightness]))
 
 
 def _length(costs: Float64, side: int) -> int:
