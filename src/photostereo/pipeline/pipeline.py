@@ -294,9 +294,25 @@ class Pipeline(ReadingStages):
         release: bool = False,
         began: float | None = None,
     ) -> Written:
-        """Write everything into an empty folder; ``further`` returns more facts for the summary at the end. With ``release``
-        the photographs do not stay in memory. ``began`` is a value of :func:`time.perf_counter`, by default now."""
-        from photostereo.pipeline.write_results import fill_results, provenance
+        """Write everything into an empty folder.
+
+        Once the capture is solved, the result is written whatever else fails: see
+        :class:`~photostereo.pipeline.write_results.ResultWriter`.
+
+        Parameters
+        ----------
+        folder : path
+            The folder.
+        command : sequence of str, optional
+            The command line, for the summary; by default that of this process.
+        further : callable, optional
+            Returns more facts for the summary, at the end.
+        release : bool
+            Do not keep the photographs in memory.
+        began : float, optional
+            When the work began, a value of :func:`time.perf_counter`; by default now.
+        """
+        from photostereo.pipeline.write_results import ResultWriter, make_part
 
         since = time.perf_counter() if began is None else began
         if self.settings.material is not None:
@@ -306,29 +322,35 @@ class Pipeline(ReadingStages):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # returned to the caller
             solution = self.solution
-        expected = self.expected
-        made = None
+        failures: list[Finding] = []
+        expected = make_part("expected error", lambda: self.expected, failures)
+        made = make_part("provenance", lambda: self._provenance(command), failures)
         self.control.check()
-        if self.path is not None:
-            digests = self.opened.photographs.digests if isinstance(self.found, Found) else {}
-            settings = replace(self.settings, reading=self.reading)
-            made = provenance(self.capture, self.path, settings, digests, command)
-        on_disk = self.capture if release and not self.capture.in_memory else None
-        summary = fill_results(
+        releases = release and not self.capture.in_memory
+        writer = ResultWriter(
             folder,
-            self.at_hand if on_disk is None else self._handed_over(),
             solution,
             self.settings,
-            on_disk=on_disk,
-            integrated=lambda: self.surface,
-            made=made,
-            further=further,
+            lambda: self.surface,
+            capture=self._handed_over() if releases else self.at_hand,
+            on_disk=self.capture if releases else None,
             expected=expected,
-            overlap=self._plan.overlaps,
-            since=since,
+            overlaps=self._plan.overlaps,
             control=self.control,
+            failures=failures,
         )
-        return Written(folder, summary, self.warnings)
+        summary = writer.write(made=made, further=further, since=since)
+        return Written(folder, summary, (*self.warnings, *failures))
+
+    def _provenance(self, command: Sequence[str] | None) -> dict[str, Any] | None:
+        """How to repeat the result; None for a capture in memory."""
+        from photostereo.pipeline.write_results import provenance
+
+        if self.path is None:
+            return None
+        digests = self.opened.photographs.digests if isinstance(self.found, Found) else {}
+        settings = replace(self.settings, reading=self.reading)
+        return provenance(self.capture, self.path, settings, digests, command)
 
     @property
     def files_in_use(self) -> list[Path]:

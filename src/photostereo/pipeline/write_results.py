@@ -8,15 +8,19 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from traceback import walk_tb
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from photostereo.capture import Capture
+from photostereo.core.attempt import failure_of, log
 from photostereo.core.control import SILENT, Control
-from photostereo.core.findings import by_code
+from photostereo.core.findings import Finding, by_code
 from photostereo.core.units import PixelSize
 from photostereo.diagnosis.expected_error import ExpectedError
 from photostereo.io.atomic import replacing_directory, write_json
@@ -34,7 +38,17 @@ from photostereo.solver.reconstruction import Reconstruction
 from photostereo.surface import Surface, integrate
 from photostereo.surface.integration import check_method
 
-#: What :func:`fill_results` and its threads use and nothing before them imports: our own modules, then libraries that these
+if TYPE_CHECKING:
+    from photostereo.report.page import Page
+
+Answer = TypeVar("Answer")
+
+#: Methods of a control that a program overrides; an error in one of them ends the work.
+CALLBACKS = ("on_stage", "on_advance", "on_iteration", "check")
+#: Descriptions of files in ``summary.json``.
+MEANING_OF_MASK = "White on the object, at the size of the photographs; edit it and use it again."
+MEANING_OF_LIGHTS = "Directions from the object to the lights: x right, y up, z toward the camera."
+#: What :class:`ResultWriter` and its threads use and nothing before them imports: our own modules, then libraries that these
 #: import when they first need them.
 NEEDED_FOR_SURFACE = (
     "photostereo.results.surface_files",
@@ -51,7 +65,7 @@ NEEDED_FOR_PAGE = ("photostereo.report.page", "PIL.ImagePalette", "PIL.WebPImage
 
 
 def import_before_threads(settings: Settings) -> None:
-    """Import what :func:`fill_results` needs while its threads run.
+    """Import what a :class:`ResultWriter` needs while its threads run.
 
     A thread must not import: if two threads import modules that import each other, one of them may see a module that is
     only half there, and fail.
@@ -72,167 +86,291 @@ def import_before_threads(settings: Settings) -> None:
         templates().get_template("plots.html")  # imports a codec
 
 
-def fill_results(
-    folder: Path,
-    capture: Capture | None,
-    result: Reconstruction,
-    settings: Settings,
-    *,
-    integrated: Callable[[], Surface],
-    made: Mapping[str, Any] | None = None,
-    further: Callable[[], Mapping[str, Any]] | None = None,
-    expected: ExpectedError | None = None,
-    overlap: bool = False,
-    on_disk: Capture | None = None,
-    since: float | None = None,
-    control: Control = SILENT,
-) -> dict[str, Any]:
-    """Write all files of a result into an empty folder, which the caller moves into place; return the content of
-    ``summary.json``.
+@dataclass
+class ResultWriter:
+    """Writes a result into an empty folder, which the caller moves into place.
 
-    ``integrated`` returns the surface. ``made`` records how to repeat the result (:func:`provenance`); ``further``
-    returns more facts for the summary once everything else is written. With ``overlap`` (needs memory), arrays and
-    pictures are made while the surface is integrated, and meshes beside the page. ``on_disk`` is the capture without its
-    photographs in memory, which are released once the page has small copies of them. ``since``: when the work began.
+    Arrays and ``summary.json`` come first. Everything else is made beside them: if a part fails, the others are written all
+    the same, and the failure is a finding. Only a failure of the arrays, a cancellation, or an exception raised by a
+    callback of the control ends the work.
     """
-    since = time.perf_counter() if since is None else since
-    surface = settings.surface
-    size = PixelSize() if surface is None else surface.pixel_size
-    # Material and page use the photographs only if all of them are in memory.
-    photographs = capture if capture is not None and capture.in_memory else None
 
-    def beside_surface(quiet: Control) -> tuple[dict[str, str], Mapping[str, Any] | None]:
+    folder: Path
+    result: Reconstruction
+    settings: Settings
+    integrate: Callable[
+        [], Surface
+    ]  #: returns the surface; called only if the settings ask for one
+    #: the capture, with its photographs in memory if they fit; None if only the result is known
+    capture: Capture | None = None
+    #: the same capture without its photographs in memory: they are released once the page has small copies of them
+    on_disk: Capture | None = None
+    expected: ExpectedError | None = None
+    #: whether arrays and pictures are made while the surface is integrated, and meshes beside the page; needs memory
+    overlaps: bool = False
+    control: Control = SILENT
+    failures: list[Finding] = field(default_factory=list)  #: what could not be made
+
+    def write(
+        self,
+        *,
+        made: Mapping[str, Any] | None = None,
+        further: Callable[[], Mapping[str, Any]] | None = None,
+        since: float,
+    ) -> dict[str, Any]:
+        """Write all files and return the content of ``summary.json``.
+
+        Parameters
+        ----------
+        made : mapping, optional
+            How to repeat the result: see :func:`provenance`.
+        further : callable, optional
+            Returns more facts for the summary; called once everything else is written.
+        since : float
+            When the work began, a value of :func:`time.perf_counter`.
+        """
+        self._attempt("loading of libraries", partial(import_before_threads, self.settings))
+        self.control.stage("arrays and pictures")
+        seconds: dict[str, float] = {}
+        surface, page = None, None
+        with self.control.meanwhile(self._write_arrays, really=self.overlaps) as arrays:
+            began = time.perf_counter()
+            if self.settings.surface is not None:
+                surface = self._integrated()
+            integrating = time.perf_counter() - began
+            write_meshes = partial(self._write_meshes, surface)
+            with self.control.meanwhile(write_meshes, really=self.overlaps) as meshes:
+                seconds["surface"] = time.perf_counter() - began
+                conventions, evidence = self.control.awaited(arrays)
+                if evidence is not None and self.settings.material is None:
+                    self._release_photographs()
+                began = time.perf_counter()
+                if self.settings.report:
+                    self.control.stage("report")
+                    page = self._attempt("page", partial(self._prepare_page, surface, evidence))
+                mesh_facts = self.control.awaited(meshes)
+                seconds["report"] = time.perf_counter() - began
+        summary = self.result.summary()
+        summary["expected_error"] = None if self.expected is None else self.expected.as_dict()
+        summary["conventions"] = conventions
+        self._attempt("description of the photographs", partial(self._describe_capture, summary))
+        if made is not None:
+            summary["provenance"] = dict(made)
+        about = self._about()
+        if about:
+            summary["about"] = about
+        if mesh_facts is not None:
+            summary["conventions"] |= mesh_facts.pop("conventions")
+            mesh_facts["seconds"]["integrate"] += integrating
+            summary["surface"] = mesh_facts
+        if self.settings.material is not None:
+            meanings = self._attempt("material", self._write_material)
+            summary["conventions"] |= meanings or {}
+        self.control.finish()
+        seconds = {**summary["seconds"], **seconds}
+        seconds["other"] = max(0.0, time.perf_counter() - since - sum(seconds.values()))
+        summary["seconds"] = seconds
+        if page is not None:
+            self._attempt("page", partial(self._write_page, page, summary))
+        self.control.check()
+        if further is not None:
+            summary |= self._attempt("further figures", further) or {}
+        if self.failures:
+            summary["missing_parts"] = [failure.as_dict() for failure in self.failures]
+        write_json(self.folder / "summary.json", summary)
+        return summary
+
+    def _attempt(self, part: str, work: Callable[[], Answer]) -> Answer | None:
+        return make_part(part, work, self.failures)
+
+    @property
+    def _photographs(self) -> Capture | None:
+        """The capture if material and page can use its photographs: if all of them are in memory."""
+        if self.capture is not None and self.capture.in_memory:
+            return self.capture
+        return None
+
+    @property
+    def _pixel_size(self) -> PixelSize:
+        surface = self.settings.surface
+        return PixelSize() if surface is None else surface.pixel_size
+
+    def _about(self) -> dict[str, str]:
+        """Information about the object, from the folder of the photographs and from the settings."""
+        origin = None if self.capture is None else self.capture.origin
+        path = None if origin is None else origin.path
+        beside = self._attempt("information about the object", partial(read_about, path))
+        return {**(beside or {}), **check_about(self.settings.about)}
+
+    def _write_arrays(self, control: Control) -> tuple[dict[str, str], Mapping[str, Any] | None]:
         """Write arrays and pictures; return their descriptions and the part of the page about the photographs."""
-        result.save(folder, quiet)
-        pictured = None if surface is None else size
-        meanings = write_pictures(
-            folder, result, flip_y=settings.flip_y, size=pictured, control=quiet
+        self.result.save(self.folder, control)
+        pictures = partial(
+            write_pictures,
+            self.folder,
+            self.result,
+            flip_y=self.settings.flip_y,
+            size=None if self.settings.surface is None else self._pixel_size,
+            control=control,
         )
-        if photographs is None or not (settings.report and overlap):
-            return meanings, None
+        meanings = self._attempt("pictures", pictures) or {}
+        evidence = None
+        if self._photographs is not None and self.settings.report and self.overlaps:
+            evidence = self._attempt("contact sheet", partial(self._capture_evidence, control))
+        return meanings, evidence
+
+    def _capture_evidence(self, control: Control) -> Mapping[str, Any]:
         from photostereo.report.page import capture_evidence
         from photostereo.report.pictures import frame_around
 
-        return meanings, capture_evidence(result, photographs, frame_around(result.mask), quiet)
+        assert self.capture is not None
+        frame = frame_around(self.result.mask)
+        return capture_evidence(self.result, self.capture, frame, control)
 
-    def beside_page(watched: Control) -> dict[str, Any] | None:
-        """Write depth and meshes; return the facts about them."""
-        if surface is None:
+    def _integrated(self) -> Surface | None:
+        give_back_memory()
+        surface = self._attempt("surface", self.integrate)
+        if self.overlaps:  # otherwise the meshes report it
+            self.control.stage("depth and meshes")
+        return surface
+
+    def _write_meshes(self, surface: Surface | None, control: Control) -> dict[str, Any] | None:
+        """Write depth and meshes of a surface; return the facts about them."""
+        choice = self.settings.surface
+        if surface is None or choice is None:
             return None
         from photostereo.results.formats import Job
         from photostereo.results.surface_files import write_surface
 
         give_back_memory()
         job = Job(
-            folder=folder,
-            result=result,
-            choice=surface,
-            integrated=whole,
-            flip_y=settings.flip_y,
-            control=watched,
+            folder=self.folder,
+            result=self.result,
+            choice=choice,
+            integrated=surface,
+            flip_y=self.settings.flip_y,
+            control=control,
         )
-        return write_surface(job)
+        return self._attempt("depth and meshes", partial(write_surface, job))
 
-    import_before_threads(settings)
-    control.stage("arrays and pictures")
-    origin = None if capture is None else capture.origin
-    about = {**read_about(None if origin is None else origin.path), **check_about(settings.about)}
-    whole = None
-    page = None
-    with control.meanwhile(beside_surface, really=overlap) as begun:
-        began = time.perf_counter()
-        if surface is not None:
-            give_back_memory()
-            whole = integrated()
-            if overlap:  # else the meshes report it
-                control.stage("depth and meshes")
-        integrating = time.perf_counter() - began
-        with control.meanwhile(beside_page, really=overlap) as writing:
-            waiting = {"surface": time.perf_counter() - began}
-            conventions, evidence = control.awaited(begun)
-            if on_disk is not None and evidence is not None and settings.material is None:
-                capture = photographs = on_disk
-            began = time.perf_counter()
-            if settings.report:
-                from photostereo.report.page import prepare_report
+    def _release_photographs(self) -> None:
+        if self.on_disk is not None:
+            self.capture = self.on_disk
 
-                give_back_memory()
-                control.stage("report")
-                page = prepare_report(
-                    result,
-                    photographs,
-                    expected=expected,
-                    evidence=evidence,
-                    pixel_size=size,
-                    about=about,
-                    control=control,
-                    **shown_on_page(whole),
-                )
-            facts = control.awaited(writing)
-            waiting["report"] = time.perf_counter() - began
-    summary = {
-        **result.summary(),
-        "expected_error": None if expected is None else expected.as_dict(),
-        "conventions": conventions,
-    }
-    if capture is not None:
-        summary["strengths"] = result.strengths_summary(origin.files if origin else ())
-        _describe_capture(folder, capture, summary)
-    if made is not None:
-        summary["provenance"] = dict(made)
-    if about:
-        summary["about"] = about
-    if facts is not None:
-        summary["conventions"] |= facts.pop("conventions")
-        facts["seconds"]["integrate"] += integrating
-        summary["surface"] = facts
-    if settings.material is not None:
+    def _prepare_page(self, surface: Surface | None, evidence: Mapping[str, Any] | None) -> Page:
+        from photostereo.report.page import prepare_report
+
+        give_back_memory()
+        # With the evidence, the page needs no photographs any more.
+        capture = self._photographs if evidence is None else self.capture
+        return prepare_report(
+            self.result,
+            capture,
+            expected=self.expected,
+            evidence=evidence,
+            pixel_size=self._pixel_size,
+            about=self._about(),
+            control=self.control,
+            **shown_on_page(surface),
+        )
+
+    def _write_page(self, page: Page, summary: Mapping[str, Any]) -> None:
+        files = files_to_offer(self.folder, summary)
+        page.write(self.folder / "report.html", **files, seconds=summary["seconds"])
+
+    def _write_material(self) -> dict[str, str]:
+        """Write the maps of a flat sample; return their descriptions."""
         from photostereo.results.export import export_result
 
-        how: dict[str, Any] = {
-            "tileable": settings.material == "tileable",
-            "texels": settings.texels,
+        facts = export_result(
+            self.folder,
+            self.result,
+            ["material"],
+            tileable=self.settings.material == "tileable",
+            texels=self.settings.texels,
+            pixel_size=self._pixel_size,
+            capture=self._photographs,
+            control=self.control,
+        )
+        meanings: dict[str, str] = facts["conventions"]
+        return meanings
+
+    def _describe_capture(self, summary: dict[str, Any]) -> None:
+        """Add facts about the photographs, and about the lights if no light file gave them; write mask and lights."""
+        capture = self.capture
+        if capture is None:
+            return
+        origin = capture.origin
+        meanings = summary["conventions"]
+        summary["strengths"] = self.result.strengths_summary(origin.files if origin else ())
+        height, width = capture.frame
+        facts: dict[str, Any] = {
+            "count": len(capture),
+            "height": height,
+            "width": width,
+            "mask_pixels": capture.pixel_count,
         }
-        how |= {"pixel_size": size, "capture": photographs, "control": control}
-        summary["conventions"] |= export_result(folder, result, ["material"], **how)["conventions"]
-    control.finish()
-    seconds = summary["seconds"] = summary["seconds"] | waiting
-    seconds["other"] = max(0.0, time.perf_counter() - since - sum(seconds.values()))
-    if page is not None:
-        page.write(folder / "report.html", **files_to_offer(folder, summary), seconds=seconds)
-    control.check()
-    if further is not None:
-        summary |= further()
-    write_json(folder / "summary.json", summary)
-    return summary
+        summary["photographs"] = facts
+        mask = capture.whole_mask.astype(np.uint8) * np.uint8(255)
+        write_png(self.folder / "mask.png", mask)
+        meanings["mask.png"] = MEANING_OF_MASK
+        if origin is None:
+            return
+        facts["left_out"] = [fault.as_dict() for fault in origin.faults if not fault.used]
+        failed = [note.as_dict() for note in origin.notes if note.code == "check-failed"]
+        if failed:
+            summary["failed_checks"] = failed
+        if origin.alignment is not None and len(origin.files) == len(origin.alignment.moves):
+            summary["alignment"] = origin.alignment.as_dict(origin.files)
+        summary["strengths"]["corrected"] |= "strengths-vary" in by_code(origin.notes)
+        if origin.calibration is not None:
+            summary["lights"] = origin.calibration.facts()
+            write_lights(origin.calibration, self.folder / "lights.csv")
+            meanings["lights.csv"] = MEANING_OF_LIGHTS
 
 
-def _describe_capture(folder: Path, capture: Capture, summary: dict[str, Any]) -> None:
-    """Add facts about the photographs, and about the lights if no light file gave them; write mask and lights."""
-    write_png(folder / "mask.png", capture.whole_mask.astype(np.uint8) * np.uint8(255))
-    meanings = summary["conventions"]
-    meanings["mask.png"] = (
-        "White on the object, at the size of the photographs; edit it and use it again."
+def make_part(part: str, work: Callable[[], Answer], failures: list[Finding]) -> Answer | None:
+    """Make a part of the output that the result is complete without; return None if that fails.
+
+    A lack of memory, and errors that the user can fix, do not end the work either: the solve is done, and its result would
+    be lost.
+
+    Parameters
+    ----------
+    part : str
+        What is made, in a few words, such as ``"depth and meshes"``.
+    work : callable
+        Makes it.
+    failures : list of Finding
+        If the work fails, a finding ``"part-missing"`` is appended.
+
+    Examples
+    --------
+    >>> failures = []
+    >>> make_part("page", lambda: 1 / 0, failures)
+    >>> failures[0].code, failures[0].values["part"], failures[0].values["error"]
+    ('part-missing', 'page', 'ZeroDivisionError: division by zero')
+    """
+    try:
+        return work()
+    except Exception as error:
+        if _is_from_callback(error):
+            raise
+        log.exception("%s failed", part)
+        facts = failure_of(part, error).values
+        failures.append(
+            Finding("part-missing", part=part, error=facts["error"], place=facts["place"])
+        )
+        return None
+
+
+def _is_from_callback(error: Exception) -> bool:
+    """Whether an error comes from a callback of a control: a program may raise it to stop the work."""
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    return any(
+        frame.f_code.co_name in CALLBACKS and isinstance(frame.f_locals.get("self"), Control)
+        for frame in frames
     )
-    height, width = capture.frame
-    facts: dict[str, Any] = {"count": len(capture), "height": height, "width": width}
-    summary["photographs"] = facts
-    facts["mask_pixels"] = capture.pixel_count
-    origin = capture.origin
-    if origin is None:
-        return
-    facts["left_out"] = [fault.as_dict() for fault in origin.faults if not fault.used]
-    failures = [note.as_dict() for note in origin.notes if note.code == "check-failed"]
-    if failures:
-        summary["failed_checks"] = failures
-    if origin.alignment is not None and len(origin.files) == len(origin.alignment.moves):
-        summary["alignment"] = origin.alignment.as_dict(origin.files)
-    summary["strengths"]["corrected"] |= "strengths-vary" in by_code(origin.notes)
-    if origin.calibration is not None:
-        write_lights(origin.calibration, folder / "lights.csv")
-        said = "Directions from the object to the lights: x right, y up, z toward the camera."
-        meanings["lights.csv"] = said
-        summary["lights"] = origin.calibration.facts()
 
 
 def provenance(
@@ -375,12 +513,24 @@ def save(
     settings = Settings(surface=choice, report=report, flip_y=flip_y)
     camera = None if capture is None else camera_of(capture)
 
+    since = time.perf_counter()
+    failures: list[Finding] = []
+
     def integrated() -> Surface:
         return integrate(
             result.normals, result.mask, method=str(surface), camera=camera, control=control
         )
 
     with replacing_directory(target, force=force) as folder:
-        facts: dict[str, Any] = {"integrated": integrated, "expected": assess(result, capture)}
-        fill_results(folder, capture, result, settings, **facts, control=control)
+        expected = make_part("expected error", partial(assess, result, capture), failures)
+        ResultWriter(
+            folder,
+            result,
+            settings,
+            integrated,
+            capture=capture,
+            expected=expected,
+            control=control,
+            failures=failures,
+        ).write(since=since)
     return target

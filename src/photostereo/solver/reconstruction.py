@@ -207,6 +207,7 @@ class Reconstruction(Displayed):
             control.check()
             write_array(folder / f"{name}.npy", getattr(self, name))
         control.check()
+        write_json(folder / "summary.json", self.summary())
         for name in prior_files():
             if name in self.arrays:
                 write_array(folder / f"{name}.npy", self.arrays[name])
@@ -215,7 +216,6 @@ class Reconstruction(Displayed):
         if extras:
             write_arrays(folder / "extras.npz", **extras)
             control.check()
-        write_json(folder / "summary.json", self.summary())
 
     @classmethod
     def load(cls, folder: str | Path) -> Reconstruction:
