@@ -214,18 +214,20 @@ class ResultWriter:
             control=control,
         )
         meanings = self._attempt("pictures", pictures) or {}
-        evidence = None
-        if self._photographs is not None and self.settings.report and self.overlaps:
-            evidence = self._attempt("contact sheet", partial(self._capture_evidence, control))
+        evidence = self._evidence(control) if self.overlaps else None
         return meanings, evidence
 
-    def _capture_evidence(self, control: Control) -> Mapping[str, Any]:
+    def _evidence(self, control: Control) -> Mapping[str, Any] | None:
+        """The part of the page about the photographs; None if they are not in memory, or if it fails."""
+        capture = self._photographs
+        if capture is None or not self.settings.report:
+            return None
         from photostereo.report.page import capture_evidence
         from photostereo.report.pictures import frame_around
 
-        assert self.capture is not None
         frame = frame_around(self.result.mask)
-        return capture_evidence(self.result, self.capture, frame, control)
+        part = partial(capture_evidence, self.result, capture, frame, control)
+        return self._attempt("contact sheet", part)
 
     def _integrated(self) -> Surface | None:
         give_back_memory()
@@ -261,11 +263,11 @@ class ResultWriter:
         from photostereo.report.page import prepare_report
 
         give_back_memory()
-        # With the evidence, the page needs no photographs any more.
-        capture = self._photographs if evidence is None else self.capture
+        if not self.overlaps:
+            evidence = self._evidence(self.control)
         return prepare_report(
             self.result,
-            capture,
+            None if evidence is None else self.capture,
             expected=self.expected,
             evidence=evidence,
             pixel_size=self._pixel_size,
