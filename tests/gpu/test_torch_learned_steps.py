@@ -14,7 +14,13 @@ from photostereo.lights.exposure import estimate_strengths
 from photostereo.reflectance.learned.matte import fit_both, misfits_around
 from photostereo.reflectance.learned.neighbors import average_neighbors
 from photostereo.runtime.arrays import find_device, matmul_precision, to_numpy
-from photostereo.runtime.order import interpolate, known_medians, median, quantiles, row_quantiles
+from photostereo.runtime.quantiles import (
+    interpolate,
+    known_medians,
+    median,
+    quantiles,
+    row_quantiles,
+)
 from photostereo.solver.solve import solve
 from photostereo_lab.corruptions import add_gaussian
 from photostereo_lab.scenes import dome_lights, render_scene

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from photostereo.runtime.algebra import quadratic_cost
-from photostereo.runtime.compiling import MESSAGE, announcing, begun
+from photostereo.runtime.compile_notice import MESSAGE, announcing, begun
 from photostereo.runtime.convolution import convolve
 from photostereo.runtime.illumination import shading
 from photostereo.runtime.threads import in_turn

@@ -10,7 +10,7 @@ import numpy as np
 from photostereo.capture.capture import SCALE_SHARE, Capture
 from photostereo.core.conventions import GRAY_WEIGHTS
 from photostereo.runtime.arrays import CPU, Array, Device, contiguous, like
-from photostereo.runtime.order import quantiles
+from photostereo.runtime.quantiles import quantiles
 from photostereo.runtime.threads import in_turn, processors
 
 #: A GPU selects the mask pixels from whole photographs if these have at most this many times as many pixels: that is

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from photostereo.batch.options import Progress, RunControl, as_time
 from photostereo.core.control import Iteration, Stage
 from photostereo.io.names import printable
-from photostereo.runtime.compiling import announcing
+from photostereo.runtime.compile_notice import announcing
 from photostereo.runtime.signals import work_begins
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import numpy as np
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.findings import Finding
 from photostereo.runtime.illumination import least_squares, shading, weighted_least_squares
-from photostereo.runtime.order import MAD_TO_SIGMA
+from photostereo.runtime.quantiles import MAD_TO_SIGMA
 
 #: Number of pixels to sample; the fit has five unknowns and costs milliseconds.
 SAMPLE = 1500

@@ -44,7 +44,13 @@ from photostereo.core.conventions import (
 from photostereo.lights.lights import Lights
 from photostereo.runtime.arrays import Array, cast, contiguous, is_tensor, like, namespace, to_numpy
 from photostereo.runtime.illumination import gram_of, least_squares, some_lights, without_matte
-from photostereo.runtime.order import MAD_TO_SIGMA, interpolate, median, quantiles, row_quantiles
+from photostereo.runtime.quantiles import (
+    MAD_TO_SIGMA,
+    interpolate,
+    median,
+    quantiles,
+    row_quantiles,
+)
 
 # Samples are evenly spread and have up to twice as many members.
 #: Number of 2 × 2 blocks for the noise estimate: the median is then accurate to 1 %.

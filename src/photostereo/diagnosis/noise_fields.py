@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from photostereo.core.conventions import FloatArray, Indices
 from photostereo.runtime.arrays import Array, like, to_numpy
 from photostereo.runtime.illumination import mean_lights, without_matte
-from photostereo.runtime.order import MAD_TO_SIGMA
+from photostereo.runtime.quantiles import MAD_TO_SIGMA
 
 #: Standard deviations at which entries of a field are clipped: shadows and highlights.
 WIDEST = 3.0

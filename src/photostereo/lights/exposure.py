@@ -28,7 +28,7 @@ from photostereo.lights.ball.geometry import VIEW
 from photostereo.lights.strengths import fit_strengths
 from photostereo.runtime.arrays import Array, to_numpy
 from photostereo.runtime.illumination import shading
-from photostereo.runtime.order import known_medians
+from photostereo.runtime.quantiles import known_medians
 
 #: Number of intensities used, if that makes 1000 to 3000 pixels; the minimum numbers of pixels and of photographs.
 #: Three times as many change strengths of 96 photographs by 0.2 % (root mean square on rendered objects; 3 % at most).

@@ -25,7 +25,7 @@ from photostereo.core.errors import CaptureError
 from photostereo.lights.unknown.shading import matte_normals
 from photostereo.runtime.illumination import projected, shading, weighted_least_squares
 from photostereo.runtime.matte_fits import FEWEST_LIT, LIT_NOISE, LIT_SHARE
-from photostereo.runtime.order import MAD_TO_SIGMA, known_medians
+from photostereo.runtime.quantiles import MAD_TO_SIGMA, known_medians
 from photostereo.runtime.symmetric import inverse_symmetric_3x3
 
 _MOST_PIXELS = 3000

@@ -11,7 +11,7 @@ from photostereo.core.conventions import Float32
 
 def convolve(w: Mapping[str, Float32], name: str, x: Float32, stride: int = 1) -> Float32:
     """Compute a zero-padded 3 × 3 convolution; ``w`` holds torch's weight and bias."""
-    from photostereo.runtime.products import (
+    from photostereo.runtime.small_matmul import (
         convolve_lines,
     )  # with Numba, which need not be imported first
 

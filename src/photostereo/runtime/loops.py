@@ -1,4 +1,4 @@
-"""Numba for the compiled loops of this package, with a message when it compiles (:mod:`.compiling`).
+"""Numba for the compiled loops of this package, with a message when it compiles (:mod:`.compile_notice`).
 
 Numba reports a compilation by an event; a loop loaded from its cache on disk causes none.
 
@@ -19,23 +19,33 @@ from functools import cache, wraps
 from itertools import pairwise
 from typing import Any
 
-import numba
 import numpy as np
-from numba import prange
-from numba.core import event
 
 from photostereo.core.errors import PhotostereoError
-from photostereo.runtime import compiling
-from photostereo.runtime.keeping import keep
 
-__all__ = ["njit", "prange", "shared"]
+try:
+    import numba
+    from numba import get_num_threads, prange
+    from numba.core import event
+except ValueError as problem:  # such as NUMBA_NUM_THREADS=0
+    raise PhotostereoError(
+        f"Numba cannot start: {problem} Check the environment variables that begin with NUMBA_.",
+        code="bad-numba-settings",
+    ) from problem
+
+from photostereo.runtime import compile_notice
+from photostereo.runtime.numba_cache import keep
+
+__all__ = ["NUMBA_VERSION", "get_num_threads", "njit", "prange", "shared"]
+
+#: Major and minor version of Numba.
+NUMBA_VERSION: tuple[int, int] = numba.version_info.short
 
 #: If the largest array of a loop is smaller than this, a second thread is not worthwhile: waking it takes 50 µs.
 WORTHWHILE = 1 << 16
 
-if (
-    numba.config.DISABLE_JIT
-):  # loops in Python would take hours, and some exist only in machine code
+if numba.config.DISABLE_JIT:
+    # Loops in Python would take hours, and some exist only in machine code.
     raise PhotostereoError(
         "The environment variable NUMBA_DISABLE_JIT is set, but photostereo needs Numba's "
         "compiler. Unset it.",
@@ -45,7 +55,7 @@ if (
 
 class _Listener(event.Listener):  # type: ignore[misc]
     def on_start(self, happening: Any) -> None:
-        compiling.begun()
+        compile_notice.begun()
 
     def on_end(self, happening: Any) -> None:
         pass
@@ -107,11 +117,28 @@ def _one_at_a_time(loop: Any) -> Callable[..., Any]:
         if _Layer.name in _SAFE_LAYERS:
             return loop(*values)
         with _ONE_AT_A_TIME:
-            answer = loop(*values)
+            answer = _first_call(loop, values)
             _Layer.name = numba.threading_layer()
             return answer
 
     return run
+
+
+def _first_call(loop: Any, values: tuple[Any, ...]) -> Any:
+    """Call a parallel loop, which starts Numba's threads; a layer that was asked for may not work here."""
+    layer = numba.config.THREADING_LAYER
+    try:
+        return loop(*values)
+    except ValueError as problem:
+        if layer == "default" or _Layer.name:
+            raise
+        reason = str(problem).partition("\n")[0].rstrip(".")
+        raise PhotostereoError(
+            f"Numba cannot use the threads that the environment variable NUMBA_THREADING_LAYER "
+            f"asks for ({layer}): {reason}. Unset it.",
+            code="no-threading-layer",
+            layer=layer,
+        ) from problem
 
 
 @cache
@@ -133,7 +160,7 @@ def shared(of: str, **options: Any) -> Any:
         @wraps(function)
         def run(*values: Any) -> None:
             rows = len(values[place])
-            workers = min(numba.get_num_threads(), rows)
+            workers = min(get_num_threads(), rows)
             if workers < 2 or max(v.size for v in values if isinstance(v, np.ndarray)) < WORTHWHILE:
                 compiled(0, rows, *values)
                 return

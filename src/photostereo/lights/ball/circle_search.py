@@ -30,7 +30,7 @@ import numpy as np
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, Float32, FloatArray, Indices
 from photostereo.lights.ball.geometry import Circle, visible_share
-from photostereo.runtime.order import MAD_TO_SIGMA
+from photostereo.runtime.quantiles import MAD_TO_SIGMA
 
 #: A change of brightness by this share is not an edge.
 _FLAT = 0.04

@@ -24,7 +24,7 @@ import cv2
 import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
-from photostereo.runtime.order import MAD_TO_SIGMA
+from photostereo.runtime.quantiles import MAD_TO_SIGMA
 
 VIEW = np.array([0.0, 0.0, 1.0])
 #: Focal length of the widest expected lens, that of a phone, in widths of the frame. Half as much doubles the

@@ -19,7 +19,7 @@ import numpy as np
 
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.lights.ball.geometry import Camera, Circle, ball_normals
-from photostereo.runtime.order import MAD_TO_SIGMA
+from photostereo.runtime.quantiles import MAD_TO_SIGMA
 
 _MOST_PIXELS = 4000
 #: Pixels whose cosine to the light is within this of zero are left out: there the width of the light shows.

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.conventions import Float32, FloatArray
-from photostereo.runtime.order import MAD_TO_SIGMA, row_medians
+from photostereo.runtime.quantiles import MAD_TO_SIGMA, row_medians
 
 #: Pixels along the side of a tile: enough of them to fit eight unknowns, few enough for one plane of surface.
 SIDE = 24

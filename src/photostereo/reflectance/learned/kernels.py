@@ -7,15 +7,14 @@ in its cache, and cores never wait for each other.
 from __future__ import annotations
 
 import numpy as np
-from numba import get_num_threads
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import Float32, Indices
 from photostereo.reflectance.learned import constants as c
 from photostereo.reflectance.learned.weights import LAYERS, Weights, stages_of
 from photostereo.runtime.illumination import shading, some_lights
-from photostereo.runtime.loops import njit
-from photostereo.runtime.products import multiply
+from photostereo.runtime.loops import get_num_threads, njit
+from photostereo.runtime.small_matmul import multiply
 from photostereo.runtime.threads import in_turn
 
 #: Tokens per thread and turn, a few hundredths of a second, so that threads finish at about the

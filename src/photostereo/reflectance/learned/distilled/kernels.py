@@ -3,7 +3,7 @@
 import numpy as np
 
 from photostereo.runtime.loops import njit
-from photostereo.runtime.products import multiply
+from photostereo.runtime.small_matmul import multiply
 
 #: Adam's decay rate of the mean gradient, the usual one.
 MEAN = 0.9

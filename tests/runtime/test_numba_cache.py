@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from numba.core import caching
 
-from photostereo.runtime.compiling import MESSAGE, announcing
+from photostereo.runtime import numba_cache
+from photostereo.runtime.compile_notice import MESSAGE, announcing
 from photostereo.runtime.loops import njit
 
 CALLER = """
-from photostereo.runtime.compiling import announcing
+from photostereo.runtime.compile_notice import announcing
 from photostereo.runtime.loops import njit
 import called, constants
 
@@ -112,3 +113,71 @@ def test_without_a_compiler(tmp_path: Path) -> None:
         and "NUMBA_DISABLE_JIT" in done.stderr
         and "Traceback" not in done.stderr
     )
+
+
+def test_bad_settings_of_numba_are_named() -> None:
+    program = (
+        "from photostereo.core.errors import PhotostereoError\n"
+        "try:\n"
+        "    import numpy as np\n"
+        "    from photostereo.runtime.loops import njit, prange\n"
+        "    @njit(parallel=True)\n"
+        "    def double(x):\n"
+        "        out = np.empty_like(x)\n"
+        "        for i in prange(len(x)):\n"
+        "            out[i] = 2 * x[i]\n"
+        "        return out\n"
+        "    double(np.ones(9))\n"
+        "except PhotostereoError as problem:\n"
+        "    print(problem.code, end='')\n"
+    )
+    for name, value, code in (
+        ("NUMBA_NUM_THREADS", "0", "bad-numba-settings"),
+        ("NUMBA_THREADING_LAYER", "nonsense", "no-threading-layer"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            env={**os.environ, name: value},
+            check=False,
+        )
+        assert (done.returncode, done.stdout) == (0, code), done.stderr
+
+
+def test_a_read_only_installation_and_home_compile_once(tmp_path: Path) -> None:
+    """Files stand where Numba would make its folders, so that not even root can write there."""
+    (tmp_path / "program.py").write_text(
+        CALLER.replace("import called, constants", "").replace(
+            "called.loop(x) + constants.SHIFT", "x + 10"
+        )
+    )
+    (tmp_path / "__pycache__").write_text("")
+    (tmp_path / "cache").write_text("")
+    (tmp_path / "temporary").mkdir()
+    environment = {
+        **os.environ,
+        "HOME": str(tmp_path / "cache"),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "TMPDIR": str(tmp_path / "temporary"),
+    }
+    environment.pop("NUMBA_CACHE_DIR", None)
+    command = [sys.executable, str(tmp_path / "program.py")]
+
+    def answer() -> str:
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+        return done.stdout.strip()
+
+    assert [answer(), answer()] == ["11.0 True", "11.0 False"]
+    (folder,) = (tmp_path / "temporary").glob("photostereo-compiled-*")
+    folder.chmod(0o777)  # anybody could put code there
+    assert answer() == "11.0 True"
+
+
+def test_without_the_private_parts_of_numba_its_own_cache_is_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(numba_cache, "EXTENDS", False)
+    assert njit(cache=True)(twice)(1.0) == 2.0
+    assert list(tmp_path.rglob("*.nbi"))

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from photostereo.runtime.compiling import MESSAGE, announcing
+from photostereo.runtime.compile_notice import MESSAGE, announcing
 from photostereo.runtime.loops import njit
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from photostereo.runtime.order import (
+from photostereo.runtime.quantiles import (
     interpolate,
     known_medians,
     median,
