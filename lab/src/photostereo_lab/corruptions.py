@@ -1,8 +1,8 @@
 """Noise for experiments: Poisson at a signal-to-noise ratio, salt and pepper, Gaussian.
 
-Each function returns a new capture and does not modify the input. The background (outside the mask) is set
-to zero first and stays zero: it carries no signal but would count in the ratio. Nothing is clipped or
-rescaled afterwards. The same seed gives the same noise.
+Each function returns a new capture and does not modify the input. The background (outside the mask)
+is set to zero first and stays zero: it carries no signal but would count in the ratio. Nothing is
+clipped or rescaled afterwards. The same seed gives the same noise.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
 
         Î = Poisson(α I) / α,        α = 10^(SNR/10) · ΣI / ΣI²
 
-    so that E‖Î − I‖² = ΣI/α and therefore 10 log₁₀(‖I‖² / E‖Î − I‖²) = SNR. α is the number of photons at I =
-    1.
+    so that E‖Î − I‖² = ΣI/α and therefore 10 log₁₀(‖I‖² / E‖Î − I‖²) = SNR. α is the number of
+    photons at I = 1.
 
     Parameters
     ----------
@@ -85,7 +85,8 @@ def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
     generator = np.random.default_rng(rng)
 
     def expose(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        # The generator counts up to 2^63; counts far below that already have less noise than float32 resolves.
+        # The generator counts up to 2^63; counts far below that already have less noise than
+        # float32 resolves.
         return generator.poisson(np.minimum(photons * values, 1e18)) / photons
 
     return _changed(capture, expose, f"Poisson noise at {snr_db:g} dB")

@@ -9,7 +9,8 @@ In the tests of a package that provides a model::
     def test_contract(check):
         check("mine")                    # also check("mine+dictionary"), check("mine", "torch-cpu")
 
-A model that does not claim to be exact declares that in its entry (``exact=False``); there are no other exceptions.
+A model that does not claim to be exact declares that in its entry (``exact=False``); there are no
+other exceptions.
 """
 
 from __future__ import annotations
@@ -33,10 +34,12 @@ from photostereo_lab.scenes.near import render_near
 
 #: Enough iterations to exercise every step; convergence is tested elsewhere.
 FEW = 4
-#: Limits of the error on the matte scene in degrees, for any method with its defaults: most are exact to 1e-3. Robust PCA
-#: gives up single pixels (0.6°), the smoothness prior bends the outline (0.1°).
+#: Limits of the error on the matte scene in degrees, for any method with its defaults: most are
+#: exact to 1e-3. Robust PCA gives up single pixels (0.6°), the smoothness prior bends the outline
+#: (0.1°).
 MATTE_MEAN, MATTE_WORST = 0.02, 1.0
-#: The same for near lights, under which the photographs are not of low rank; treating them as distant costs 5° to 15°.
+#: The same for near lights, under which the photographs are not of low rank; treating them as
+#: distant costs 5° to 15°.
 NEAR_MEAN = 0.2
 #: A cost may rise by this share through rounding in single precision.
 ROUNDING = 1e-6
@@ -102,7 +105,8 @@ def check_cost_never_rises(name: str, device: str = "cpu") -> None:
 def check_quarter_turn(name: str, device: str = "cpu") -> None:
     """Photographs and lights turned by 90° give the normals turned by 90°.
 
-    A prior may depend on the grid of pixels (patches, initial atoms), but the turn must change less than the prior does.
+    A prior may depend on the grid of pixels (patches, initial atoms), but the turn must change less
+    than the prior does.
     """
     method = find_method(name)
     shiny = shiny_scene()

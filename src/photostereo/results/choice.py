@@ -11,7 +11,8 @@ from typing import Any
 
 from photostereo.core.units import PixelSize
 
-#: Each is a module in :mod:`photostereo.results.formats`. To add a format, write the module and list it here.
+#: Each is a module in :mod:`photostereo.results.formats`. To add a format, write the module and
+#: list it here.
 FORMAT_NAMES = (
     "glb",
     "obj",
@@ -43,9 +44,11 @@ class SurfaceChoice:
     #: two million triangles; beyond that they are adapted to the surface. GLB and OBJ hold a light
     #: mesh with albedo and normals as textures; a watertight solid has colors instead.
     formats: tuple[str, ...] = ("ply", "glb")
-    #: Width of a pixel, ``"0.1mm"``; a plain number is in millimeters. Without it, lengths are in pixels.
+    #: Width of a pixel, ``"0.1mm"``; a plain number is in millimeters. Without it, lengths are in
+    #: pixels.
     pixel_size: PixelSize = field(default_factory=PixelSize)
-    #: Target number of triangles of every mesh; by default 50,000 for GLB and OBJ, all for PLY and STL.
+    #: Target number of triangles of every mesh; by default 50,000 for GLB and OBJ, all for PLY and
+    #: STL.
     decimate: int | None = None
     full: bool = False  #: PLY and STL with every pixel, whatever the number of triangles.
     watertight: bool = False  #: Close the mesh with a base plate, for printing.

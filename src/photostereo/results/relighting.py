@@ -5,19 +5,17 @@ RTI viewers approximate the luminance of a pixel under a light of direction (u, 
     L(u, v) = Σ_k c_k b_k(u, v)
 
 over a few functions and show L times the color of the pixel. ``ptm`` has the six monomials 1, u, v,
-u², uv, v², ``hsh`` the first nine hemispherical harmonics. The coefficients are the least-squares fit
-to the pictures of the result, albedo · max(0, n · l), under lights spread evenly over the disk of
-(u, v). Viewers show the numbers unchanged, so the fit is to sRGB-encoded pictures; ``linear=True``
-fits intensities. Viewers clip below zero, so a pixel that faces away gets a negative luminance: this
-distorts the function less than a floor at zero, and costs nothing.
+u², uv, v², ``hsh`` the first nine hemispherical harmonics. The coefficients are the least-squares
+fit to the pictures of the result, albedo · max(0, n · l), under lights spread evenly over the disk
+of (u, v). Viewers show the numbers unchanged, so the fit is to sRGB-encoded pictures;
+``linear=True`` fits intensities. Viewers clip below zero, so a pixel that faces away gets a
+negative luminance: this distorts the function less than a floor at zero, and costs nothing.
 
 Symbols: n normal, a albedo over its 99th percentile, s = n · l, g the sRGB curve.
 
-References
-----------
-T. Malzbender, D. Gelb, H. Wolters, "Polynomial Texture Maps", SIGGRAPH 2001, doi:10.1145/383259.383320.
-P. Gautron et al., "A Novel Hemispherical Basis for Accurate and Efficient Rendering", EGSR 2004,
-doi:10.2312/EGWR/EGSR04/321-330.
+References ---------- T. Malzbender, D. Gelb, H. Wolters, "Polynomial Texture Maps", SIGGRAPH 2001,
+doi:10.1145/383259.383320. P. Gautron et al., "A Novel Hemispherical Basis for Accurate and
+Efficient Rendering", EGSR 2004, doi:10.2312/EGWR/EGSR04/321-330.
 """
 
 from __future__ import annotations
@@ -137,7 +135,8 @@ def fit_lights(
     solve = np.linalg.pinv(BASES[basis](lights))
     n = np.asarray(normals, dtype=np.float64)[mask]
     a = np.minimum(relative_albedo(albedo, mask)[mask], BRIGHTEST)
-    # Above white, the color is white and the luminance above 1, so a dim light shows the pixel unclipped.
+    # Above white, the color is white and the luminance above 1, so a dim light shows the pixel
+    # unclipped.
     boost = np.maximum(1.0, a.max(axis=1))
     gray = np.maximum(np.asarray(gray_from_rgb(a)), 1e-4)
     curve = np.asarray if linear else srgb_curve

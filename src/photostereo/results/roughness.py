@@ -1,13 +1,13 @@
 """Estimate the roughness of a surface from the width of its highlights in the photographs.
 
 At each pixel, a diffuse part and a GGX lobe of roughness α, both non-negative, are fitted to the
-intensities by least squares over the lights that reach it. The lobe with the smallest residual, summed
-over a neighborhood, wins. If a highlight explains almost nothing, the surface counts as fully rough.
-This is only an estimate: a lobe is visible only where a photograph catches it.
+intensities by least squares over the lights that reach it. The lobe with the smallest residual,
+summed over a neighborhood, wins. If a highlight explains almost nothing, the surface counts as
+fully rough. This is only an estimate: a lobe is visible only where a photograph catches it.
 
-Most samples are one material, and the errors of normals and exposure, which follow the relief and the
-color, would draw their pattern into its roughness. So one roughness is fitted to the whole sample, and
-a neighborhood departs from it only as far as its residual says so.
+Most samples are one material, and the errors of normals and exposure, which follow the relief and
+the color, would draw their pattern into its roughness. So one roughness is fitted to the whole
+sample, and a neighborhood departs from it only as far as its residual says so.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ NEIGHBORHOOD = 6.0
 #: Weight of the whole sample beside it, for the decision whether there is a highlight at all.
 WHOLE = 0.5
 #: A neighborhood keeps the roughness of the whole sample unless its own lowers the residual by this
-#: share. On rendered samples of one material, 95 % of all places gain less than 0.08; where there are
-#: two materials, half of all places gain more than 0.1.
+#: share. On rendered samples of one material, 95 % of all places gain less than 0.08; where there
+#: are two materials, half of all places gain more than 0.1.
 LEAST_GAIN = 0.08
 #: From this share on, a neighborhood has its own roughness.
 CLEAR_GAIN = 0.16

@@ -33,8 +33,8 @@ class _Laps:
 def write_surface(job: Job) -> dict[str, Any]:
     """Integrate a normal map and write depth and meshes into an existing folder.
 
-    The files are ``depth.npy`` (pixels), ``depth.png``, ``depth.tiff`` (millimeters), ``tears.npy`` if
-    the surface tears (a link to the right or downward neighbor is cut), ``mesh.*`` for each of
+    The files are ``depth.npy`` (pixels), ``depth.png``, ``depth.tiff`` (millimeters), ``tears.npy``
+    if the surface tears (a link to the right or downward neighbor is cut), ``mesh.*`` for each of
     ``job.choice.formats``, and normals and depth as EXR with ``job.choice.exr``.
 
     Parameters
@@ -45,8 +45,8 @@ def write_surface(job: Job) -> dict[str, Any]:
     Returns
     -------
     dict
-        The entry of the surface in ``summary.json``, with ``conventions`` (file name → meaning of its
-        numbers) and ``seconds`` by stage.
+        The entry of the surface in ``summary.json``, with ``conventions`` (file name → meaning of
+        its numbers) and ``seconds`` by stage.
     """
     kinds = check_formats(job.choice.formats, MESHES)
     laps = _Laps()

@@ -157,7 +157,8 @@ def bake_normals(
         b = np.stack(
             [n[1] * t[2] - n[2] * t[1], n[2] * t[0] - n[0] * t[2], n[0] * t[1] - n[1] * t[0]]
         )
-        # A normal that faces away from the light mesh cannot be encoded: project it onto the surface.
+        # A normal that faces away from the light mesh cannot be encoded: project it onto the
+        # surface.
         local = np.stack([_dot(unit, t), _dot(unit, b), np.maximum(_dot(unit, n), 0.0)])
         _normalize(local)
         picture[rows] = encode_normals(

@@ -5,18 +5,15 @@
 2. *Period*: the length of the tile is where the sample resembles itself most (autocorrelation), so that
    a weave continues in step.
 3. *Seam*: the end of the sample overlaps its beginning. The cut between them follows the path along
-   which they differ least (dynamic programming), and only fine detail changes there at once; what is
-   wider than a part of the overlap is blended over all of it.
+   which they differ least (dynamic programming), and only fine detail changes there at once; what
+   is wider than a part of the overlap is blended over all of it.
 
 Blending everything over the overlap, which needs no path, shows as a band of another texture: two
 patterns that are out of step give a third one.
 
-References
-----------
-A. A. Efros, W. T. Freeman, "Image Quilting for Texture Synthesis and Transfer", SIGGRAPH 2001,
-doi:10.1145/383259.383296.
-P. J. Burt, E. H. Adelson, "A Multiresolution Spline with Application to Image Mosaics", ACM TOG 2(4),
-1983, doi:10.1145/245.247.
+References ---------- A. A. Efros, W. T. Freeman, "Image Quilting for Texture Synthesis and
+Transfer", SIGGRAPH 2001, doi:10.1145/383259.383296. P. J. Burt, E. H. Adelson, "A Multiresolution
+Spline with Application to Image Mosaics", ACM TOG 2(4), 1983, doi:10.1145/245.247.
 """
 
 from __future__ import annotations
@@ -37,15 +34,15 @@ LONGEST_WAVE = 1 / 3
 #: seventh, for the seam to find its way.
 SHORTEST_TILE = 0.6
 LONGEST_TILE = 0.86
-#: What a shorter tile costs, per share of the sample, in units of the dissimilarity (0 is the same, 1
-#: unrelated). Without a period, the longest tile is best.
+#: What a shorter tile costs, per share of the sample, in units of the dissimilarity (0 is the same,
+#: 1 unrelated). Without a period, the longest tile is best.
 SHORTNESS = 1.0
 #: Blended over the overlap: what is wider than this share of it.
 WIDE_SHARE = 0.1
 #: Half the width of the transition of fine detail, in pixels.
 FEATHER = 2.0
-#: Side of the patches that :func:`seam_visibility` compares, as a share of the sample, and its limits
-#: in pixels.
+#: Side of the patches that :func:`seam_visibility` compares, as a share of the sample, and its
+#: limits in pixels.
 PATCH_SHARE = 1 / 16
 LEAST_PATCH = 9
 MOST_PATCH = 32
@@ -53,8 +50,8 @@ MOST_PATCH = 32
 PATCHES = 24
 #: Pictures are reduced to about this side before patches are compared.
 COMPARED_SIDE = 600
-#: A smaller spread of slopes, or of the brightness relative to its mean, is not seen, and not compared
-#: as if it were the material.
+#: A smaller spread of slopes, or of the brightness relative to its mean, is not seen, and not
+#: compared as if it were the material.
 LEAST_SLOPE = 0.02
 LEAST_STAIN = 0.1
 #: Differences of this size, in standard deviations of the material, are not seen.
@@ -120,8 +117,8 @@ def make_tileable(maps: Float64, *, square: bool = False) -> tuple[Float64, floa
     Returns
     -------
     tile : (h', w', k) array
-        A smaller stack of maps. A tile may begin anywhere: it begins where the step from the previous
-        column is most typical.
+        A smaller stack of maps. A tile may begin anywhere: it begins where the step from the
+        previous column is most typical.
     visibility : float
         How much the seams stand out; see :func:`seam_visibility`.
     """
@@ -277,10 +274,10 @@ def _path(cost: Float64) -> NDArray[np.int64]:
 def seam_visibility(sample: Float64, tile: Float64, seam: NDArray[np.int64]) -> float:
     """Return how much the seams of a tile stand out: 1 is not at all, 2 is a texture of their own.
 
-    A patch on the seam is compared with all patches of the sample, and the difference from the nearest
-    one with that of patches elsewhere in the sample from their own nearest neighbors: a seam that
-    looks like another place of the material is invisible. (The step across the edge of a tile says
-    nothing: it is inside the sample.)
+    A patch on the seam is compared with all patches of the sample, and the difference from the
+    nearest one with that of patches elsewhere in the sample from their own nearest neighbors: a
+    seam that looks like another place of the material is invisible. (The step across the edge of a
+    tile says nothing: it is inside the sample.)
 
     Parameters
     ----------
@@ -403,7 +400,8 @@ def seam_ratio(picture: NDArray[np.generic], axis: int) -> float:
 def integrate_periodic(slope_col: Float64, slope_row: Float64) -> Float64:
     """Integrate periodic slopes to periodic heights: least squares, by Fourier transforms.
 
-    The step between two pixels is the mean of their slopes. The mean slope is dropped, since it would not wrap.
+    The step between two pixels is the mean of their slopes. The mean slope is dropped, since it
+    would not wrap.
     """
     height, width = slope_col.shape
     across = 0.5 * (slope_col + np.roll(slope_col, -1, axis=1))

@@ -1,4 +1,7 @@
-"""Integrate normals into a surface and build meshes. File output is in :mod:`photostereo.results`."""
+"""Integrate normals into a surface and build meshes.
+
+File output is in :mod:`photostereo.results`.
+"""
 
 import lazy_loader as _lazy
 

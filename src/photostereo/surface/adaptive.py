@@ -1,19 +1,17 @@
 """Use fewer triangles where a surface is smooth: a quadtree over the pixels, coarse where it bends little.
 
-A block of 2^l × 2^l squares between pixels becomes one cell if all its pixels lie inside the mask, no
-link in it is torn, and no height in it is farther than a tolerance from the mesh. Neighboring cells
-differ by at most one level; a cell with a finer neighbor is a fan around its middle pixel, any other
-is two triangles, so that there are no cracks. Borders and tears keep every pixel. Vertices are
-pixels, with their own heights.
+A block of 2^l × 2^l squares between pixels becomes one cell if all its pixels lie inside the mask,
+no link in it is torn, and no height in it is farther than a tolerance from the mesh. Neighboring
+cells differ by at most one level; a cell with a finer neighbor is a fan around its middle pixel,
+any other is two triangles, so that there are no cracks. Borders and tears keep every pixel.
+Vertices are pixels, with their own heights.
 
 Measure
-    The error of a block is the largest distance, along z, of its heights from the bilinear patch over
-    its corners, plus a quarter of the patch's twist (by which two triangles depart from it).
+    The error of a block is the largest distance, along z, of its heights from the bilinear patch
+    over its corners, plus a quarter of the patch's twist (by which two triangles depart from it).
 
-References
-----------
-B. Von Herzen, A. H. Barr, "Accurate triangulations of deformed, intersecting surfaces", SIGGRAPH 1987,
-doi:10.1145/37401.37415.
+References ---------- B. Von Herzen, A. H. Barr, "Accurate triangulations of deformed, intersecting
+surfaces", SIGGRAPH 1987, doi:10.1145/37401.37415.
 """
 
 from __future__ import annotations

@@ -35,15 +35,15 @@ from photostereo.core.conventions import BoolArray, Float64, row_bands
 from photostereo.core.errors import ParameterError
 from photostereo.surface.slopes import FACING_FLOOR, SHORTEST, prepare_mask
 
-#: Standard deviation of the weights for derivatives, in pixels. Larger values average more noise away,
-#: and more detail: a wave of λ pixels keeps about exp(−½ (2π sigma / λ)²) of its curvature.
+#: Standard deviation of the weights for derivatives, in pixels. Larger values average more noise
+#: away, and more detail: a wave of λ pixels keeps about exp(−½ (2π sigma / λ)²) of its curvature.
 DERIVATIVE_SIGMA = 1.0
 #: Standard deviation of the weights for contrast, in pixels.
 CONTRAST_SIGMA = 5.0
 #: Weights end at this many standard deviations, where they have fallen to 1 %.
 REACH = 3.0
-#: A plane is not determined if the spread of its pixels along one direction is below this share of the
-#: other: they lie on one line.
+#: A plane is not determined if the spread of its pixels along one direction is below this share of
+#: the other: they lie on one line.
 THINNEST = 1e-6
 
 
@@ -116,7 +116,8 @@ def curvature(
     mask : (H, W) array, optional
         The object; by default, all pixels with a normal.
     sigma : float
-        Standard deviation of the weights around a pixel, in pixels: more suppresses noise, and detail.
+        Standard deviation of the weights around a pixel, in pixels: more suppresses noise, and
+        detail.
     pixel_size : float, optional
         Width of a pixel in millimeters; curvatures are then in 1/mm and 1/mm².
 
@@ -153,8 +154,8 @@ def contrast(
 ) -> Float64:
     """Return the local contrast (H, W) of a surface in degrees, free of its color.
 
-    It is the root mean square angle of the normals around a pixel from their linear trend: zero for a
-    plane and small for a smooth curve, large for scratches, dents and grain.
+    It is the root mean square angle of the normals around a pixel from their linear trend: zero for
+    a plane and small for a smooth curve, large for scratches, dents and grain.
 
     Parameters
     ----------
@@ -163,7 +164,8 @@ def contrast(
     mask : (H, W) array, optional
         The object; by default, all pixels with a normal.
     sigma : float
-        Standard deviation of the weights around a pixel, in pixels: the size of what counts as local.
+        Standard deviation of the weights around a pixel, in pixels: the size of what counts as
+        local.
     """
     n = _unit_normals(normals, mask)
     result = np.full(n.shape[:2], np.nan)

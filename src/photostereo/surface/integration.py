@@ -95,7 +95,8 @@ def integrate(
     sharpness : float, optional
         For ``robust``: how sharply (k) it chooses between the two sides, in 1/pixel².
     control : Control
-        Receives progress (iterations of ``robust``, percent of ``poisson``) and can cancel the work.
+        Receives progress (iterations of ``robust``, percent of ``poisson``) and can cancel the
+        work.
 
     Returns
     -------
@@ -105,7 +106,8 @@ def integrate(
     Raises
     ------
     ParameterError
-        If the mask is empty, no normal is usable, most face away, or an option does not fit the method.
+        If the mask is empty, no normal is usable, most face away, or an option does not fit the
+        method.
 
     Notes
     -----

@@ -1,18 +1,19 @@
 """Weighted least squares over the links of a pixel grid.
 
-Every method in this package leads to the same problem. With one difference ``z_b − z_a`` per link of
-neighboring pixels,
+Every method in this package leads to the same problem. With one difference ``z_b − z_a`` per link
+of neighboring pixels,
 
     minimize_z   Σ_links  w (z_b − z_a − g)²   +   Σ_pixels  s (z − t)² ,
 
-where ``w`` is the link's weight, ``g`` its target, and ``s`` a pull toward ``t`` if depths are known.
-Weights are stored as pictures: ``right[r, c]`` is the weight of the link from pixel (r, c) to its
-right neighbor, ``down[r, c]`` of the link to the one below, zero if there is no link. This needs two
-numbers per pixel, and no index or matrix. The targets g and t appear in the right-hand side only.
+where ``w`` is the link's weight, ``g`` its target, and ``s`` a pull toward ``t`` if depths are
+known. Weights are stored as pictures: ``right[r, c]`` is the weight of the link from pixel (r, c)
+to its right neighbor, ``down[r, c]`` of the link to the one below, zero if there is no link. This
+needs two numbers per pixel, and no index or matrix. The targets g and t appear in the right-hand
+side only.
 
 The matrix of the normal equations is ``A = D − N``, where ``N`` is the weighted sum over the four
-neighbors and ``D`` the diagonal (the weights of a pixel's links and its pull). In the compiled loops,
-each row writes only its own results, so a result does not depend on the number of threads.
+neighbors and ``D`` the diagonal (the weights of a pixel's links and its pull). In the compiled
+loops, each row writes only its own results, so a result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ TOUCH = 1e-6
 def strips(height: int) -> Iterator[tuple[slice, tuple[Ends, Ends]]]:
     """Yield runs of rows, each with one more row below, and the ends of its links.
 
-    The ends, of the links to the right and of those down, are relative to the run. Every link of the
-    picture belongs to one run.
+    The ends, of the links to the right and of those down, are relative to the run. Every link of
+    the picture belongs to one run.
     """
     for first in range(0, height, STRIP):
         count = min(STRIP, height - first)
@@ -89,8 +90,8 @@ class Lattice:
 
         A link between two blocks is half the sum of the links that cross from one to the other,
         because it is twice as long. That keeps the energy of a plane, and never underestimates that
-        of a picture that is constant in each block by more than half: a coarse step may be too short,
-        but it cannot diverge.
+        of a picture that is constant in each block by more than half: a coarse step may be too
+        short, but it cannot diverge.
         """
         height, width = self.right.shape
         odd = (0, height % 2), (0, width % 2)

@@ -1,8 +1,8 @@
 """Solve a lattice by conjugate gradients with geometric multigrid on the pixel grid, without a matrix.
 
-The problem is positive definite if every connected part has a pull; otherwise it is singular, and the
-null space holds the constants of the parts without one. Conjugate gradients stay in the range of the
-matrix, because every right-hand side sums to zero over such a part.
+The problem is positive definite if every connected part has a pull; otherwise it is singular, and
+the null space holds the constants of the parts without one. Conjugate gradients stay in the range
+of the matrix, because every right-hand side sums to zero over such a part.
 
 A coarse pixel is a block of 2 × 2, so every level is a lattice like the first. ``P`` maps a picture
 of half the resolution to the full one: every pixel starts with the value of its block and takes one
@@ -11,12 +11,11 @@ its own block and ¼ of the next one along each axis: linear interpolation. Noth
 cut link or outside the mask, so masks and tears of any shape need no special case. The multigrid
 works in single precision (it only has to point in the right direction), the conjugate gradients
 around it in double. Measured: 10 iterations to 1e-10 at any size, 18 to 35 if a tearing surface has
-weights that differ by a factor of a million; ``benchmarks/README.md`` compares it with other solvers.
+weights that differ by a factor of a million; ``benchmarks/README.md`` compares it with other
+solvers.
 
-References
-----------
-D. Y. Kwak, "V-cycle multigrid for cell-centered finite differences", SIAM J. Sci. Comput. 21(2), 1999,
-doi:10.1137/S1064827597327310.
+References ---------- D. Y. Kwak, "V-cycle multigrid for cell-centered finite differences", SIAM J.
+Sci. Comput. 21(2), 1999, doi:10.1137/S1064827597327310.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ from photostereo.core.conventions import Float32, Float64
 from photostereo.surface.integrated import Heights
 from photostereo.surface.lattice import Lattice, jacobi_change, prolong, relax, restrict
 
-#: The coarsest level has at most this many pixels; it is factorized. With 200, comb-shaped masks need
-#: four times the iterations.
+#: The coarsest level has at most this many pixels; it is factorized. With 200, comb-shaped masks
+#: need four times the iterations.
 COARSEST = 2_000
 #: Chessboard sweeps before and after a coarse correction. With one, long tears converge slowly.
 SWEEPS = 2

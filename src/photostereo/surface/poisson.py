@@ -1,17 +1,16 @@
 """Least squares inside a mask, each slope equation weighted by n_z.
 
-    minimize_z   Σ_links  c̄ ( n̄_z (z_b − z_a) − t̄ )² ,        t̄ = −n̄_x along columns, +n̄_y along rows
+    minimize_z   Σ_links  c̄ ( n̄_z (z_b − z_a) − t̄ )² ,        t̄ = −n̄_x along columns, +n̄_y
+    along rows
 
 over the links between neighbors inside the mask, with n̄ the mean normal and c̄ the mean confidence
 of the two ends. Divided by n̄_z this is the least squares over half-point slopes of Simchony et al.
-(1990), weighted by n̄_z²: grazing normals, whose slopes explode, do not dominate the rest. On a ball
-it is exact for any pixel size, because the sum of the normals at both ends of a chord is orthogonal
-to the chord.
+(1990), weighted by n̄_z²: grazing normals, whose slopes explode, do not dominate the rest. On a
+ball it is exact for any pixel size, because the sum of the normals at both ends of a chord is
+orthogonal to the chord.
 
-References
-----------
-T. Simchony, R. Chellappa, M. Shao, "Direct Analytical Methods for Solving Poisson Equations in Computer
-Vision Problems", IEEE TPAMI 12(5), 1990, doi:10.1109/34.55103.
+References ---------- T. Simchony, R. Chellappa, M. Shao, "Direct Analytical Methods for Solving
+Poisson Equations in Computer Vision Problems", IEEE TPAMI 12(5), 1990, doi:10.1109/34.55103.
 """
 
 from __future__ import annotations
@@ -63,7 +62,8 @@ def assemble(
         lattice = replace(lattice, pull=pull)
         side += pull * pulls[1]
     links = (lattice.right, lattice.down)
-    # Sums of weights, and of weighted slopes, along columns and rows: their ratio is the mean slope.
+    # Sums of weights, and of weighted slopes, along columns and rows: their ratio is the mean
+    # slope.
     total = np.zeros(2)
     flow = np.zeros(2)
     for rows, both in strips(height):

@@ -1,25 +1,26 @@
 """Integration that may tear the surface at occlusions: each pixel follows the side on which it is continuous.
 
-    minimize_z   Σ_pixels c Σ_axes  −(1/k) log( ½ exp(−k r₊²) + ½ exp(−k r₋²) ) ,      r_± = n_z ∂_± z − t
+    minimize_z   Σ_pixels c Σ_axes  −(1/k) log( ½ exp(−k r₊²) + ½ exp(−k r₋²) ) ,      r_± = n_z ∂_±
+    z − t
 
-with the forward and backward differences ``∂_±`` and the slope equation ``n_z ∂z = t`` of the pixel.
-Where both residuals are small this is their mean square, least squares as in
+with the forward and backward differences ``∂_±`` and the slope equation ``n_z ∂z = t`` of the
+pixel. Where both residuals are small this is their mean square, least squares as in
 :mod:`~photostereo.surface.poisson`; where the surface is continuous on one side only, it keeps that
 side and drops the other. The soft minimum is itself a minimum over shares ``w``
 (:mod:`~photostereo.surface.softmin`), so alternating between the shares and a *weighted
 least-squares* problem in z never raises it. That is iteratively reweighted least squares, as in
 bilaterally weighted normal integration (Cao et al. 2022), which weights by the squared differences
-themselves; weighting by residuals leaves steep but smooth regions intact, and gives the iteration an
-energy.
+themselves; weighting by residuals leaves steep but smooth regions intact, and gives the iteration
+an energy.
 
 Speed, and how poor minima are avoided
     A solve only has to reduce the weighted problem, not to finish it: a few warm-started
     conjugate-gradient steps with a multigrid preconditioner suffice. Each step is extended as long
     as the energy falls. A tear grows by about one pixel per iteration, so the iteration starts from
     its own result at half the resolution, where tears are half as long (one coarse pixel represents
-    a block of 2 × 2: slopes are the same numbers at every resolution, heights halve); a tear that is
-    then off by a pixel is shifted. Small problems are also started from plain least squares, and the
-    result with the lower energy is kept. None of these steps raises the energy.
+    a block of 2 × 2: slopes are the same numbers at every resolution, heights halve); a tear that
+    is then off by a pixel is shifted. Small problems are also started from plain least squares, and
+    the result with the lower energy is kept. None of these steps raises the energy.
 
 Symbols: ``k`` sharpness, ``c`` confidence; facing and tilt: see :mod:`photostereo.surface.slopes`.
 
@@ -285,7 +286,8 @@ def coarsen(field: SlopeField, control: Control) -> SlopeField:
         means.append(combine_blocks(np.add, trust * picture) / np.where(inside, total, 1.0))
     facing, tilt_col, tilt_row = means
     control.check()
-    # The mean of different unit normals is shorter than one: restore the length, which is the weight.
+    # The mean of different unit normals is shorter than one: restore the length, which is the
+    # weight.
     length = np.sqrt(tilt_col**2 + tilt_row**2 + facing**2)
     length[length == 0] = 1.0
     count = combine_blocks(np.add, field.mask.astype(np.float64))

@@ -4,7 +4,8 @@ A surface with height ``z`` (growing toward the camera) and unit normal ``n`` sa
 
     n_z · ∂z/∂col = −n_x        n_z · ∂z/∂row = +n_y .
 
-In this form, unlike ``∂z/∂col = −n_x/n_z``, a grazing normal, whose slope explodes, has little weight.
+In this form, unlike ``∂z/∂col = −n_x/n_z``, a grazing normal, whose slope explodes, has little
+weight.
 
 For a pinhole camera, the point of pixel (col, row) at distance ``Z`` is ``Z d`` with the viewing
 ray ``d = ((col − c_x)/f_x, −(row − c_y)/f_y, −1)``. Both tangents are orthogonal to n, so with the
@@ -36,8 +37,8 @@ from photostereo.core.conventions import BoolArray, Float32, Float64, row_bands
 from photostereo.core.errors import EMPTY_MASK, ParameterError
 from photostereo.surface.integrated import Camera
 
-#: Lower limit of n_z (or m) in an equation: slopes above 20 are clipped. Such normals are at 87° and
-#: have weight 1/400.
+#: Lower limit of n_z (or m) in an equation: slopes above 20 are clipped. Such normals are at 87°
+#: and have weight 1/400.
 FACING_FLOOR = 0.05
 #: Weight of an unknown normal (zero, NaN) relative to a known one: enough to fill small holes
 #: smoothly. Not tuned.
@@ -98,9 +99,9 @@ def prepare_mask(normals: NDArray[Any], mask: ArrayLike | None) -> BoolArray:
 class SlopeSource:
     """Slope equations of a normal map, computed from its rows on demand.
 
-    A zero or non-finite normal (counted in ``unknown``) gives an equation of slope zero with a weight
-    of 1e-4, so that its neighbors fill it. A normal that faces ``away`` is clipped to a grazing one;
-    if most do, the map uses another convention, which is an error.
+    A zero or non-finite normal (counted in ``unknown``) gives an equation of slope zero with a
+    weight of 1e-4, so that its neighbors fill it. A normal that faces ``away`` is clipped to a
+    grazing one; if most do, the map uses another convention, which is an error.
 
     Parameters
     ----------

@@ -2,10 +2,10 @@
 
     e(p, m) = −(1/k) log( ½ exp(−k p) + ½ exp(−k m) ) = min_w  w p + (1 − w) m + (1/k) KL(w ‖ ½)
 
-with ``p = r₊²`` and ``m = r₋²`` the squared residuals of the forward and the backward slope equation
-of a pixel along an axis, ``r_± = facing · ∂_± z − tilt``. The minimum is attained at the *share*
-``w = 1 / (1 + exp(−k (m − p)))``. A pixel with a neighbor on one side only has nothing to choose
-from: its share is ½ and its energy ``½ r²``.
+with ``p = r₊²`` and ``m = r₋²`` the squared residuals of the forward and the backward slope
+equation of a pixel along an axis, ``r_± = facing · ∂_± z − tilt``. The minimum is attained at the
+*share* ``w = 1 / (1 + exp(−k (m − p)))``. A pixel with a neighbor on one side only has nothing to
+choose from: its share is ½ and its energy ``½ r²``.
 """
 
 from __future__ import annotations
@@ -138,9 +138,9 @@ def _torn_along(
 def shift_tears(field: SlopeField, values: Float64, sharpness: float, control: Control) -> Float64:
     """Move pixels next to tears to the other side if that lowers the energy.
 
-    A tear that is off by one pixel is a local minimum: each pixel of the strip in between would leave
-    its neighbors. So all pixels on one side of all tears are moved at once, and the move is kept
-    where the energy of the surroundings (5 × 5 pixels) falls, if the total energy also falls.
+    A tear that is off by one pixel is a local minimum: each pixel of the strip in between would
+    leave its neighbors. So all pixels on one side of all tears are moved at once, and the move is
+    kept where the energy of the surroundings (5 × 5 pixels) falls, if the total energy also falls.
 
     Parameters
     ----------

@@ -1,16 +1,17 @@
 """Measure heights: leveling, areal filters, height parameters by ISO 25178-2, and profiles.
 
-Heights of an integrated surface have an arbitrary zero and a slow error: the errors of the normals add
-up over long distances. So texture is measured after a form is removed and long waves are filtered:
+Heights of an integrated surface have an arbitrary zero and a slow error: the errors of the normals
+add up over long distances. So texture is measured after a form is removed and long waves are
+filtered:
 
 1. *F-operation*: subtract a plane, fitted to the region or through chosen points.
 2. *S-filter* (optional): an areal Gaussian filter removes waves shorter than its nesting index.
 3. *L-filter* (optional): another removes waves longer than its nesting index.
 4. The parameters describe the heights of the region from their mean.
 
-The Gaussian filter is that of ISO 16610-61: its weight at the distance r is exp(−π (r / (α λ))²) with
-α = √(ln 2 / π), so that a wave of the nesting index λ keeps half its amplitude. Pixels outside the
-object have no weight, and the others are weighted more in turn.
+The Gaussian filter is that of ISO 16610-61: its weight at the distance r is exp(−π (r / (α λ))²)
+with α = √(ln 2 / π), so that a wave of the nesting index λ keeps half its amplitude. Pixels outside
+the object have no weight, and the others are weighted more in turn.
 
 References
 ----------
@@ -341,6 +342,7 @@ def _heights_at(z: Float64, points: Sequence[Point]) -> Float64:
                 f"The point at column {col:g}, row {row:g} lies outside the object.",
                 code="point-outside",
             )
-        # The mean position of the pixels that count: at the edge of the object, not the point itself.
+        # The mean position of the pixels that count: at the edge of the object, not the point
+        # itself.
         table.append((left + cols.mean(), top + rows.mean(), square[rows, cols].mean()))
     return np.array(table, dtype=np.float64).reshape(-1, 3)

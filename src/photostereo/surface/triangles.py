@@ -55,10 +55,10 @@ def triangles_of_squares(squares: Squares, chosen: BoolArray) -> Faces:
 
     Corners are pixel numbers, row · W + col.
 
-    Between four neighboring pixels there are four right-angled triangles; each has two links as legs
-    and is possible if both are intact. If all four are intact, two triangles share the diagonal that
-    bends less (the one whose ends differ less in height). With one link torn, at the end of a tear,
-    two triangles would overlap: the one with the shorter diagonal is kept.
+    Between four neighboring pixels there are four right-angled triangles; each has two links as
+    legs and is possible if both are intact. If all four are intact, two triangles share the
+    diagonal that bends less (the one whose ends differ less in height). With one link torn, at the
+    end of a tear, two triangles would overlap: the one with the shorter diagonal is kept.
     """
     width = squares.depth.shape[1]
     rows, cols = np.nonzero(chosen)
@@ -137,8 +137,8 @@ def triangulate(squares: Squares) -> tuple[Faces, NDArray[np.int64]]:
 def split_pinched(faces: Faces, suspect: BoolArray) -> tuple[Faces, NDArray[np.int64]]:
     """Give every fan of triangles around a vertex its own vertex.
 
-    If two fans touch only in one vertex, the surface is not a manifold there, and its boundary, which
-    the walls of a solid follow, would cross itself.
+    If two fans touch only in one vertex, the surface is not a manifold there, and its boundary,
+    which the walls of a solid follow, would cross itself.
 
     Parameters
     ----------

@@ -11,7 +11,8 @@ from photostereo.cli.options import names, numbers
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import ParameterError, require_extra
 
-#: Suffixes of figures, and the metadata field of each (date or program) that would make two equal figures differ.
+#: Suffixes of figures, and the metadata field of each (date or program) that would make two equal
+#: figures differ.
 FORMATS = {".pdf": "CreationDate", ".svg": "Date", ".png": "Software"}
 #: More columns than this are too small to see anything.
 MOST = 12

@@ -17,8 +17,8 @@ _DILIGENT = ("diligent/pmsData", "DiLiGenT/pmsData", "pmsData", ".")
 _HARVARD = ("harvard", "Harvard", ".")
 #: The methods of the paper's comparisons, in the order of its tables.
 ALL_METHODS = ("pdlnv", "dlnv", "pls", "cbr", "sbl", "rpca", "ls")
-#: This package's own methods, which are not in the paper. They choose their strength from the photographs and run once
-#: per scene, so they have no best of a grid.
+#: This package's own methods, which are not in the paper. They choose their strength from the
+#: photographs and run once per scene, so they have no best of a grid.
 OUR_METHODS = ("net", "dlnet")
 OURS_NOTE = (
     "net and DLnet are this package's own methods, not the paper's: a reflectance model learned from synthetic "
@@ -100,7 +100,8 @@ def uses_of(methods: str | list[dict[str, Any]], grid: str = "") -> tuple[Method
 class Catalog:
     """The content of the data folder; records missing objects and their replacements."""
 
-    #: contains ``diligent/pmsData/<object>PNG`` and ``harvard/<object>``, or one of the two sets itself
+    #: contains ``diligent/pmsData/<object>PNG`` and ``harvard/<object>``, or one of the two sets
+    #: itself
     root: Path
     missing: dict[str, str] = field(default_factory=dict)
 

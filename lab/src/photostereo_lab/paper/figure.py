@@ -1,7 +1,8 @@
 """A figure for a paper: results side by side, as is common in this field.
 
-Columns are the reference and the results; rows are normal maps, close-ups, error maps on one color scale with
-one color bar, and relit pictures. Text stays text in PDF and SVG, and pictures keep their pixels.
+Columns are the reference and the results; rows are normal maps, close-ups, error maps on one color
+scale with one color bar, and relit pictures. Text stays text in PDF and SVG, and pictures keep
+their pixels.
 """
 
 from __future__ import annotations
@@ -55,9 +56,11 @@ def draw_figure(
     limit: float | None = None,
     width: float = WIDTH,
 ) -> Figure:
-    """Draw results of one size side by side. A ``truth`` (H, W, 3) becomes the first column, with error maps
-    against it up to ``limit`` degrees (by default their 98th percentile); ``zooms`` and ``lights`` are rows of
-    close-ups and of relit pictures.
+    """Draw results of one size side by side.
+
+    A ``truth`` (H, W, 3) becomes the first column, with error maps against it up to ``limit``
+    degrees (by default their 98th percentile); ``zooms`` and ``lights`` are rows of close-ups and
+    of relit pictures.
     """
     mask = _common_mask(columns, truth, zooms)
     if truth is None:
@@ -269,7 +272,10 @@ def box_of_difference(maps: Sequence[Mapping[str, NDArray[Any]]]) -> Box:
 
 
 def draw_surfaces(maps: Maps, *, title: str) -> Figure:
-    """Draw surfaces integrated from the normals over the rectangle (Simchony et al. 1990), seen from the side."""
+    """Draw surfaces integrated from the normals over the rectangle, seen from the side.
+
+    The method is that of Simchony et al. 1990, as in the paper.
+    """
     from matplotlib.colors import LightSource
 
     from photostereo.surface import integrate

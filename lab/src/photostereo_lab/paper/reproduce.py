@@ -35,9 +35,9 @@ def reproduce(
 ) -> list[Progress]:
     """Run experiments of the paper (default: all) and write their tables and figures.
 
-    ``data`` contains ``diligent/pmsData`` and ``harvard``. ``out`` gets ``results.sqlite`` and a folder per run;
-    an interrupted run continues where it stopped. ``quick`` runs small grids and few trials, ``only_figures``
-    redraws from the store without computing anything.
+    ``data`` contains ``diligent/pmsData`` and ``harvard``. ``out`` gets ``results.sqlite`` and a
+    folder per run; an interrupted run continues where it stopped. ``quick`` runs small grids and
+    few trials, ``only_figures`` redraws from the store without computing anything.
     """
     chosen = [find_run(name) for name in names] or list(NAMED_RUNS.values())
     if data is None and not only_figures:
@@ -81,7 +81,8 @@ def _run(
     control.stage(run.name, len(plan.trials))
     try:
         compute(plan.trials, control=control)
-        # The trials shown in a figure are known only when all are done: those few run again and keep their maps.
+        # The trials shown in a figure are known only when all are done: those few run again and
+        # keep their maps.
         rows = store.rows(trial.hash for trial in plan.trials)
         wanted = {row["hash"] for row in shown_rows(run, results_of(plan, rows))}
         if wanted:

@@ -1,8 +1,8 @@
 """How a surface reflects: Lambert, Blinn–Phong, GGX (Cook–Torrance) and Oren–Nayar.
 
-All of them are isotropic and reciprocal, so they depend on three cosines only: n·l, n·v and l·v, where n is
-the normal, l points to the light and v to the camera. With the half vector h = (l + v)/‖l + v‖ and ‖l + v‖² =
-2 + 2 l·v:
+All of them are isotropic and reciprocal, so they depend on three cosines only: n·l, n·v and l·v,
+where n is the normal, l points to the light and v to the camera. With the half vector h = (l +
+v)/‖l + v‖ and ‖l + v‖² = 2 + 2 l·v:
 
     n·h = (n·l + n·v) / ‖l + v‖,      l·h = v·h = ‖l + v‖ / 2.
 
@@ -10,8 +10,8 @@ A model returns the factor of the albedo (diffuse) and a white part (specular); 
 
     f(l, v) = (albedo · diffuse + specular) / π
 
-and under a distant light of irradiance π the camera sees π f max(0, n·l): a Lambertian pixel shows albedo ·
-n·l.
+and under a distant light of irradiance π the camera sees π f max(0, n·l): a Lambertian pixel shows
+albedo · n·l.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class BlinnPhong:
 
         π f = albedo (1 − k) + k c_m (n·h)^m,     c_m = (m + 2)(m + 4) / (8 (2^(−m/2) + m)),
 
-    so that at normal incidence the lobe reflects exactly the fraction k (``specular``), and no more in any other
-    direction. The larger m ≥ 1 (``shininess``), the smaller the highlight.
+    so that at normal incidence the lobe reflects exactly the fraction k (``specular``), and no more
+    in any other direction. The larger m ≥ 1 (``shininess``), the smaller the highlight.
 
     J. F. Blinn, "Models of light reflection for computer synthesized pictures", 1977.
     https://doi.org/10.1145/965141.563893
@@ -79,17 +79,17 @@ class Ggx:
 
         π f = albedo (1 − F(n·l)) (1 − F(n·v)) + π D(n·h) G(n·l, n·v) F(l·h) / (4 n·l n·v)
 
-    with D(c) = α² / (π (c² (α² − 1) + 1)²), Smith's height-correlated masking G = 1 / (1 + Λ(l) + Λ(v)) and
-    Schlick's F(c) = F₀ + (1 − F₀)(1 − c)⁵. Light that the coat reflects does not reach the base, on the way in or
-    out. α in (0, 1] is the ``roughness``; F₀, the ``reflectance``, is 0.04 for lacquer, plastic and glaze.
+    with D(c) = α² / (π (c² (α² − 1) + 1)²), Smith's height-correlated masking G = 1 / (1 + Λ(l) +
+    Λ(v)) and Schlick's F(c) = F₀ + (1 − F₀)(1 − c)⁵. Light that the coat reflects does not reach
+    the base, on the way in or out. α in (0, 1] is the ``roughness``; F₀, the ``reflectance``, is
+    0.04 for lacquer, plastic and glaze.
 
     R. L. Cook and K. E. Torrance, "A reflectance model for computer graphics", 1982.
-    https://doi.org/10.1145/357290.357293
-    B. Walter et al., "Microfacet models for refraction through rough surfaces", 2007.
-    https://doi.org/10.2312/EGWR/EGSR07/195-206
-    C. Schlick, "An inexpensive BRDF model for physically-based rendering", 1994.
-    https://doi.org/10.1111/1467-8659.1330233
-    E. Heitz, "Understanding the masking-shadowing function in microfacet-based BRDFs", JCGT 3(2), 2014.
+    https://doi.org/10.1145/357290.357293 B. Walter et al., "Microfacet models for refraction
+    through rough surfaces", 2007. https://doi.org/10.2312/EGWR/EGSR07/195-206 C. Schlick, "An
+    inexpensive BRDF model for physically-based rendering", 1994.
+    https://doi.org/10.1111/1467-8659.1330233 E. Heitz, "Understanding the masking-shadowing
+    function in microfacet-based BRDFs", JCGT 3(2), 2014.
     """
 
     roughness: float = 0.2
@@ -146,8 +146,8 @@ class OrenNayar:
         s2 = self.sigma**2
         a = 1.0 - 0.5 * s2 / (s2 + 0.33)
         b = 0.45 * s2 / (s2 + 0.09)
-        # l·v − n·l n·v = sin θ_l sin θ_v cos(φ_l − φ_v), and dividing by the larger cosine makes it sin α tan
-        # β.
+        # l·v − n·l n·v = sin θ_l sin θ_v cos(φ_l − φ_v), and dividing by the larger cosine makes it
+        # sin α tan β.
         retro = np.maximum(0.0, lv - nl * nv) / np.maximum(np.maximum(nl, nv), 1e-12)
         factor = a + b * retro
         return factor, np.zeros_like(factor)

@@ -1,8 +1,8 @@
 """Exact slopes by forward differentiation: heights that carry their two partial derivatives.
 
-A shape is a formula z(u, v). Writing it with :class:`Jet` in place of arrays gives z together with ∂z/∂u and
-∂z/∂v by the chain rule, so the true normals of a scene are exact for any formula, and no derivative
-is written by hand.
+A shape is a formula z(u, v). Writing it with :class:`Jet` in place of arrays gives z together with
+∂z/∂u and ∂z/∂v by the chain rule, so the true normals of a scene are exact for any formula, and no
+derivative is written by hand.
 """
 
 from __future__ import annotations

@@ -17,12 +17,11 @@ from photostereo_lab.scenes.jets import Array
 def dome_lights(d: int, *, max_angle: float = 60.0) -> Array:
     """d lights spread evenly over the cap within ``max_angle`` degrees of the camera's axis.
 
-    A Fibonacci spiral: equal steps in z, the golden angle between consecutive lights. Deterministic.
+    A Fibonacci spiral: equal steps in z, the golden angle between consecutive lights.
+    Deterministic.
 
-    References
-    ----------
-    Á. González, "Measurement of areas on a sphere using Fibonacci and latitude–longitude lattices", 2010.
-    https://doi.org/10.1007/s11004-009-9257-x
+    References ---------- Á. González, "Measurement of areas on a sphere using Fibonacci and
+    latitude–longitude lattices", 2010. https://doi.org/10.1007/s11004-009-9257-x
 
     Examples
     --------

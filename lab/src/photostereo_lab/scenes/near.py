@@ -1,7 +1,8 @@
 """Render photographs under near lights, by an orthographic or a perspective camera, in closed form on an analytic surface.
 
-Every pixel is the intersection of its viewing ray with z(x, y), found by Newton's method; the gradient there gives its
-normal, and each light has its own direction and distance. No code is shared with the solver.
+Every pixel is the intersection of its viewing ray with z(x, y), found by Newton's method; the
+gradient there gives its normal, and each light has its own direction and distance. No code is
+shared with the solver.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from photostereo_lab.scenes.brdf import Brdf, brdf_named
 from photostereo_lab.scenes.jets import Array
 from photostereo_lab.scenes.render import HEADROOM
 
-#: The mask's radius and the dome's height, in half frames; waves across the dome, and their height in half frames.
+#: The mask's radius and the dome's height, in half frames; waves across the dome, and their height
+#: in half frames.
 RADIUS, DOME, WAVES, WAVE = 0.9, 0.35, 3.0, 0.02
 
 
@@ -30,9 +32,10 @@ def render_near(
 ) -> Capture:
     """Render a wavy dome with mean depth z = 0, true normals (in the camera's frame) and depth.
 
-    ``positions`` (d, 3) of the lights and ``base``, the height of the object above their origin, are in object
-    sizes, the diameter of its mask; ``distant`` renders the same lights infinitely far away. ``focal`` is in
-    pixels, None for an orthographic camera; ``noise`` is Gaussian, a share of the mean intensity.
+    ``positions`` (d, 3) of the lights and ``base``, the height of the object above their origin,
+    are in object sizes, the diameter of its mask; ``distant`` renders the same lights infinitely
+    far away. ``focal`` is in pixels, None for an orthographic camera; ``noise`` is Gaussian, a
+    share of the mean intensity.
 
     >>> scene = render_near(np.array([[0, 0, 2.0], [1, 0, 2], [0, 1, 2]]), size=32)
     >>> scene.lights

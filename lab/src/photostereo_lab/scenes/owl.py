@@ -1,8 +1,9 @@
 """An owl on a branch: the demo scene, with cliffs, cast shadows, plumage and colors.
 
 Rounded parts are ellipsoids about a common plane. Their **squared** heights are polynomials defined
-everywhere, so blending them before taking the root gives round joints and a round outline. Parts in front
-of one another are joined by the plain maximum, with a cliff at the edge of the front one, as in a real photograph.
+everywhere, so blending them before taking the root gives round joints and a round outline. Parts in
+front of one another are joined by the plain maximum, with a cliff at the edge of the front one, as
+in a real photograph.
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ class Plumage:
 def overlap_feathers(x: Jet, y: Jet, *, width: float, pitch: float, point: float = 0.4) -> Plumage:
     """Feathers that hang along −y in staggered rows, each row over the roots of the one below.
 
-    x and y are coordinates across and along the plumage (they need not be straight), ``pitch`` is the distance between
-    rows (a feather is twice as long), and ``point`` how much shorter a feather is at its sides, in (0, 0.5].
+    x and y are coordinates across and along the plumage (they need not be straight), ``pitch`` is
+    the distance between rows (a feather is twice as long), and ``point`` how much shorter a feather
+    is at its sides, in (0, 0.5].
     """
-    # The row whose roots are next above always reaches this point; the row above it only if it is long
-    # enough.
+    # The row whose roots are next above always reaches this point; the row above it only if it is
+    # long enough.
     lower = np.ceil(y.value / pitch)
     near, near_across, near_tone = _feather(x, y, lower, width, pitch)
     far, far_across, far_tone = _feather(x, y, lower + 1.0, width, pitch)

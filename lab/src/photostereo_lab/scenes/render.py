@@ -4,8 +4,8 @@ A pixel with albedo ρ, normal n, under the light l, seen along v = (0, 0, 1), h
 
     I = exposure · π f(n, l, v; ρ) · max(0, n·l) · visible(l)
 
-with a reflectance f of :mod:`photostereo_lab.scenes.brdf` and visible(l) = 0 in a cast shadow. For a Lambertian
-surface without shadows that is exactly I = exposure · ρ · n·l.
+with a reflectance f of :mod:`photostereo_lab.scenes.brdf` and visible(l) = 0 in a cast shadow. For
+a Lambertian surface without shadows that is exactly I = exposure · ρ · n·l.
 """
 
 from __future__ import annotations
@@ -77,22 +77,24 @@ def render_scene(
     size : int or (height, width)
         Size of the frame in pixels.
     lights : (d, 3), optional
-        Directions to the lights; by default ``dome_lights(20)``. See :mod:`photostereo_lab.scenes.lights`.
+        Directions to the lights; by default ``dome_lights(20)``. See
+        :mod:`photostereo_lab.scenes.lights`.
     reflectance : str or Brdf
-        ``"lambertian"``, ``"blinn-phong"``, ``"ggx"``, ``"oren-nayar"``, or a reflectance with its parameters.
+        ``"lambertian"``, ``"blinn-phong"``, ``"ggx"``, ``"oren-nayar"``, or a reflectance with its
+        parameters.
     texture : str or callable, optional
-        A name of :data:`photostereo_lab.scenes.textures.TEXTURES`, ``"painted"`` for the figure's own colors, or
-        a function of points (N, 3) and rng; the default depends on the scene.
+        A name of :data:`photostereo_lab.scenes.textures.TEXTURES`, ``"painted"`` for the figure's
+        own colors, or a function of points (N, 3) and rng; the default depends on the scene.
     attached : bool
-        Whether surfaces that face away from a light are dark. If False, n·l may be negative, an idealization that
-        no camera sees; for Lambertian reflectance only.
+        Whether surfaces that face away from a light are dark. If False, n·l may be negative, an
+        idealization that no camera sees; for Lambertian reflectance only.
     cast_shadows : bool
         Whether parts cast shadows on one another.
     color : bool
         RGB photographs and albedo; otherwise their luma.
     exposure : float, optional
-        Factor for all intensities; values above 1 are then clipped, as by a sensor. By default the largest
-        intensity becomes 0.95 and nothing is clipped.
+        Factor for all intensities; values above 1 are then clipped, as by a sensor. By default the
+        largest intensity becomes 0.95 and nothing is clipped.
     max_tilt : float, optional
         Leave out pixels whose normal is farther than this many degrees from the viewing direction.
     rng : int or Generator
@@ -101,8 +103,9 @@ def render_scene(
     Returns
     -------
     Capture
-        Includes true normals, depth (pixels, NaN outside the mask) and albedo (including exposure, so that a
-        Lambertian pixel in full light shows albedo · n·l). The lights' strengths are all 1.
+        Includes true normals, depth (pixels, NaN outside the mask) and albedo (including exposure,
+        so that a Lambertian pixel in full light shows albedo · n·l). The lights' strengths are all
+        1.
 
     Examples
     --------
@@ -241,9 +244,9 @@ def lambertian_reference(
 ) -> Capture:
     """A capture on which Lambertian methods must be exact: no noise, shadows or highlights, but texture.
 
-    The part of a sphere that faces the camera within 55 degrees, under lights within 25 degrees of the
-    camera's axis: n·l ≥ cos 80° everywhere, and a convex shape casts no shadow on itself. Intensities are
-    float32, so the normals are exact to about 1e-5 degrees.
+    The part of a sphere that faces the camera within 55 degrees, under lights within 25 degrees of
+    the camera's axis: n·l ≥ cos 80° everywhere, and a convex shape casts no shadow on itself.
+    Intensities are float32, so the normals are exact to about 1e-5 degrees.
 
     >>> capture = lambertian_reference(32)
     >>> normals = capture.images[:, capture.mask].T @ np.linalg.pinv(capture.lights.matrix)

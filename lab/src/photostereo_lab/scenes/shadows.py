@@ -1,9 +1,9 @@
 """Cast shadows on a height field: which pixels cannot see a distant light.
 
-A pixel is in shadow if the straight line from it to the light passes below the surface. The line is followed
-in steps of one row or one column (whichever it crosses more of), where the height between two neighboring
-pixels is interpolated linearly. Outside the mask there is nothing that could cast a shadow; below the
-visible surface everything is solid.
+A pixel is in shadow if the straight line from it to the light passes below the surface. The line is
+followed in steps of one row or one column (whichever it crosses more of), where the height between
+two neighboring pixels is interpolated linearly. Outside the mask there is nothing that could cast a
+shadow; below the visible surface everything is solid.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ def cast_shadow(
 ) -> BoolArray:
     """Pixels of the mask that another part of the surface hides from the light.
 
-    Attached shadows (n·l ≤ 0) are not included. The ray passes ``bias`` pixels above its true path, so that a
-    surface does not shadow itself through interpolation error; this shortens a shadow by bias / tan(elevation).
+    Attached shadows (n·l ≤ 0) are not included. The ray passes ``bias`` pixels above its true path,
+    so that a surface does not shadow itself through interpolation error; this shortens a shadow by
+    bias / tan(elevation).
 
-    Under a light at 45 degrees from the right, a wall 5 pixels high hides everything less than 5 pixels away:
+    Under a light at 45 degrees from the right, a wall 5 pixels high hides everything less than 5
+    pixels away:
 
     >>> depth = np.zeros((4, 20))
     >>> depth[:, 10:] = 5.0

@@ -1,8 +1,8 @@
 """Shapes with exact depth and normals: plane, step, sphere, vase of revolution, bumpy relief, coin.
 
-Each function samples a formula z(u, v) (see :mod:`photostereo_lab.scenes.surface` for the coordinates) at the pixel centers
-of a frame; ``size`` is the side of a square, or (height, width), in pixels. The owl is in
-:mod:`photostereo_lab.scenes.owl`.
+Each function samples a formula z(u, v) (see :mod:`photostereo_lab.scenes.surface` for the
+coordinates) at the pixel centers of a frame; ``size`` is the side of a square, or (height, width),
+in pixels. The owl is in :mod:`photostereo_lab.scenes.owl`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from photostereo.core.errors import ParameterError
 from photostereo_lab.scenes.jets import Jet, constant, where
 from photostereo_lab.scenes.surface import Size, Surface, frame_of, grid_variables, surface_of
 
-#: Rounded shapes end where they come this close (object units) to facing away from the camera, to avoid infinite
-#: slopes.
+#: Rounded shapes end where they come this close (object units) to facing away from the camera, to
+#: avoid infinite slopes.
 RIM = 0.03
 
 
@@ -75,8 +75,9 @@ def vase(size: Size = 256, *, ridges: float = 0.0025) -> Surface:
 
 
 def relief(size: Size = 256, *, grain: float = 0.12, rng: int | np.random.Generator = 0) -> Surface:
-    """A carved stone tablet over the full frame: a rosette of petals and rings. ``grain`` is the root mean square
-    slope of the fine, random chisel marks.
+    """A carved stone tablet over the full frame: a rosette of petals and rings.
+
+    ``grain`` is the root mean square slope of the fine, random chisel marks.
     """
     u, v, scale = grid_variables(size)
     squared = u.square() + v.square()
@@ -151,6 +152,7 @@ def _grain(u: Jet, v: Jet, slope: float, rng: int | np.random.Generator, waves: 
         angle, phase = generator.uniform(0.0, 2.0 * np.pi, 2)
         frequency = 2.0 * np.pi / np.exp(generator.uniform(np.log(0.05), np.log(0.2)))
         wave = (frequency * (np.cos(angle) * u + np.sin(angle) * v) + phase).sin()
-        # A wave a sin(f x) has the root mean square slope a f / √2; independent waves add their squares.
+        # A wave a sin(f x) has the root mean square slope a f / √2; independent waves add their
+        # squares.
         total = total + (slope * np.sqrt(2.0 / waves) / frequency) * wave
     return total

@@ -1,8 +1,8 @@
 """The geometry of a scene seen by an orthographic camera: depth, exact normals and mask on a grid of pixels.
 
-Object coordinates (u, v) are 0 in the middle of the frame and ±1 at the edges of its shorter side, u to the
-right and v up, so shapes do not depend on the resolution. Depth is in **pixels**: slopes are the same in
-both units.
+Object coordinates (u, v) are 0 in the middle of the frame and ±1 at the edges of its shorter side,
+u to the right and v up, so shapes do not depend on the resolution. Depth is in **pixels**: slopes
+are the same in both units.
 """
 
 from __future__ import annotations

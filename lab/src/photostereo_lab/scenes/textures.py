@@ -1,7 +1,7 @@
 """Albedo painted on a shape: solid procedural textures, functions of the point in space.
 
-A texture maps object coordinates (N, 3) to linear RGB albedo (N, 3) in [0, 1]. All randomness comes from
-``rng``.
+A texture maps object coordinates (N, 3) to linear RGB albedo (N, 3) in [0, 1]. All randomness comes
+from ``rng``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def uniform(points: Array, rng: Rng = 0) -> Array:
 
 def checker(points: Array, rng: Rng = 0) -> Array:
     """Cubes of two colors, six to the object's height: sharp edges of albedo on smooth geometry."""
-    # The offset keeps the faces of the cubes off the planes of symmetry, where rounding would decide.
+    # The offset keeps the faces of the cubes off the planes of symmetry, where rounding would
+    # decide.
     parity = np.floor(3.0 * points + 0.137).sum(axis=-1) % 2.0
     return np.where(
         parity[..., None] > 0.5, np.array([0.85, 0.80, 0.70]), np.array([0.20, 0.32, 0.42])
@@ -77,7 +78,8 @@ def stone(points: Array, rng: Rng = 0) -> Array:
     return _mix(np.array([0.38, 0.27, 0.18]), np.array([0.82, 0.70, 0.52]), share)
 
 
-#: Textures by name. ``"painted"``, the object's own colors, is handled in :mod:`photostereo_lab.scenes.render`.
+#: Textures by name. ``"painted"``, the object's own colors, is handled in
+#: :mod:`photostereo_lab.scenes.render`.
 TEXTURES: dict[str, Texture] = {
     "uniform": uniform,
     "checker": checker,

@@ -38,8 +38,9 @@ def draw_curves(
     """Plot the mean angular error along an axis, one line per method, with error bars over trials; oracle and defaults
     are in separate panels.
 
-    ``axis`` returns a cell's position, or None if it has none. Each capture in ``panels`` has a row of panels; by
-    default, their average has one. Values printed in the paper are crosses in the oracle's panel.
+    ``axis`` returns a cell's position, or None if it has none. Each capture in ``panels`` has a row
+    of panels; by default, their average has one. Values printed in the paper are crosses in the
+    oracle's panel.
     """
     rows: Sequence[str | None] = panels or [None]
     figure = new_figure(10, 3.6 * len(rows) + 0.4)
@@ -84,7 +85,8 @@ def _draw_panel(
         points = []
         for place in places:
             there = [result for result in own if axis(result.cell) == place]
-            # First average over the objects within each seed; with one object, that changes nothing.
+            # First average over the objects within each seed; with one object, that changes
+            # nothing.
             figure = average_over_objects(there, protocol)
             if figure.count:
                 points.append((place, figure.mean, figure.spread))

@@ -1,7 +1,7 @@
 """A table in SQLite that grows row by row: safe to kill, safe to share.
 
-Every write is a separate transaction, so a killed run loses only running jobs. Two runs may use one file at
-the same time: SQLite makes writers wait for each other.
+Every write is a separate transaction, so a killed run loses only running jobs. Two runs may use one
+file at the same time: SQLite makes writers wait for each other.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ BUSY_SECONDS = 60.0
 class Database:
     """A SQLite file and its tables, created if missing. Mappings and lists are stored as JSON.
 
-    ``tables`` maps each table to a spec of its rows (see :func:`photostereo.io.schema.check_facts`); the first column is
-    the key.
+    ``tables`` maps each table to a spec of its rows (see
+    :func:`photostereo.io.schema.check_facts`); the first column is the key.
 
-    ``read_only`` opens an existing file and changes nothing, so it works on a read-only disk. Disk errors and damaged
-    files raise :class:`OutputError`.
+    ``read_only`` opens an existing file and changes nothing, so it works on a read-only disk. Disk
+    errors and damaged files raise :class:`OutputError`.
 
     >>> import tempfile
     >>> database = Database(Path(tempfile.mkdtemp()) / "a.sqlite", {"t": {"x": int, "y": list}}, "table")

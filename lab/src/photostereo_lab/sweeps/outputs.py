@@ -1,7 +1,7 @@
 """Turn rows into figures and tables: oracle and defaults of every cell, averaged over trials and never mixed.
 
-*Oracle*: the row of a method's grid on one scene with the lowest mean angular error, as in the paper; it
-uses the truth. *Defaults*: the one row without a grid, which is what a user gets.
+*Oracle*: the row of a method's grid on one scene with the lowest mean angular error, as in the
+paper; it uses the truth. *Defaults*: the one row without a grid, which is what a user gets.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ def results_of(plan: Plan, rows: Mapping[str, Row]) -> list[CellResult]:
 def _result(cell: Cell, rows: Mapping[str, Row]) -> CellResult:
     tried = [rows[trial.hash] for trial in cell.grid if trial.hash in rows]
     done = [row for row in tried if row["status"] == "done" and row["mean"] is not None]
-    # Of equal errors, take the first in the grid, so that the choice does not depend on the order of arrival.
+    # Of equal errors, take the first in the grid, so that the choice does not depend on the order
+    # of arrival.
     oracle = min(done, key=lambda row: row["mean"], default=None)
     default = rows.get(cell.default.hash) if cell.default else None
     return CellResult(cell, oracle, default if default and default["status"] == "done" else None)

@@ -1,12 +1,13 @@
 """A plan: captures × photographs × corruptions × seeds × methods × parameter grids, expanded to trials. Plain data.
 
-A **trial** is one method with one set of parameters on one corrupted subset of one capture. It contains a path and
-parameters, never photographs. Its hash identifies what is computed, not where: the same trial in two plans, on two
-machines or in two runs has the same hash, and is computed once.
+A **trial** is one method with one set of parameters on one corrupted subset of one capture. It
+contains a path and parameters, never photographs. Its hash identifies what is computed, not where:
+the same trial in two plans, on two machines or in two runs has the same hash, and is computed once.
 
-A **cell** is one method on one scene (a seeded, corrupted subset of a capture). It holds the trials of the
-method's grid, of which the one with the lowest mean error is the *oracle* (the paper's protocol), and the one trial
-with fixed defaults (what a user gets). The two are kept apart up to the last table.
+A **cell** is one method on one scene (a seeded, corrupted subset of a capture). It holds the trials
+of the method's grid, of which the one with the lowest mean error is the *oracle* (the paper's
+protocol), and the one trial with fixed defaults (what a user gets). The two are kept apart up to
+the last table.
 """
 
 from __future__ import annotations
@@ -56,9 +57,11 @@ class CaptureSpec:
 
     name: str  #: for tables and figures
     path: str  #: of the folder or file, as seen by every worker; not part of the trial's identity
-    #: names and sizes of the files (or the content of a single file), so that different data give a different trial
+    #: names and sizes of the files (or the content of a single file), so that different data give a
+    #: different trial
     fingerprint: str
-    #: ``"truth"`` for the capture's own normals, ``"ls"`` for least squares on its clean photographs
+    #: ``"truth"`` for the capture's own normals, ``"ls"`` for least squares on its clean
+    #: photographs
     reference: Literal["truth", "ls"] = "truth"
 
     @classmethod
@@ -182,7 +185,8 @@ def _cells(plan: Plan) -> Iterator[Cell]:
     for capture, corruption, images, seed in product(
         plan.captures, plan.corruptions, plan.images, plan.seeds
     ):
-        # Without a choice of photographs and without noise, nothing depends on the seed: one trial, not one per seed.
+        # Without a choice of photographs and without noise, nothing depends on the seed: one trial,
+        # not one per seed.
         settled = None if images is None and corruption.kind == "none" else seed
         if (capture, corruption, images, settled) in seen:
             continue

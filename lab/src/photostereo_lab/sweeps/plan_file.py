@@ -1,6 +1,7 @@
 """Plans written by users: TOML in, a checked :class:`Plan` out; ``docs/lab/sweeps.md`` shows one.
 
-Everything is checked before anything runs: methods, parameters and their ranges, captures (each is opened), counts.
+Everything is checked before anything runs: methods, parameters and their ranges, captures (each is
+opened), counts.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ MOST_SEEDS = 100_000
 def read_plan(path: str | Path, *, data: str | Path | None = None) -> Plan:
     """Read and check a plan; relative captures are in ``data``, else the plan's ``data``, else next to the plan.
 
-    Mistakes raise :class:`ParameterError` ``"invalid-plan"``; its ``values["key"]`` is the key of the mistake.
+    Mistakes raise :class:`ParameterError` ``"invalid-plan"``; its ``values["key"]`` is the key of
+    the mistake.
     """
     file = Path(path)
     document = read_toml(file, "plan")

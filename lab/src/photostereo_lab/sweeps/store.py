@@ -41,8 +41,8 @@ class Outcome:
     iterations: int | None = None
     #: the parameters used by the method, including defaults and automatic choices
     settled: Mapping[str, Any] = field(default_factory=dict)
-    #: further values by name: processor seconds, final values of the prior, results of tasks other than
-    #: ``solve``
+    #: further values by name: processor seconds, final values of the prior, results of tasks other
+    #: than ``solve``
     extra: Mapping[str, float] = field(default_factory=dict)
     #: wall-clock time of the trial without loading, in total and by stage
     seconds: float | None = None

@@ -41,13 +41,15 @@ def sweep(
     device: str = "cpu",
     control: RunControl = SILENT_RUN,
 ) -> Progress:
-    """Run a plan written in TOML; see :mod:`.plan_file` for its format. Nothing is written if the plan cannot
-    run.
+    """Run a plan written in TOML; see :mod:`.plan_file` for its format.
 
-    Writes to ``out``: ``results.sqlite``, ``trials.csv`` (every trial), separate tables for the best of each grid and
-    the defaults, and figures of curves if the plan varies the number of photographs or the level of a noise;
-    with ``maps = true`` in the plan, ``arrays`` with the normals of every trial. An interrupted sweep continues
-    where it stopped. With ``device="cuda"`` the settings of a grid over (λ, μ) are solved together.
+    Nothing is written if the plan cannot run.
+
+    Writes to ``out``: ``results.sqlite``, ``trials.csv`` (every trial), separate tables for the
+    best of each grid and the defaults, and figures of curves if the plan varies the number of
+    photographs or the level of a noise; with ``maps = true`` in the plan, ``arrays`` with the
+    normals of every trial. An interrupted sweep continues where it stopped. With ``device="cuda"``
+    the settings of a grid over (λ, μ) are solved together.
     """
     plan = read_plan(plan_path, data=data)
     options.require(device)
@@ -153,8 +155,8 @@ def run_trials(
 ) -> Progress:
     """Run the trials that are not in the store, and write each result as it arrives.
 
-    Trials whose hashes are in ``keep`` also run if their maps are missing. On a GPU the settings of a grid over (λ, μ) are
-    solved together.
+    Trials whose hashes are in ``keep`` also run if their maps are missing. On a GPU the settings of
+    a grid over (λ, μ) are solved together.
     """
     every = {trial.hash: trial for trial in trials}
     have = store.finished(failed_too=not options.retry_failed)

@@ -1,8 +1,9 @@
 """Run one trial on a worker, which keeps data that trials share.
 
-A worker keeps the most recently loaded captures, corrupted subsets and statistics of models, so that a grid over
-(λ, μ) loads, corrupts and reduces the photographs once. The truth is removed from captures before they are solved: the
-error at every iteration would take a tenth of the time, and only trials that keep their history need it.
+A worker keeps the most recently loaded captures, corrupted subsets and statistics of models, so
+that a grid over (λ, μ) loads, corrupts and reduces the photographs once. The truth is removed from
+captures before they are solved: the error at every iteration would take a tenth of the time, and
+only trials that keep their history need it.
 """
 
 from __future__ import annotations
@@ -66,8 +67,9 @@ def run_trial(
 ) -> Outcome:
     """Run one trial; any error becomes an outcome, not an exception.
 
-    With ``keep``, the outcome includes the maps: normals, truth, mask, history, dictionaries. The settings of the prior
-    in ``grid`` are solved together with the trial's own, once; the other trials then reuse these results.
+    With ``keep``, the outcome includes the maps: normals, truth, mask, history, dictionaries. The
+    settings of the prior in ``grid`` are solved together with the trial's own, once; the other
+    trials then reuse these results.
     """
     if trial.task == "represent":
         return run_safely(partial(_represent, trial), _failure)

@@ -36,7 +36,10 @@ BASE_SHARE = 0.02
 
 @dataclass(eq=False)
 class Job:
-    """What to export, and where to. The surface and its meshes are made when a format needs them."""
+    """What to export, and where to.
+
+    The surface and its meshes are made when a format needs them.
+    """
 
     folder: Path  #: Existing output folder.
     result: Reconstruction  #: The result to export.
@@ -150,7 +153,8 @@ class MeshFormat:
     purpose: str  #: What it holds, and for which programs.
     #: Encodes a mesh with colors, given mesh, unit and name.
     encode: Callable[[Mesh, str, str], Content]
-    #: Returns the content of ``mesh.NAME`` and of the files in ``beside``, if textures are supported.
+    #: Returns the content of ``mesh.NAME`` and of the files in ``beside``, if textures are
+    #: supported.
     encode_textured: Callable[[TexturedMesh, PixelSize, str], Mapping[str, Content]] | None = None
     beside: Mapping[str, str] = field(default_factory=dict)  #: Further files, name → meaning.
     unit: str = "millimeters"

@@ -1,10 +1,11 @@
 """Make a material for renderers and game engines from a flat sample.
 
-Its maps are base color, normals, height, roughness and ambient occlusion, with the usual file names.
+Its maps are base color, normals, height, roughness and ambient occlusion, with the usual file
+names.
 
 The sample is the largest rectangle inside the mask. Tilt and bow of the whole sample, caused by the
-camera or the paper and not by the material, are removed: the mean and the linear trend are subtracted
-from the slopes.
+camera or the paper and not by the material, are removed: the mean and the linear trend are
+subtracted from the slopes.
 """
 
 from __future__ import annotations
@@ -30,15 +31,16 @@ from photostereo.surface.integration import integrate
 
 #: Roughness without photographs: a matte surface.
 ASSUMED_ROUGHNESS = 0.8
-#: Seams that stand out more than this (see :func:`.seam_visibility`) are reported. On a rendered weave,
-#: blended seams, which anyone sees, have 2.8, and cut ones, which nobody finds, 1.4.
+#: Seams that stand out more than this (see :func:`.seam_visibility`) are reported. On a rendered
+#: weave, blended seams, which anyone sees, have 2.8, and cut ones, which nobody finds, 1.4.
 VISIBLE = 1.6
 #: Minimum n_z: a normal in the image plane would have an infinite slope.
 LEAST_N_Z = 0.05
 #: In a flat sample, one rectangle fills at least this share of the mask: a disk fills 0.64, the
 #: demo's owl 0.6, a sample that fills the frame 1. It only decides whether a warning is given.
 FLAT_SHARE = 0.7
-#: In a flat sample, slopes change by less than this over it. It only decides about the same warning.
+#: In a flat sample, slopes change by less than this over it. It only decides about the same
+#: warning.
 MOST_BOW = 0.5
 
 
@@ -93,7 +95,8 @@ def make_material(
     Raises
     ------
     ParameterError
-        If no rectangle of 32 × 32 pixels fits into the mask, or ``size`` is not between 32 and 8192.
+        If no rectangle of 32 × 32 pixels fits into the mask, or ``size`` is not between 32 and
+        8192.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Write measurements of a result, such as slope or curvature, as 16-bit TIFF and as EXR.
 
-TIFF is for programs that read 16 bits only; EXR has the numbers themselves, and is written if the extra
-``exr`` is installed.
+TIFF is for programs that read 16 bits only; EXR has the numbers themselves, and is written if the
+extra ``exr`` is installed.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def write_measures(
         Key → picture (H, W), NaN where unknown, and what it is. The key of a single picture is
         left out of the name.
     limits : pair of float, optional
-        The values of the codes 1 and 65535; others are clipped. By default zero is in the middle, and
-        one pixel in 1,000 is clipped.
+        The values of the codes 1 and 65535; others are clipped. By default zero is in the middle,
+        and one pixel in 1,000 is clipped.
 
     Returns
     -------
