@@ -13,9 +13,12 @@ negative luminance: this distorts the function less than a floor at zero, and co
 
 Symbols: n normal, a albedo over its 99th percentile, s = n · l, g the sRGB curve.
 
-References ---------- T. Malzbender, D. Gelb, H. Wolters, "Polynomial Texture Maps", SIGGRAPH 2001,
-doi:10.1145/383259.383320. P. Gautron et al., "A Novel Hemispherical Basis for Accurate and
-Efficient Rendering", EGSR 2004, doi:10.2312/EGWR/EGSR04/321-330.
+References
+----------
+T. Malzbender, D. Gelb, H. Wolters, "Polynomial Texture Maps", SIGGRAPH 2001,
+doi:10.1145/383259.383320.
+P. Gautron et al., "A Novel Hemispherical Basis for Accurate and Efficient Rendering", EGSR 2004,
+doi:10.2312/EGWR/EGSR04/321-330.
 """
 
 from __future__ import annotations

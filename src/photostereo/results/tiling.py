@@ -11,9 +11,12 @@
 Blending everything over the overlap, which needs no path, shows as a band of another texture: two
 patterns that are out of step give a third one.
 
-References ---------- A. A. Efros, W. T. Freeman, "Image Quilting for Texture Synthesis and
-Transfer", SIGGRAPH 2001, doi:10.1145/383259.383296. P. J. Burt, E. H. Adelson, "A Multiresolution
-Spline with Application to Image Mosaics", ACM TOG 2(4), 1983, doi:10.1145/245.247.
+References
+----------
+A. A. Efros, W. T. Freeman, "Image Quilting for Texture Synthesis and Transfer", SIGGRAPH 2001,
+doi:10.1145/383259.383296.
+P. J. Burt, E. H. Adelson, "A Multiresolution Spline with Application to Image Mosaics", ACM TOG
+2(4), 1983, doi:10.1145/245.247.
 """
 
 from __future__ import annotations

@@ -10,8 +10,10 @@ Measure
     The error of a block is the largest distance, along z, of its heights from the bilinear patch
     over its corners, plus a quarter of the patch's twist (by which two triangles depart from it).
 
-References ---------- B. Von Herzen, A. H. Barr, "Accurate triangulations of deformed, intersecting
-surfaces", SIGGRAPH 1987, doi:10.1145/37401.37415.
+References
+----------
+B. Von Herzen, A. H. Barr, "Accurate triangulations of deformed, intersecting surfaces", SIGGRAPH
+1987, doi:10.1145/37401.37415.
 """
 
 from __future__ import annotations

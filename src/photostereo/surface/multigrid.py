@@ -14,8 +14,10 @@ around it in double. Measured: 10 iterations to 1e-10 at any size, 18 to 35 if a
 weights that differ by a factor of a million; ``benchmarks/README.md`` compares it with other
 solvers.
 
-References ---------- D. Y. Kwak, "V-cycle multigrid for cell-centered finite differences", SIAM J.
-Sci. Comput. 21(2), 1999, doi:10.1137/S1064827597327310.
+References
+----------
+D. Y. Kwak, "V-cycle multigrid for cell-centered finite differences", SIAM J. Sci. Comput. 21(2),
+1999, doi:10.1137/S1064827597327310.
 """
 
 from __future__ import annotations

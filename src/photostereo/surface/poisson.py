@@ -9,8 +9,10 @@ of the two ends. Divided by n̄_z this is the least squares over half-point slop
 ball it is exact for any pixel size, because the sum of the normals at both ends of a chord is
 orthogonal to the chord.
 
-References ---------- T. Simchony, R. Chellappa, M. Shao, "Direct Analytical Methods for Solving
-Poisson Equations in Computer Vision Problems", IEEE TPAMI 12(5), 1990, doi:10.1109/34.55103.
+References
+----------
+T. Simchony, R. Chellappa, M. Shao, "Direct Analytical Methods for Solving Poisson Equations in
+Computer Vision Problems", IEEE TPAMI 12(5), 1990, doi:10.1109/34.55103.
 """
 
 from __future__ import annotations

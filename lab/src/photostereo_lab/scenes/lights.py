@@ -20,8 +20,11 @@ def dome_lights(d: int, *, max_angle: float = 60.0) -> Array:
     A Fibonacci spiral: equal steps in z, the golden angle between consecutive lights.
     Deterministic.
 
-    References ---------- Á. González, "Measurement of areas on a sphere using Fibonacci and
-    latitude–longitude lattices", 2010. https://doi.org/10.1007/s11004-009-9257-x
+    References
+    ----------
+    Á. González, "Measurement of areas on a sphere using Fibonacci and latitude–longitude
+    lattices", 2010.
+    https://doi.org/10.1007/s11004-009-9257-x
 
     Examples
     --------

@@ -1,7 +1,9 @@
 """PTM (LRGB), fitted to the relit result, for RTIViewer and archives.
 
-References ---------- T. Malzbender, D. Gelb, "Polynomial Texture Map (.ptm) File Format", version
-1.2, Hewlett-Packard, 2001.
+References
+----------
+T. Malzbender, D. Gelb, "Polynomial Texture Map (.ptm) File Format", version 1.2, Hewlett-Packard,
+2001.
 """
 
 from __future__ import annotations
