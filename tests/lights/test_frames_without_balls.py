@@ -13,7 +13,9 @@ from photostereo.lights.ball import circle_search
 from photostereo.lights.ball.circle_search import fit_circle, shared_outlines
 from photostereo.lights.ball.geometry import Circle
 from photostereo.lights.ball.search import find_balls
-from photostereo_lab.scenes import dome_lights
+from photostereo_lab.scenes import dome_lights, ring_lights
+
+from ..ball_scenes.reliefs import photograph_relief, round_relief
 
 
 def smooth_relief(
@@ -64,3 +66,12 @@ def test_a_straight_edge_is_no_circle() -> None:
     image[100:] = 1.0
     outlines = shared_outlines(image[None], black=1e-3)
     assert fit_circle(outlines, Circle(150.0, 160.0, 60.0), slack=0.12) is None
+
+
+@pytest.mark.parametrize("shape", ["rings", "domes", "scrolls", "coins"])
+@pytest.mark.parametrize(("gloss", "matte"), [(0.6, 0.05), (0.05, 0.03), (0.0, 0.5)])
+def test_round_parts_of_a_relief_are_no_balls(shape: str, gloss: float, matte: float) -> None:
+    """Metal, black lacquer and plaster: before, two in three of these frames had up to four balls."""
+    lights = np.concatenate([ring_lights(4, elevation=25), ring_lights(4, elevation=60)])
+    images = photograph_relief(round_relief(shape, rng=4), lights, gloss=gloss, matte=matte)
+    assert find_balls(images) == []

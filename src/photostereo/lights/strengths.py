@@ -75,6 +75,12 @@ def unexplained_light(pixels: FloatArray, directions: FloatArray) -> tuple[float
     return share, _even(1.0 / inverse)
 
 
+def unexplained_by_any(pixels: FloatArray) -> float:
+    """Return the share of the light in ``pixels`` (n, d) that no matte surface explains, whatever the lights."""
+    spectrum = np.linalg.eigvalsh(_gram(pixels))
+    return float(spectrum[:-3].sum() / spectrum.sum())
+
+
 def unexplained_by_equal(gram: FloatArray, directions: FloatArray) -> float:
     """Return the same share for lights of equal strength, from the Gram matrix (d, d) of the photographs."""
     return float((_beyond(directions) * gram).sum() / max(float(np.trace(gram)), 1e-12))

@@ -60,6 +60,21 @@ class Highlights:
         """Which photographs have a highlight."""
         return np.isfinite(self.x)
 
+    def compactness(self, circle: Circle) -> float:
+        """Return the typical squared extent of the highlights, relative to that of discs of the same area.
+
+        It is 1 for a disc, and about 2 for the blurred spot of a small lamp. Glints of a coin or of letters consist of
+        scattered parts.
+        """
+        area = self.area[self.found] * np.pi * circle.radius**2
+        return float(np.median(2 * np.pi * self.spread[self.found] ** 2 / area))
+
+    def uneven(self, circle: Circle) -> float:
+        """Return the standard deviation of the logarithm of the area, without the foreshortening of a sphere."""
+        place = np.hypot(self.x - circle.x, self.y - circle.y)[self.found] / circle.radius
+        facing = np.sqrt(np.maximum(1 - place**2, 0.05))
+        return float(np.std(np.log(self.area[self.found] / facing)))
+
     @property
     def two_lights(self) -> BoolArray:
         """Which photographs show a second highlight that moves and is nearly as strong."""
@@ -174,13 +189,24 @@ def _without_rays(patch: BoolArray) -> BoolArray:
 #: A shiny ball: its highlight is found in this share of the photographs, ...
 SHINY_FOUND = 0.7
 #: ... covers at most this share of its disc and moves by this share of the radius, ...
-_SHINY_AREA, _SHINY_WANDER = 0.05, 0.06
+_SHINY_AREA, _SHINY_WANDER = 0.03, 0.06
 #: ... is this many times as bright as the surface around it, and has this share of the bright level of the frame. If the
 #: outline is complete, and a small highlight moves far over it in nearly every photograph, less is enough.
 _SHINY_LIGHT, _FAINTER_LIGHT = (3.0, 0.2), (2.0, 0.1)
 _CERTAIN_COVERAGE, _CERTAIN_FOUND, _CERTAIN_AREA, _CERTAIN_WANDER = 0.85, 0.9, 0.01, 0.15
 #: A highlight of this many pixels is small on any ball: the blur of the lens.
 _SPECK = 12.0
+#: Highlights of a sphere are compact (true balls: at most 2.4; coins, scrolls and letters: 5 to 20), ...
+_COMPACT_SPOT = 4.5
+#: ... of one size (true balls: at most 0.53, those of few pixels; other things: up to 1.2), ...
+_ONE_SIZE = 0.7
+#: ... of this extent (root mean square, as a share of the radius; true balls: at most 0.07) or as small as the blur of
+#: the lens, in pixels, ...
+_WIDEST_SPOT = 0.09
+_BLURRED_SPOT = 1.5
+#: ... and single: a second one with this share of its light in so many of the photographs is relief that glitters.
+_SECOND_SPOT = 0.3
+_MOST_SECOND = 0.45
 
 
 def is_shiny(highlights: Highlights, circle: Circle, *, bright: float) -> bool:
@@ -204,10 +230,27 @@ def is_shiny(highlights: Highlights, circle: Circle, *, bright: float) -> bool:
     )
     least_contrast, least_peak = _FAINTER_LIGHT if is_certain else _SHINY_LIGHT
     like_a_light = contrast > least_contrast and peak > least_peak * bright
-    return like_a_light and area < _SHINY_AREA and wander > _SHINY_WANDER
+    moves = area < _SHINY_AREA and wander > _SHINY_WANDER
+    return like_a_light and moves and _as_on_a_sphere(highlights, circle)
+
+
+def _as_on_a_sphere(highlights: Highlights, circle: Circle) -> bool:
+    """Return whether the highlights have the shape, the size and the number that a smooth sphere shows."""
+    spread = float(np.median(highlights.spread[highlights.found]))
+    second = float((highlights.rival[highlights.found] > _SECOND_SPOT).mean())
+    return bool(
+        highlights.compactness(circle) < _COMPACT_SPOT
+        and highlights.uneven(circle) < _ONE_SIZE
+        and spread < max(_WIDEST_SPOT * circle.radius, _BLURRED_SPOT)
+        and second <= _MOST_SECOND
+    )
+
+
+#: In a circle that the user marked, a patch below this share of the disc is a highlight; a larger one is shading.
+_MARKED_AREA = 0.1
 
 
 def looks_shiny(highlights: Highlights) -> bool:
     """Return whether a circle that is known to be a ball shows a highlight rather than shading."""
     found = highlights.found
-    return bool(found.mean() > 0.5 and np.median(highlights.area[found]) < 2 * _SHINY_AREA)
+    return bool(found.mean() > 0.5 and np.median(highlights.area[found]) < _MARKED_AREA)

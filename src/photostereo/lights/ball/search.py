@@ -16,7 +16,13 @@ import numpy as np
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.lights.ball.circle_search import circles_around, find_circles
-from photostereo.lights.ball.geometry import Camera, Circle, facing_view, mirrored_directions
+from photostereo.lights.ball.geometry import (
+    Camera,
+    Circle,
+    facing_view,
+    mirrored_directions,
+    visible_share,
+)
 from photostereo.lights.ball.highlight import (
     SHINY_FOUND,
     Highlights,
@@ -26,7 +32,7 @@ from photostereo.lights.ball.highlight import (
 )
 from photostereo.lights.ball.outline_fit import settle_outline
 from photostereo.lights.ball.shading import Shading, fit_shading, settle_circle
-from photostereo.lights.strengths import sample_pixels, unexplained_light
+from photostereo.lights.strengths import sample_pixels, unexplained_by_any, unexplained_light
 
 #: Error of the center of a highlight: in pixels, as a share of its extent, and in pixels times its
 #: noise over its peak (0.8 at best in each direction, by the bound of Cramér and Rao for a Gaussian spot).
@@ -38,7 +44,17 @@ _MATTE_EXPLAINED, _MATTE_COVERAGE = 0.98, 0.7
 #: Minimum share of a matte ball's disc inside the frame: the shading of a small cap fits many objects.
 _MATTE_SHARE = 0.4
 #: A ball has one color; an eye, a button or a head does not.
-_MATTE_PATCHINESS = 0.35
+_MATTE_PATCHINESS = 0.16
+#: The same for a ball that the frame cuts: a dome of a relief fits its part nearly as well.
+_CUT_PATCHINESS = 0.06
+#: The directions from a ball may leave at most this many times as much of the light on the rest unexplained as the best
+#: directions, and this share more. True balls: 1.1 times for matte objects; 2 times and 0.05 for a mirror that is
+#: photographed alone in a room. Round parts of shiny reliefs: up to 40 times, and 0.5.
+_DISAGREEMENT = 2.0
+_DISAGREEMENT_MORE = 0.03
+#: If less than this share of a shiny ball's outline lies inside the frame, more of that part must be visible.
+_CUT = 0.8
+_CUT_COVERAGE = 0.72
 #: Deviation of a photograph from that shading, as a share of its brightness.
 _MATTE_RESIDUAL = 0.05
 #: Circles whose radii differ by less than this are two measurements of one outline.
@@ -79,7 +95,7 @@ def find_balls(
     for circle in find_circles(images, most=24, beside=beside, control=control):
         control.check()
         ball = ball_at(images, circle, camera=camera)
-        if ball is None:
+        if ball is None or not _is_plausible(images, ball):
             continue
         candidates.append(ball)
         if ball.kind == "shiny" and circle.coverage > _CLEAR:
@@ -118,12 +134,32 @@ def ball_at(
         shading.explained > _MATTE_EXPLAINED
         and float(np.median(shading.residual)) < _MATTE_RESIDUAL
     )
-    matte &= shading.patchiness < _MATTE_PATCHINESS and _in_front(shading.directions)
+    patchiness = _MATTE_PATCHINESS
+    if visible_share(circle, images.shape[1:3]) < _CUT:
+        patchiness = _CUT_PATCHINESS
+    matte &= shading.patchiness < patchiness and _in_front(shading.directions)
     # Constant light explains a plain disc, but not a ball.
     likely = (
         shading.explained > 0.5 and shading.constant < 2 and float(np.ptp(images[:, ::2, ::2])) > 0
     )
     return matte_ball(circle, shading) if matte or (certain and likely) else None
+
+
+def _is_plausible(images: FloatArray, ball: FoundBall) -> bool:
+    """Return whether enough of a ball's outline is seen, and its lights agree with the shading of all the rest."""
+    frame = images.shape[1:3]
+    is_cut = visible_share(ball.circle, frame) < _CUT
+    if ball.kind == "shiny" and is_cut and ball.circle.coverage < _CUT_COVERAGE:
+        return False
+    witness = ~ball.circle.inside(frame, share=1.05)
+    pixels = sample_pixels(images, witness)
+    seen = np.isfinite(ball.directions).all(axis=1)
+    if seen.sum() < 5 or len(pixels) < 200:
+        return True
+    least = unexplained_by_any(pixels[:, seen])
+    return not (
+        scene_misfit(images, ball.directions, witness) > _DISAGREEMENT * least + _DISAGREEMENT_MORE
+    )
 
 
 def _in_front(directions: FloatArray) -> bool:
