@@ -21,35 +21,47 @@ The weights were trained with these numbers; changing one requires retraining.
 
 #: Numbers per token.
 FEATURES = 19
-#: Logarithm of the expected error (radians): before the first stage, offset of the outputs, and
-#: limits.
+#: Logarithm of the expected error (radians) before the first stage: 13°.
 UNKNOWN_ERROR = -1.5
+#: Offset of the output that is the logarithm of the expected error: 8°.
 TYPICAL_ERROR = -2.0
+#: Limits of this logarithm: 0.14° and beyond a right angle.
 LEAST_LOG_ERROR = -6.0
 LARGEST_LOG_ERROR = 1.0
-#: Added to the mean square of the intensities, and to that of a layer.
+#: Added to the mean square of the intensities: a black pixel stays black.
 TINY_INTENSITY = 1e-12
+#: Added to the mean square of a layer.
 TINY_LAYER = 1e-5
-#: Initial normal: ridge per photograph on v / (v + GUESS_HALF), and minimum z.
+#: First guess of the normal: ridge per photograph.
 RIDGE = 0.02
+#: It is fitted to v / (v + GUESS_HALF), in which highlights count less.
 GUESS_HALF = 0.5
+#: Its minimum z: it faces the camera.
 LEAST_Z = 1e-3
-#: Added to the sum of squared cosines in a matte fit, and to arguments of a square root.
+#: Added to the sum of squared cosines in a matte fit.
 MATTE_RIDGE = 1e-3
+#: Added to arguments of a square root.
 TINY_ROOT = 1e-6
-#: Limits of v, of √v and the channels' roots, of the matte fit's strength and of the misfit.
+#: Limit of v.
 MOST_V = 8.0
+#: Limit of √v and of the channels' roots.
 MOST_ROOT = 3.0
+#: Limit of the matte fit's strength.
 MOST_MATTE = 6.0
+#: Limit of the misfit.
 MOST_MISFIT = 3.0
-#: v/(v + HALF_V) is 1/2 at v = HALF_V; likewise the compressed misfit at HALF_MISFIT.
+#: v / (v + HALF_V) is 1/2 at v = HALF_V.
 HALF_V = 0.4
+#: Likewise the compressed misfit.
 HALF_MISFIT = 0.1
-#: The log of (v + DARK) over max(n·l, GRAZING): its factor and its limit.
+#: The log of (v + DARK) over max(n·l, GRAZING) stays finite in shadows...
 DARK = 0.02
+#: ... and at grazing light.
 GRAZING = 0.08
+#: Its factor.
 LOG_FACTOR = 0.4
+#: Its limit, before the factor.
 MOST_LOG = 6.0
-#: The number of photographs enters as log(d) / 3 − 1.
+#: The number of photographs enters as log(d) / 3 − 1, from −0.5 for 4 to 0.8 for 200.
 COUNT_FACTOR = 1.0 / 3.0
 COUNT_OFFSET = -1.0

@@ -6,12 +6,14 @@ in its cache, and cores never wait for each other.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import Float32, Indices
 from photostereo.reflectance.learned import constants as c
-from photostereo.reflectance.learned.weights import LAYERS, Weights, stages_of
+from photostereo.reflectance.learned.weights import Weights, stages_of
 from photostereo.runtime.illumination import shading, some_lights
 from photostereo.runtime.loops import get_num_threads, njit
 from photostereo.runtime.small_matmul import multiply
@@ -24,6 +26,45 @@ TOKENS_AT_ONCE = 25_000
 TOKENS_IN_CACHE = 192
 
 
+class Layer(NamedTuple):
+    """Weights of a layer: ``hardswish(gain · y / rms(y) + shift)`` with ``y = x W + b``."""
+
+    matrix: Float32  #: W, (inputs, width)
+    bias: Float32  #: b, (width,)
+    gain: Float32  #: (width,)
+    shift: Float32  #: (width,)
+
+
+class Linear(NamedTuple):
+    """Weights of ``x W + b``."""
+
+    matrix: Float32  #: W, (inputs, outputs)
+    bias: Float32  #: b, (outputs,)
+
+
+class Stage(NamedTuple):
+    """Weights of a stage, in the order in which they are used."""
+
+    first: Layer
+    second: Layer
+    context: Linear  #: of the pool, added to every token
+    third: Layer
+    fourth: Layer
+    head: Layer  #: of the second pool
+    out: Linear
+
+
+class Scratch(NamedTuple):
+    """Activations of a few pixels."""
+
+    tokens: Float32  #: (tokens, FEATURES)
+    x: Float32  #: (tokens, width)
+    y: Float32  #: (tokens, width)
+    pool: Float32  #: (pixels, 2 width)
+    inner: Float32  #: (pixels, width)
+    step: Float32  #: (pixels, 4)
+
+
 def predict(
     colors: Float32,
     lights: Float32,
@@ -31,49 +72,80 @@ def predict(
     index: Indices | None = None,
     control: Control = SILENT,
 ) -> tuple[Float32, Float32]:
-    """Predict unit normals (N, 3) and expected errors (N,) in radians from colors (N, d, 3) under
-    lights (d, 3) or (N, d, 3), of all pixels or those in ``index``. Gray photographs have three
-    equal channels.
+    """Predict unit normals and their expected errors.
+
+    Parameters
+    ----------
+    colors : array (N, d, 3)
+        Intensities; gray photographs have three equal channels.
+    lights : array (d, 3) or (N, d, 3)
+        Unit lights.
+    weights : Weights
+        Of the set network.
+    index : array of int (M,), optional
+        The pixels to predict; by default all.
+    control : Control
+        Progress and cancellation.
+
+    Returns
+    -------
+    normals : array (M, 3)
+    errors : array (M,)
+        Radians.
     """
     count = len(colors) if index is None else len(index)
     lights = np.ascontiguousarray(lights, dtype=np.float32)
     normals = np.empty((count, 3), np.float32)
     errors = np.empty(count, np.float32)
-    packed = [_packed(weights, stage) for stage in range(stages_of(weights.arrays))]
+    stages = [_stage(weights, number) for number in range(stages_of(weights.arrays))]
     size = max(1, TOKENS_AT_ONCE // colors.shape[1])
     parts = [slice(first, min(first + size, count)) for first in range(0, count, size)]
 
-    def answers(number: int) -> tuple[Float32, Float32]:
+    def predict_part(number: int) -> tuple[Float32, Float32]:
         which = parts[number] if index is None else index[parts[number]]
         values = np.ascontiguousarray(colors[which], dtype=np.float32)
-        return _predict_batch(values, some_lights(lights, which), packed)
+        return _predict_batch(values, some_lights(lights, which), stages)
 
     control.stage("network", count)
-    for part, found in zip(
-        parts, in_turn(answers, len(parts), get_num_threads(), control), strict=True
-    ):
-        normals[part], errors[part] = found
+    answers = in_turn(predict_part, len(parts), get_num_threads(), control)
+    for part, (normal, error) in zip(parts, answers, strict=True):
+        normals[part] = normal
+        errors[part] = error
         control.advance(part.stop - part.start)
     return normals, errors
 
 
-def _packed(weights: Weights, stage: int) -> tuple[tuple[Float32, ...], tuple[Float32, ...]]:
-    """Return the matrices (inputs first) and vectors of a stage, in the order of LAYERS, then
-    context and out.
-    """
+def _stage(weights: Weights, number: int) -> Stage:
+    """Return the weights of a stage by name; in the archive, outputs are first, as in torch."""
     arrays = weights.arrays
 
     def matrix(name: str) -> Float32:
-        return np.ascontiguousarray(arrays[f"{stage}.{name}.weight"].T)
+        return np.ascontiguousarray(arrays[f"{number}.{name}.weight"].T)
 
-    parts = ("linear.bias", "gain", "shift")
-    vectors = [arrays[f"{stage}.{name}.{part}"] for name in LAYERS for part in parts]
-    matrices = (*(matrix(f"{name}.linear") for name in LAYERS), matrix("context"), matrix("out"))
-    return matrices, (*vectors, arrays[f"{stage}.context.bias"], arrays[f"{stage}.out.bias"])
+    def layer(name: str) -> Layer:
+        return Layer(
+            matrix=matrix(f"{name}.linear"),
+            bias=arrays[f"{number}.{name}.linear.bias"],
+            gain=arrays[f"{number}.{name}.gain"],
+            shift=arrays[f"{number}.{name}.shift"],
+        )
+
+    def linear(name: str) -> Linear:
+        return Linear(matrix(name), arrays[f"{number}.{name}.bias"])
+
+    return Stage(
+        first=layer("first"),
+        second=layer("second"),
+        context=linear("context"),
+        third=layer("third"),
+        fourth=layer("fourth"),
+        head=layer("head"),
+        out=linear("out"),
+    )
 
 
 def _predict_batch(
-    colors: Float32, lights: Float32, packed: list[tuple[tuple[Float32, ...], tuple[Float32, ...]]]
+    colors: Float32, lights: Float32, stages: list[Stage]
 ) -> tuple[Float32, Float32]:
     pixels, photographs = colors.shape[:2]
     gray = colors.mean(-1)
@@ -83,24 +155,21 @@ def _predict_batch(
     normal = first_guess(gray, lights)
     log_error = np.full(pixels, c.UNKNOWN_ERROR, np.float32)
     together = max(1, TOKENS_IN_CACHE // photographs)
-    for_tokens = np.ascontiguousarray(
-        lights.reshape(-1, photographs, 3)
-    )  # one set, or one per pixel
+    # One set of lights, or one per pixel.
+    sets = np.ascontiguousarray(lights.reshape(-1, photographs, 3))
     tokens = together * photographs
-    width = packed[0][0][1].shape[1]
-    sizes = (
-        (tokens, c.FEATURES),
-        (tokens, width),
-        (tokens, width),
-        (together, 2 * width),
-        (together, width),
-        (together, 4),
+    width = len(stages[0].first.bias)
+    # Allocated here: in the compiled loop, it would take 20 ms longer to load.
+    scratch = Scratch(
+        tokens=np.empty((tokens, c.FEATURES), np.float32),
+        x=np.empty((tokens, width), np.float32),
+        y=np.empty((tokens, width), np.float32),
+        pool=np.empty((together, 2 * width), np.float32),
+        inner=np.empty((together, width), np.float32),
+        step=np.empty((together, 4), np.float32),
     )
-    scratch = tuple(
-        np.empty(size, np.float32) for size in sizes
-    )  # in the loop, 20 ms longer to load
-    for matrices, vectors in packed:
-        _run_stage(gray, scaled, for_tokens, matrices, vectors, scratch, normal, log_error)
+    for stage in stages:
+        _run_stage(gray, scaled, sets, stage, scratch, normal, log_error)
     return normal, np.exp(log_error)
 
 
@@ -118,44 +187,61 @@ def first_guess(gray: Float32, lights: Float32) -> Float32:
 # Pixels are independent, so :func:`predict` runs the threads: parallel loops take three times as
 # long to compile.
 @njit(fastmath=True, cache=True)
-def _run_stage(gray, colors, lights, matrices, vectors, scratch, normal, log_error):  # type: ignore[no-untyped-def]
-    """Run one stage on all pixels, a few at a time; refine ``normal`` (N, 3) and ``log_error`` (N,)
-    in place.
+def _run_stage(gray, colors, lights, stage, scratch, normal, log_error):  # type: ignore[no-untyped-def]
+    """Run one stage on all pixels, a few at a time; refine normals and log errors in place.
+
+    Parameters
+    ----------
+    gray : array (N, d)
+        Intensities over their root mean square.
+    colors : array (N, d, 3)
+        The same in color.
+    lights : array (1, d, 3) or (N, d, 3)
+        Unit lights.
+    stage : Stage
+        Its weights.
+    scratch : Scratch
+        Room for the activations of a few pixels.
+    normal : array (N, 3)
+        Unit normals.
+    log_error : array (N,)
+        Logarithms of their expected errors.
     """
     tokens, x, y, pool, inner, step = scratch
-    (pixels, d) = gray.shape
-    (together, width) = inner.shape
-    for first in range(0, pixels, together):
-        n = min(together, pixels - first)
+    first, second, context, third, fourth, head, out = stage
+    pixels, d = gray.shape
+    together, width = inner.shape
+    for begin in range(0, pixels, together):
+        n = min(together, pixels - begin)
         rows = n * d
         for q in range(n):
-            p = first + q
-            own = lights[p if len(lights) > 1 else 0]
-            rows_of = tokens[q * d : (q + 1) * d]
-            _fill_tokens(gray[p], colors[p], own, normal[p], log_error[p], rows_of)
-        multiply(tokens[:rows], matrices[0], x[:rows])
-        _activate(x[:rows], vectors[0], vectors[1], vectors[2])
-        multiply(x[:rows], matrices[1], y[:rows])
-        _activate(y[:rows], vectors[3], vectors[4], vectors[5])
+            p = begin + q
+            own_lights = lights[p if len(lights) > 1 else 0]
+            own_tokens = tokens[q * d : (q + 1) * d]
+            _fill_tokens(gray[p], colors[p], own_lights, normal[p], log_error[p], own_tokens)
+        multiply(tokens[:rows], first.matrix, x[:rows])
+        _activate(x[:rows], first.bias, first.gain, first.shift)
+        multiply(x[:rows], second.matrix, y[:rows])
+        _activate(y[:rows], second.bias, second.gain, second.shift)
         for q in range(n):
             _pool(y[q * d : (q + 1) * d], pool[q])
-        multiply(pool[:n], matrices[5], inner[:n])
+        multiply(pool[:n], context.matrix, inner[:n])
         for q in range(n):
             for w in range(width):
-                inner[q, w] += vectors[15][w] + vectors[6][w]
-        multiply(y[:rows], matrices[2], x[:rows])
+                inner[q, w] += context.bias[w] + third.bias[w]
+        multiply(y[:rows], third.matrix, x[:rows])
         for q in range(n):
-            _activate(x[q * d : (q + 1) * d], inner[q], vectors[7], vectors[8])
-        multiply(x[:rows], matrices[3], y[:rows])
-        _activate(y[:rows], vectors[9], vectors[10], vectors[11])
+            _activate(x[q * d : (q + 1) * d], inner[q], third.gain, third.shift)
+        multiply(x[:rows], fourth.matrix, y[:rows])
+        _activate(y[:rows], fourth.bias, fourth.gain, fourth.shift)
         for q in range(n):
             _pool(y[q * d : (q + 1) * d], pool[q])
-        multiply(pool[:n], matrices[4], inner[:n])
-        _activate(inner[:n], vectors[12], vectors[13], vectors[14])
-        multiply(inner[:n], matrices[6], step[:n])
+        multiply(pool[:n], head.matrix, inner[:n])
+        _activate(inner[:n], head.bias, head.gain, head.shift)
+        multiply(inner[:n], out.matrix, step[:n])
         for q in range(n):
-            p = first + q
-            log_error[p] = _refine(normal[p], step[q], vectors[16])
+            p = begin + q
+            log_error[p] = _refine(normal[p], step[q], out.bias)
 
 
 @njit(fastmath=True, error_model="numpy", cache=True)
@@ -180,7 +266,7 @@ def _refine(normal, step, bias):  # type: ignore[no-untyped-def]
 
 @njit(fastmath=True, error_model="numpy", cache=True)
 def _fill_tokens(gray, colors, lights, normal, log_error, tokens):  # type: ignore[no-untyped-def]
-    """Fill the tokens of one pixel, one row per photograph."""
+    """Fill the tokens of one pixel, one row per photograph, with the features of :mod:`.constants`."""
     photographs = len(gray)
     zero = np.float32(0.0)
     one = np.float32(1.0)

@@ -1,5 +1,6 @@
-"""Witnesses of a pixel's normal, and the matte fit as one: exact if the surface is matte, with a
-large variance otherwise.
+"""Witnesses of a pixel's normal, and the matte fit as one of them.
+
+The matte fit is exact if the surface is matte, and has a large variance otherwise.
 
 Each witness (the network, the matte fit, the outline of the mask) is a unit normal with a variance
 (mean squared angle, radians²). They are averaged with inverse-variance weights, so none is switched
@@ -8,7 +9,8 @@ on or off.
 If the fit explains the photographs, its variance is that of noise; otherwise the misfit counts as
 an error shared by all d photographs:
 
-    v = 2 (σ² + c d max(s² − t σ², 0)) g / albedo²,     s² = |residual|² / (d − 3),  g = trace((L Lᵀ)⁻¹) / 3,
+    v = 2 (σ² + c d max(s² − t σ², 0)) g / albedo²,
+    s² = |residual|² / (d − 3),   g = trace((L Lᵀ)⁻¹) / 3,
 
 with t σ² an upper limit of s² under noise alone, t = 1 + 2 √(2 / (d − 3)), and c > 1 because the
 fit absorbs part of the misfit.
@@ -86,8 +88,16 @@ def combine(*witnesses: Witness) -> Witness:
 
 
 def variance_of_fit(fit: MatteFit, noise: Array, around: Array | float) -> Array:
-    """Return v (N,) for noise of variance σ² (N,); ``around`` is the misfit shared by neighbors, in
-    units of σ².
+    """Return the variance v (N,) of a fit's normals.
+
+    Parameters
+    ----------
+    fit : MatteFit
+        Of N pixels.
+    noise : array (N,)
+        σ², the variance of an intensity.
+    around : array (N,) or float
+        The misfit shared by neighbors, in units of σ².
     """
     excess = fit.misfit - noise * (1.0 + fit.scatter)
     excess = namespace(excess).maximum(excess * (excess > 0), noise * around)
@@ -98,20 +108,29 @@ def variance_of_fit(fit: MatteFit, noise: Array, around: Array | float) -> Array
 
 
 def fit_both(pixels: Array, lights: NDArray[Any], noise: Array) -> tuple[MatteFit, MatteFit]:
-    """Fit all photographs, and the lit ones, of each pixel; NumPy arrays in batches, so that
-    temporaries stay small.
+    """Fit all photographs, and the lit ones, of each pixel.
+
+    Parameters
+    ----------
+    pixels : array (N, d)
+        Intensities. NumPy arrays are fitted in batches, so that temporaries stay small.
+    lights : array (3, d) or (N, 3, d)
+        Unit lights.
+    noise : array (N,)
+        Variance of an intensity.
     """
-    parts = (
-        [slice(None)]
-        if is_tensor(pixels) or not len(pixels)
-        else list(tensor_batches(pixels, copies=8))
-    )
+    parts = [slice(None)]
+    if len(pixels) and not is_tensor(pixels):
+        parts = list(tensor_batches(pixels, copies=8))
     whole = [fit_all(pixels[part], some_lights(lights, part)) for part in parts]
     lit = [fit_lit(pixels[part], some_lights(lights, part), noise[part]) for part in parts]
-    join = namespace(pixels).concatenate
-    return MatteFit(*map(join, zip(*whole, strict=True))), MatteFit(
-        *map(join, zip(*lit, strict=True))
-    )
+    return _joined(whole), _joined(lit)
+
+
+def _joined(fits: list[MatteFit]) -> MatteFit:
+    """Join the fits of batches of pixels."""
+    join = namespace(fits[0].scaled).concatenate
+    return MatteFit(*map(join, zip(*fits, strict=True)))
 
 
 def matte_witness(
@@ -119,45 +138,77 @@ def matte_witness(
     noise: Array,
     around: tuple[Array | float, Array | float] = (0.0, 0.0),
 ) -> Witness:
-    """Return the better of the two fits of :func:`fit_both`; ``around`` is from
-    :func:`misfits_around`.
+    """Return the better of two fits.
+
+    Parameters
+    ----------
+    fits : tuple of two MatteFit
+        From :func:`fit_both`.
+    noise : array (N,)
+        Variance of an intensity.
+    around : tuple of two arrays
+        From :func:`misfits_around`.
     """
     whole, lit = fits
-    first = variance_of_fit(whole, noise, around[0])
-    second = variance_of_fit(lit, noise, around[1])
+    around_whole, around_lit = around
+    of_whole = variance_of_fit(whole, noise, around_whole)
+    of_lit = variance_of_fit(lit, noise, around_lit)
     xp = namespace(noise)
-    better = second < MUCH_BETTER * first
+    better = of_lit < MUCH_BETTER * of_whole
     scaled = xp.where(better[:, None], lit.scaled, whole.scaled)
     length = xp.sqrt((scaled * scaled).sum(-1) + 1e-30)
-    return Witness(scaled / length[:, None], xp.where(better, second, first))
+    return Witness(scaled / length[:, None], xp.where(better, of_lit, of_whole))
 
 
 def misfits_around(
     fits: tuple[MatteFit, MatteFit], noise: Array, mask: BoolArray, blocks: bool = False
 ) -> tuple[Array, Array]:
-    """Mean misfit (N,) of both fits over a window around each pixel, beyond noise and in units of
-    its variance.
+    """Average the misfit of both fits over a window around each pixel.
 
     A single pixel counts only up to four times the scatter of noise, because the edge of a shadow
-    is not a material. With ``blocks``, the pixels of a JPEG block may share their noise.
+    is not a material.
+
+    Parameters
+    ----------
+    fits : tuple of two MatteFit
+        From :func:`fit_both`.
+    noise : array (N,)
+        Variance of an intensity.
+    mask : array of bool (H, W)
+        The positions of the pixels, row by row.
+    blocks : bool
+        Whether the pixels of a JPEG block may share their noise.
+
+    Returns
+    -------
+    tuple of two arrays (N,)
+        Mean misfits beyond noise, in units of its variance.
     """
     if not bool(noise.any()):
         return 0.0 * noise, 0.0 * noise
-    whole, lit = (misfit_around(fit, noise, mask, blocks) for fit in fits)
-    return whole, lit
+    whole, lit = fits
+    return misfit_around(whole, noise, mask, blocks), misfit_around(lit, noise, mask, blocks)
 
 
 def misfit_around(fit: MatteFit, noise: Array, mask: BoolArray, blocks: bool = False) -> Array:
-    """Mean of s² (N,) over the pixels around each, beyond noise and in units of its variance (N,)."""
+    """Average the misfit of one fit over a window around each pixel; see :func:`misfits_around`."""
     xp = namespace(noise)
     scatter = fit.scatter
-    expected = 1.0 + (BY_BLOCKS if blocks else BY_NOISE) * scatter
+    allowance = BY_BLOCKS if blocks else BY_NOISE
+    expected = 1.0 + allowance * scatter
     excess = xp.minimum(fit.misfit / noise.clip(1e-12), 1.0 + 4.0 * scatter) - expected
     return cast(mean_around(excess, mask).clip(0.0), "float32")
 
 
 def mean_around(values: Array, mask: BoolArray) -> Array:
-    """Mean of values, (N,) or (N, k), over the pixels of the mask in a window around each."""
+    """Average values over the pixels of a mask in a window around each.
+
+    Parameters
+    ----------
+    values : array (N,) or (N, K)
+    mask : array of bool (H, W)
+        The positions of the pixels, row by row.
+    """
     side = 2 * AROUND + 1
     columns = values.reshape(len(values), -1).T
     columns = namespace(values).concatenate([columns, namespace(values).ones_like(columns[:1])])
@@ -169,10 +220,12 @@ def mean_around(values: Array, mask: BoolArray) -> Array:
 
         sums = avg_pool2d(pictures[None], side, 1, AROUND)[0][:, inside]
     else:
-        how: dict[str, Any] = {
-            "ksize": (side, side),
-            "normalize": False,
-            "borderType": cv2.BORDER_CONSTANT,
-        }
-        sums = np.stack([cv2.boxFilter(picture, cv2.CV_64F, **how)[inside] for picture in pictures])
+        sums = np.stack([_box_sum(picture, side)[inside] for picture in pictures])
     return (sums[:-1] / sums[-1]).T.reshape(values.shape)
+
+
+def _box_sum(picture: NDArray[Any], side: int) -> NDArray[Any]:
+    """Return the sum over a square around each pixel; beyond the border there is nothing."""
+    border = cv2.BORDER_CONSTANT
+    sums = cv2.boxFilter(picture, cv2.CV_64F, (side, side), normalize=False, borderType=border)
+    return np.asarray(sums)

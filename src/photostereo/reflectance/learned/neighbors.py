@@ -29,35 +29,54 @@ from photostereo.core.conventions import BoolArray
 from photostereo.runtime.arrays import Array, cast, contiguous, is_tensor, like, to_numpy, zeros
 from photostereo.runtime.loops import shared
 
-#: Half the side of the window.
+#: Half the side of the window. A wider one costs more, and finds few pixels that are as similar.
 REACH = 3
-#: h is SOFTNESS / d, and at most SOFTEST.
+#: h is SOFTNESS / d: twice the 3σ²/d that disturbs a normal, roughly.
 SOFTNESS = 5.0
+#: The largest h, for few photographs.
 SOFTEST = 0.25
-#: Pixels whose difference exceeds the noise by this many h σ² have no weight.
+#: Pixels whose difference exceeds the noise by this many h σ² have no weight: it would be below
+#: exp(−8), and the exponential takes time.
 CUTOFF = 8.0
 
 
 def half_window() -> list[tuple[int, int]]:
-    """Displacements (down, right) of one half of the window; the others are their opposites."""
+    """Return displacements (down, right) of one half of the window; the others are opposite."""
     ahead = [(0, right) for right in range(1, REACH + 1)]
-    return ahead + [
-        (down, right) for down in range(1, REACH + 1) for right in range(-REACH, REACH + 1)
-    ]
+    across = range(-REACH, REACH + 1)
+    return ahead + [(down, right) for down in range(1, REACH + 1) for right in across]
 
 
 def average_neighbors(
     pixels: Array, guide: Array, mask: BoolArray, noise: Array, control: Control = SILENT
 ) -> tuple[Array, Array]:
-    """Average (N, ...) values over neighbors similar in ``guide`` (N, d), whose values have
-    variance ``noise`` (N,); also return the remaining share (N,) of the noise.
+    """Average values over similar neighbors.
+
+    Parameters
+    ----------
+    pixels : array (N, ...)
+        The values.
+    guide : array (N, d)
+        Neighbors are similar if these differ by no more than their noise explains.
+    mask : array of bool (H, W)
+        The positions of the pixels, row by row.
+    noise : array (N,)
+        Variance of a value of the guide.
+    control : Control
+        Progress and cancellation.
+
+    Returns
+    -------
+    averages : array (N, ...)
+    share : array (N,)
+        Of the noise variance that remains.
     """
     flat = contiguous(cast(pixels.reshape(len(pixels), -1), "float32"))
     guide = cast(guide, "float32")
-    ones = zeros((len(flat),), flat, "float32") + 1
+    # A pixel is its own neighbor, of weight 1.
     result = flat + 0
-    total = ones
-    squares = ones + 0
+    total = zeros((len(flat),), flat, "float32") + 1
+    squares = total + 0
     control.check()
     arrays = (flat, guide, noise, result, total, squares)
     if is_tensor(flat) and flat.is_cuda:
@@ -69,9 +88,7 @@ def average_neighbors(
 
 
 def _in_loops(mask, control, flat, guide, noise, result, total, squares) -> None:  # type: ignore[no-untyped-def]
-    """Add the contributions of each pixel's neighbors to the sums of values, weights and squared
-    weights.
-    """
+    """Add each pixel's neighbors to the sums of values, weights and squared weights."""
     scale = np.float32(min(SOFTNESS / guide.shape[1], SOFTEST))
     # A margin around the picture, so that every neighbor exists.
     framed = np.pad(mask, REACH)
@@ -80,13 +97,13 @@ def _in_loops(mask, control, flat, guide, noise, result, total, squares) -> None
     guide = np.ascontiguousarray(guide)
     control.check()
     distance = np.zeros(framed.shape, np.float32)
-    known = np.zeros(framed.shape, np.float32)
+    present = np.zeros(framed.shape, np.float32)
     smooth = np.full(framed.shape, -1.0, np.float32)
     displacements = half_window()
     control.stage("neighbors", len(displacements))
     for down, right in displacements:
-        _distances(guide, index, down, right, distance, known)
-        _smooth(distance, known, smooth)
+        _distances(guide, index, down, right, distance, present)
+        _smooth(distance, present, smooth)
         _gather(flat, index, down, right, smooth, noise, scale, result, total, squares)
         control.advance()
 
@@ -97,29 +114,29 @@ def _on_gpu(mask, control, flat, guide, noise, result, total, squares) -> None: 
 
     from photostereo.runtime.cuda_kernels import launch
 
-    reach = REACH
-    scale = min(SOFTNESS / guide.shape[1], SOFTEST)
+    scale = float(min(SOFTNESS / guide.shape[1], SOFTEST))
     guide = guide.contiguous()
     noise = noise.contiguous()
     places = like(np.flatnonzero(mask).astype(np.int32), flat)
     index = torch.full((mask.size,), -1, dtype=torch.int32, device=flat.device)
     index[places] = torch.arange(len(places), dtype=torch.int32, device=flat.device)
-    distance = torch.full((2 * reach + 1, mask.size), -1.0, dtype=torch.float32, device=flat.device)
-    blocks = min(-(-len(flat) * 32 // 256), 1 << 20)
-    built = {"CUTOFF": f"{CUTOFF}f"}
-    control.stage("neighbors", 2 * reach + 1)
-    for down in range(-reach, reach + 1):
-        size = (*mask.shape, down, reach)
-        compared = (guide, index, places, distance, len(flat), guide.shape[1], *size)
-        launch(__package__, "neighbors.cu", "distances", built, compared, blocks)
+    distance = torch.full((2 * REACH + 1, mask.size), -1.0, dtype=torch.float32, device=flat.device)
+    count, photographs = guide.shape
+    blocks = min(-(-count * 32 // 256), 1 << 20)
+    constants = {"CUTOFF": f"{CUTOFF}f"}
+    control.stage("neighbors", 2 * REACH + 1)
+    for down in range(-REACH, REACH + 1):
+        window = (*mask.shape, down, REACH)
+        compared = (guide, index, places, distance, count, photographs, *window)
+        launch(__package__, "neighbors.cu", "distances", constants, compared, blocks)
         arrays = (flat, index, places, distance, noise, result, total, squares)
-        added = (*arrays, float(scale), len(flat), flat.shape[1], *size)
-        launch(__package__, "neighbors.cu", "gather", built, added, blocks)
+        added = (*arrays, scale, count, flat.shape[1], *window)
+        launch(__package__, "neighbors.cu", "gather", constants, added, blocks)
         control.advance()
 
 
 @shared(of="index", fastmath=True)
-def _distances(first, last, guide, index, down, right, distance, known):  # type: ignore[no-untyped-def]
+def _distances(first, last, guide, index, down, right, distance, present):  # type: ignore[no-untyped-def]
     """Mean squared difference between each pixel and the displaced one, and whether both exist."""
     height, width = index.shape
     for r in range(max(first, REACH), min(last, height - REACH)):
@@ -133,11 +150,11 @@ def _distances(first, last, guide, index, down, right, distance, known):  # type
                     step = guide[i, k] - guide[j, k]
                     total += step * step
             distance[r, c] = total / np.float32(guide.shape[1])
-            known[r, c] = np.float32(1.0) if both else np.float32(0.0)
+            present[r, c] = np.float32(1.0) if both else np.float32(0.0)
 
 
 @shared(of="distance", fastmath=True, error_model="numpy")
-def _smooth(first, last, distance, known, smooth):  # type: ignore[no-untyped-def]
+def _smooth(first, last, distance, present, smooth):  # type: ignore[no-untyped-def]
     """Mean distance over the 3 × 3 pixels around each that have one; −1 if the pixel itself has
     none.
     """
@@ -148,8 +165,8 @@ def _smooth(first, last, distance, known, smooth):  # type: ignore[no-untyped-de
             count = np.float32(0.0)
             for s in range(r - 1, r + 2):
                 total += distance[s, c - 1] + distance[s, c] + distance[s, c + 1]
-                count += known[s, c - 1] + known[s, c] + known[s, c + 1]
-            smooth[r, c] = total / count if known[r, c] > 0 else np.float32(-1.0)
+                count += present[s, c - 1] + present[s, c] + present[s, c + 1]
+            smooth[r, c] = total / count if present[r, c] > 0 else np.float32(-1.0)
 
 
 @shared(of="index", fastmath=True)

@@ -31,27 +31,29 @@ from photostereo.core.conventions import BoolArray, Float64, Indices
 from photostereo.reflectance.learned.matte import Witness, combine
 from photostereo.runtime.arrays import Array, like, namespace, to_numpy
 
-#: Distances from the outline, in pixels, at which n_z is compared: well inside, and at the next
-#: pixel.
+#: Distance from the outline, in pixels, at which n_z is compared: well inside...
 INSIDE = 4.0
+#: ... and at the next pixel.
 NEXT = 1.7
-#: Error of the outline's normal, and of a normal mixed with the background (radians).
+#: Error of the outline's normal (radians; 15°).
 RIM_ERROR = 0.26
+#: Error of a normal mixed with the background (radians; 29°).
 GROUND_ERROR = 0.5
-#: Ratio of n_z to that of the next pixel: up to the first, only surface; from the second,
-#: background.
+#: Ratio of n_z to that of the next pixel: up to this one, only surface...
 SURFACE = 0.7
+#: ... and from this one, background; on a circle it is 0.6.
 GROUND = 0.9
-#: n_z of the next pixel: up to the first, a contour; from the second, a cut.
+#: n_z of the next pixel: up to this one, a contour...
 CONTOUR = 0.55
+#: ... and from this one, a cut.
 CUT = 0.7
-#: Ratio of n_z of the next pixel to that inside: up to the first, the surface turns away; from the
-#: second, it does not.
+#: Ratio of n_z of the next pixel to that inside: up to this one, the surface turns away...
 TURNING = 0.8
+#: ... and from this one, it does not; on a circle it is 0.65.
 STRAIGHT = 0.95
-#: The outline is not an occluding contour if the normals inside are farther than this from the
-#: typical normal of one.
+#: n_z of the typical normal near an occluding contour...
 TYPICAL_TILT = 0.25
+#: ... and the cosine of the largest angle of the normals inside to it: 50°.
 DISAGREEMENT = np.cos(np.deg2rad(50.0))
 
 
@@ -61,93 +63,117 @@ class Rim:
 
     index: Indices  #: (R,) the pixels
     outward: Float64  #: (R, 2) unit vectors away from the object, x to the right, y up
-    #: following, inside: (R,) the pixels at distances :data:`NEXT` and :data:`INSIDE` from the
-    #: outline
-    following: Indices
-    inside: Indices
-    depth: Float64  #: (R,) distance of the latter
+    following: Indices  #: (R,) the pixels at distance :data:`NEXT` from the outline
+    inside: Indices  #: (R,) the pixels at distance :data:`INSIDE`
+    depth: Float64  #: (R,) their exact distance
 
 
 def rim_of(mask: BoolArray) -> Rim:
-    """Find the rim of a mask. The border of the frame is not an outline; parts that are too thin
-    have none.
+    """Find the rim of a mask.
+
+    The border of the frame is not an outline; parts that are too thin have none.
     """
+    depth = _depth(mask)
+    rows, columns = np.nonzero(mask & (depth < 1.0))
+    outward = _outward(mask, rows, columns)
+    length = np.linalg.norm(outward, axis=1)
+    clear = length > 1e-3
+    rows = rows[clear]
+    columns = columns[clear]
+    outward = outward[clear] / length[clear, None]
+    number = np.full(mask.shape, -1, dtype=np.intp)
+    number[mask] = np.arange(np.count_nonzero(mask))
+
+    def pixels_at(distance: float) -> tuple[Indices, Float64]:
+        """Return the pixels at a distance from the outline, and their exact depths."""
+        step = distance - depth[rows, columns]
+        r = np.clip(np.rint(rows + outward[:, 1] * step).astype(int), 0, mask.shape[0] - 1)
+        c = np.clip(np.rint(columns - outward[:, 0] * step).astype(int), 0, mask.shape[1] - 1)
+        return number[r, c], depth[r, c]
+
+    following, _ = pixels_at(NEXT)
+    inside, inside_depth = pixels_at(INSIDE)
+    deeper = inside_depth > depth[rows, columns] + 1.0
+    thick = (following >= 0) & (inside >= 0) & deeper
+    return Rim(
+        index=number[rows, columns][thick],
+        outward=outward[thick],
+        following=following[thick],
+        inside=inside[thick],
+        depth=inside_depth[thick],
+    )
+
+
+def _depth(mask: BoolArray) -> Float64:
+    """Return the distance (H, W) of each pixel from the outline; infinite without one."""
     import cv2
 
-    around = np.pad(mask, 1, mode="edge")
-    below = np.full(mask.shape, np.inf)
-    if not mask.all():
-        away = cv2.distanceTransform(around.astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
-        below = away[1:-1, 1:-1].astype(np.float64) - 0.5
-    smooth = cv2.GaussianBlur(
-        mask.astype(np.float64), (17, 17), 2.0, borderType=cv2.BORDER_REPLICATE
-    )
-    rows, columns = np.nonzero(mask & (below < 1.0))
+    if mask.all():
+        return np.full(mask.shape, np.inf)
+    framed = np.pad(mask, 1, mode="edge").astype(np.uint8)
+    distance = cv2.distanceTransform(framed, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
+    return np.asarray(distance[1:-1, 1:-1], dtype=np.float64) - 0.5
+
+
+def _outward(mask: BoolArray, rows: Indices, columns: Indices) -> Float64:
+    """Return vectors (R, 2) away from the object at some of its pixels: minus the slope of the smoothed mask."""
+    import cv2
+
+    border = cv2.BORDER_REPLICATE
+    smooth = cv2.GaussianBlur(mask.astype(np.float64), (17, 17), 2.0, borderType=border)
     above = np.maximum(rows - 1, 0)
     under = np.minimum(rows + 1, mask.shape[0] - 1)
     before = np.maximum(columns - 1, 0)
     after = np.minimum(columns + 1, mask.shape[1] - 1)
     down = (smooth[under, columns] - smooth[above, columns]) / np.maximum(under - above, 1)
     right = (smooth[rows, after] - smooth[rows, before]) / np.maximum(after - before, 1)
-    outward = np.stack([-right, down], -1)  # rows count downwards, y upwards
-    length = np.linalg.norm(outward, axis=1)
-    kept = length > 1e-3
-    rows = rows[kept]
-    columns = columns[kept]
-    outward = outward[kept] / length[kept, None]
-    number = np.full(mask.shape, -1, dtype=np.intp)
-    number[mask] = np.arange(np.count_nonzero(mask))
-
-    def within(depth: float) -> tuple[Indices, Float64]:
-        step = depth - below[rows, columns]
-        r = np.clip(np.rint(rows + outward[:, 1] * step).astype(int), 0, mask.shape[0] - 1)
-        c = np.clip(np.rint(columns - outward[:, 0] * step).astype(int), 0, mask.shape[1] - 1)
-        return number[r, c], below[r, c]
-
-    (following, _) = within(NEXT)
-    (inside, depth) = within(INSIDE)
-    deep = (following >= 0) & (inside >= 0) & (depth > below[rows, columns] + 1.0)
-    return Rim(
-        number[rows, columns][deep], outward[deep], following[deep], inside[deep], depth[deep]
-    )
+    return np.stack([-right, down], -1)  # rows count downwards, y upwards
 
 
-def with_rim(found: Witness, mask: BoolArray, matte: Array = 0.0) -> Witness:
-    """Combine the witnesses so far with the outline if it is an occluding contour; ``matte`` (N,)
-    is the share of the matte fit in the precision of a pixel, which doubt about the background does
-    not reduce.
+def with_rim(witness: Witness, mask: BoolArray, matte: Array = 0.0) -> Witness:
+    """Combine the witnesses so far with the outline if it is an occluding contour.
+
+    Parameters
+    ----------
+    witness : Witness
+        The witnesses so far.
+    mask : array of bool (H, W)
+        The positions of the pixels, row by row.
+    matte : array (N,)
+        The share of the matte fit in the precision of a pixel, which doubt about the background
+        does not reduce.
     """
     rim = rim_of(mask)
 
     def normals_at(index: Indices) -> NDArray[Any]:
-        return to_numpy(found.normals[like(index, found.variance)])
+        return to_numpy(witness.normals[like(index, witness.variance)])
+
+    def as_witness(values: NDArray[Any]) -> Array:
+        return like(values.astype(np.float32), witness.variance)
 
     inside = normals_at(rim.inside)
     flat = rim.outward * np.sqrt(1 - TYPICAL_TILT**2)
     up = np.full(len(inside), TYPICAL_TILT)
     typical = np.column_stack([flat, up])
-    beside = normals_at(rim.following)[:, 2]
-    straight = beside / np.maximum(inside[:, 2], 0.02)
-    contour = np.clip((CUT - beside) / (CUT - CONTOUR), 0.0, 1.0)
+    next_z = normals_at(rim.following)[:, 2]
+    straight = next_z / np.maximum(inside[:, 2], 0.02)
+    contour = np.clip((CUT - next_z) / (CUT - CONTOUR), 0.0, 1.0)
     contour *= np.clip((STRAIGHT - straight) / (STRAIGHT - TURNING), 0.0, 1.0)
     turns = ((inside * typical).sum(-1) > DISAGREEMENT) & (contour > 0)
     if not turns.any():
-        return found
+        return witness
     tilt = np.clip(inside[:, 2] * (2.0 / 3.0) / np.sqrt(np.maximum(rim.depth, 1.0)), 0.03, 0.9)
     steep = np.column_stack([rim.outward * np.sqrt(1 - tilt**2)[:, None], tilt])
-    falls = normals_at(rim.index)[:, 2] / np.maximum(beside, 0.02)
+    falls = normals_at(rim.index)[:, 2] / np.maximum(next_z, 0.02)
     ground = contour * np.clip((falls - SURFACE) / (GROUND - SURFACE), 0.0, 1.0)
 
-    chosen = like(rim.index[turns], found.variance)
-    others = found.variance * 1.0
-    doubted = (1.0 - (matte + 0.0 * found.variance)[chosen]).clip(
-        0.0
-    )  # a share of 1 may be rounded
-    others[chosen] += doubted * like(
-        (ground[turns] * GROUND_ERROR**2).astype(np.float32), found.variance
-    )
-    normals = found.normals * 1.0
-    normals[chosen] = like(steep[turns].astype(np.float32), found.variance)
-    variance = namespace(found.variance).full_like(found.variance, np.inf)
-    variance[chosen] = like((RIM_ERROR**2 / contour[turns] ** 2).astype(np.float32), found.variance)
-    return combine(Witness(found.normals, others), Witness(normals, variance))
+    chosen = like(rim.index[turns], witness.variance)
+    doubted_variance = witness.variance * 1.0
+    # A share of 1 may be rounded.
+    share = (1.0 - (matte + 0.0 * witness.variance)[chosen]).clip(0.0)
+    doubted_variance[chosen] += share * as_witness(ground[turns] * GROUND_ERROR**2)
+    normals = witness.normals * 1.0
+    normals[chosen] = as_witness(steep[turns])
+    variance = namespace(witness.variance).full_like(witness.variance, np.inf)
+    variance[chosen] = as_witness(RIM_ERROR**2 / contour[turns] ** 2)
+    return combine(Witness(witness.normals, doubted_variance), Witness(normals, variance))

@@ -26,7 +26,9 @@ from photostereo.runtime.symmetric import inverse_symmetric_3x3
 
 #: Tokens processed at once: about 2 GB on the GPU.
 CHUNK = 1_500_000
+#: Threads per block; a row of a layer takes 32 of them.
 _THREADS = 256
+#: Most blocks per launch; each processes several rows.
 _MOST_BLOCKS = 1 << 16
 #: Weights of each stage by name, cached for the next call.
 _loaded: dict[tuple[str, str], list[dict[str, Tensor]]] = {}
@@ -40,8 +42,26 @@ def predict(
     index: Tensor | None = None,
     control: Control = SILENT,
 ) -> tuple[Tensor, Tensor]:
-    """Predict unit normals (N, 3) and expected errors (N,) in radians from (N, d) or (N, d, 3)
-    intensities, or ``index``.
+    """Predict unit normals and their expected errors.
+
+    Parameters
+    ----------
+    values : tensor (N, d) or (N, d, 3)
+        Intensities, gray or in color.
+    lights : array (d, 3) or (N, d, 3)
+        Unit lights.
+    weights : Weights
+        Of the set network.
+    index : tensor of int (M,), optional
+        The pixels to predict; by default all.
+    control : Control
+        Progress and cancellation.
+
+    Returns
+    -------
+    normals : tensor (M, 3)
+    errors : tensor (M,)
+        Radians.
     """
     stages = _stages_on(weights, values.device)
     directions = torch.from_numpy(lights).to(values.device)
@@ -54,7 +74,9 @@ def predict(
         which = slice(first, first + size) if index is None else index[first : first + size]
         part = values[which].float()
         own = some_lights(directions, which)
-        gray, colors = normalized(part[..., None].expand(-1, -1, 3) if part.ndim == 2 else part)
+        if part.ndim == 2:
+            part = part[..., None].expand(-1, -1, 3)
+        gray, colors = normalized(part)
         normal, log_error = begin(gray, own)
         for numbers in stages:
             normal, log_error = refine(
@@ -67,27 +89,19 @@ def predict(
 
 
 def _stages_on(weights: Weights, device: torch.device) -> list[dict[str, Tensor]]:
+    """Return the weights of each stage by name, on a device."""
     key = (weights.digest, str(device))
     if key not in _loaded:
-        there = {
-            name: torch.from_numpy(values.copy()).to(device)
-            for name, values in weights.arrays.items()
-        }
-        _loaded[key] = [
-            {
-                name.partition(".")[2]: values
-                for name, values in there.items()
-                if name.startswith(f"{stage}.")
-            }
-            for stage in range(stages_of(weights.arrays))
-        ]
+        stages: list[dict[str, Tensor]] = [{} for _ in range(stages_of(weights.arrays))]
+        for name, values in weights.arrays.items():
+            stage, _, inner_name = name.partition(".")
+            stages[int(stage)][inner_name] = torch.from_numpy(values.copy()).to(device)
+        _loaded[key] = stages
     return _loaded[key]
 
 
 def begin(gray: Tensor, lights: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the normals (B, 3) and the logarithms of their expected errors (B,) before the first
-    stage.
-    """
+    """Return normals (B, 3) and logarithms of their expected errors (B,) before all stages."""
     normal = first_guess(gray, lights)
     return normal, torch.full_like(normal[:, 0], c.UNKNOWN_ERROR)
 
@@ -100,8 +114,22 @@ def refine(
     log_error: Tensor,
     stage: Callable[[Tensor], Tensor],
 ) -> tuple[Tensor, Tensor]:
-    """Return the same after a stage, which maps tokens (B, d, FEATURES) to a correction and a
-    logarithm (B, 4).
+    """Return normals and logarithms of their expected errors after a stage.
+
+    Parameters
+    ----------
+    gray : tensor (B, d)
+        Intensities, from :func:`normalized`.
+    colors : tensor (B, d, 3)
+        The same in color.
+    lights : tensor (d, 3) or (B, d, 3)
+        Unit lights.
+    normal : tensor (B, 3)
+        Unit normals before the stage.
+    log_error : tensor (B,)
+        Logarithms of their expected errors.
+    stage : callable
+        Maps tokens (B, d, FEATURES) to a correction and a logarithm (B, 4).
     """
     turned, cosine, sine = turn(lights.expand(len(gray), -1, -1), normal)
     step = stage(tokens_of(gray, colors, turned, normal[:, 2], log_error))

@@ -19,11 +19,15 @@ from photostereo.reflectance.learned import context
 from photostereo.reflectance.learned.constants import FEATURES
 from photostereo.reflectance.learned.context import network as context_form
 
+#: SHA-256 of the built-in weights of the set network...
 SHIPPED_DIGEST = "eb36c2975167872eed750076b1156051eef52437ebbea7130cdffe59b7747c07"
+#: ... and of the context network.
 CONTEXT_DIGEST = "90888b40b183f31ac8a8cf911c5df43014177434cfa12c686971cb334f3691ea"
+#: Layers of a stage; besides, it has the linear maps ``context`` and ``out``.
 LAYERS = ("first", "second", "third", "fourth", "head")
-#: Limits of an archive; the built-in one has a width of 96 and two stages.
+#: Largest width in an archive; the built-in one has 96.
 MOST_WIDTH = 1024
+#: Most stages in an archive; the built-in one has two.
 MOST_STAGES = 8
 
 
@@ -56,6 +60,7 @@ def shapes_of(arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, tuple[int, ...
 
 
 def stages_of(arrays: Mapping[str, NDArray[Any]]) -> int:
+    """Return the number of stages in an archive; at least one."""
     return max(1, len({name.partition(".")[0] for name in arrays}))
 
 

@@ -43,19 +43,33 @@ BEHIND = -0.03
 
 
 def features_of(
-    gray: Array, colors: Array | None, lights: Array, noise: Array, found: Witness, matte: Witness
+    gray: Array, colors: Array | None, lights: Array, noise: Array, both: Witness, matte: Witness
 ) -> Array:
-    """Maps (N, len(NAMES)) of (N, d) intensities under (3, d) or (N, 3, d) lights with noise of
-    variance (N,); ``found`` is the combination of the pixels' witnesses, ``matte`` the matte fit
-    alone.
+    """Return the maps (N, len(NAMES)) of pixels.
+
+    Parameters
+    ----------
+    gray : array (N, d)
+        Intensities.
+    colors : array (N, d, 3), or None
+        The same in color.
+    lights : array (3, d) or (N, 3, d)
+        Unit lights.
+    noise : array (N,)
+        Variance of an intensity.
+    both : Witness
+        The network and the matte fit, combined.
+    matte : Witness
+        The matte fit alone.
     """
     xp = namespace(gray)
     rms = xp.sqrt((gray * gray).mean(-1) + 1e-12)
     v = (gray / rms[:, None]).clip(0.0, MOST_V)
-    cosine = shading(cast(found.normals, "float32"), lights)
+    cosine = shading(cast(both.normals, "float32"), lights)
     facing = cosine.clip(0.0)
     albedo = (v * facing).sum(-1) / ((facing * facing).sum(-1) + TINY)
     rest = v - albedo[:, None] * facing
+    # Fit again, with less weight on poorly fitting photographs.
     trust = facing / xp.sqrt(1.0 + rest * rest)
     albedo = (trust * v).sum(-1) / ((trust * facing).sum(-1) + TINY)
     rest = v - albedo[:, None] * facing
@@ -65,19 +79,23 @@ def features_of(
     def share_and_source(part: Array) -> list[Array]:
         """Return the sum over the lights of ``part``, and the sum of the lights weighted by it."""
         part = part / total
-        sources = projected(part, lights)
-        return [part.sum(-1), sources[:, 0], sources[:, 1], sources[:, 2]]
+        return [part.sum(-1), *_components(projected(part, lights))]
 
     arriving = projected(v, lights) / (v.sum(-1) + TINY)[:, None]
-    maps = [*(found.normals[:, k] for k in range(3)), *(matte.normals[:, k] for k in range(3))]
-    maps += [_half_log(found.variance, xp) + 2.0, _half_log(matte.variance, xp) + 2.0]
+    maps = [*_components(both.normals), *_components(matte.normals)]
+    maps += [_half_log(both.variance, xp) + 2.0, _half_log(matte.variance, xp) + 2.0]
     maps += [_half_log(noise / (rms * rms), xp) + 2.0]
-    maps += share_and_source((-rest).clip(0.0)) + share_and_source(rest.clip(0.0) * (1.0 - behind))
+    maps += share_and_source((-rest).clip(0.0))
+    maps += share_and_source(rest.clip(0.0) * (1.0 - behind))
     maps += share_and_source(v * behind)
-    maps += [behind.mean(-1), *(arriving[:, k] for k in range(3))]
+    maps += [behind.mean(-1), *_components(arriving)]
     maps += [xp.sqrt((rest * rest).mean(-1)), xp.log(rms)]
     maps += _tint(colors, xp, rms)
     return xp.stack([cast(m, "float32").clip(-MOST_V, MOST_V) for m in maps], -1)
+
+
+def _components(vectors: Array) -> list[Array]:
+    return [vectors[:, 0], vectors[:, 1], vectors[:, 2]]
 
 
 def constants_of(lights: Any, photographs: int) -> list[float]:
@@ -89,12 +107,14 @@ def constants_of(lights: Any, photographs: int) -> list[float]:
 
 
 def _half_log(variance: Array, xp: Any) -> Array:
+    """Return the logarithm of the standard deviation, within limits."""
     return (0.5 * xp.log(variance + 1e-12)).clip(LEAST_LOG, MOST_LOG)
 
 
-def _tint(colors: Array | None, xp: Any, like: Array) -> list[Array]:
-    """Logarithms of red and blue over green; 0 for gray photographs."""
+def _tint(colors: Array | None, xp: Any, brightness: Array) -> list[Array]:
+    """Return logarithms of red and blue over green; 0 for gray photographs."""
     if colors is None:
-        return [0.0 * like, 0.0 * like]
-    mean = colors.mean(1).clip(0.0) + 1e-3 * like[:, None]
-    return [(xp.log(mean[:, k] / mean[:, 1])).clip(-MOST_TINT, MOST_TINT) for k in (0, 2)]
+        return [0.0 * brightness, 0.0 * brightness]
+    mean = colors.mean(1).clip(0.0) + TINY * brightness[:, None]
+    green = mean[:, 1]
+    return [xp.log(mean[:, k] / green).clip(-MOST_TINT, MOST_TINT) for k in (0, 2)]

@@ -48,11 +48,11 @@ def predict(weights: Mapping[str, Float32], maps: Float32) -> Float32:
     """Predict corrections (SIDE, SIDE, OUTPUTS) from maps (SIDE, SIDE, CHANNELS), averaged over
     rotations of the square.
     """
-    answers = [_forward(weights, _turned(maps, VECTORS, turns)[None])[0] for turns in TURNS]
-    mean = np.mean(
-        [_turned(answer, (0,), -turns % 4) for answer, turns in zip(answers, TURNS, strict=True)],
-        axis=0,
-    )
+    answers = []
+    for turns in TURNS:
+        answer = _forward(weights, _turned(maps, VECTORS, turns)[None])[0]
+        answers.append(_turned(answer, (0,), -turns % 4))
+    mean = np.mean(answers, axis=0)
     length = np.linalg.norm(mean[..., :3], axis=-1, keepdims=True)
     mean[..., :3] *= MOST_CORRECTION / np.maximum(length, MOST_CORRECTION)
     mean[..., 3] = np.clip(mean[..., 3], -MOST_LOG_FACTOR, MOST_LOG_FACTOR)
@@ -60,15 +60,16 @@ def predict(weights: Mapping[str, Float32], maps: Float32) -> Float32:
 
 
 def _forward(w: Mapping[str, Float32], x: Float32) -> Float32:
+    """Return the outputs (1, SIDE, SIDE, OUTPUTS) for one view (1, SIDE, SIDE, CHANNELS)."""
     x = relu(convolve(w, "enter", x))
-    seen = []
+    scales = []
     for level in range(len(WIDTHS)):
         if level:
             x = relu(convolve(w, f"down.{level - 1}", x, 2))
         x = relu(x + convolve(w, f"here.{level}", x))
-        seen.append(x)
+        scales.append(x)
     for level in reversed(range(len(WIDTHS) - 1)):
-        x = relu(seen[level] + convolve(w, f"up.{level}", twice(x)))
+        x = relu(scales[level] + convolve(w, f"up.{level}", twice(x)))
         x = relu(x + convolve(w, f"again.{level}", x))
     return convolve(w, "leave", x)
 
@@ -77,10 +78,10 @@ def _turned(maps: Float32, vectors: tuple[int, ...], turns: int) -> Float32:
     """Rotate maps (h, w, C) with their vectors counterclockwise by right angles."""
     result = np.rot90(maps, turns).copy()
     for x in vectors:
-        a = result[..., x].copy()
-        b = result[..., x + 1].copy()
+        right = result[..., x].copy()
+        up = result[..., x + 1].copy()
         for _ in range(turns):
-            a, b = -b, a
-        result[..., x] = a
-        result[..., x + 1] = b
+            right, up = -up, right
+        result[..., x] = right
+        result[..., x + 1] = up
     return np.asarray(result)
