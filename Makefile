@@ -1,14 +1,16 @@
-# Every target does its own set-up: a virtual environment in .venv, made again when pyproject.toml changes. The demo needs
-# the plain package only; what development needs, and the lab, are added to it.
+# Each target creates the environment that it needs. `.venv` is rebuilt if `pyproject.toml` changes. `make demo` installs the
+# plain package only; the other targets add the development tools and the lab.
 PYTHON ?= python3
 VENV   := .venv
-BIN    := $(VENV)/bin
+# Windows keeps programs in another folder of an environment.
+BIN    := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PLAIN  := $(VENV)/.plain
 READY  := $(VENV)/.ready
-# Without --no-compile pip spends half of its time on modules that are never used. Python compiles the others, and keeps them.
+# Without --no-compile pip spends half of its time on modules that are never used. Python compiles the others when they
+# are imported, unless it is told not to.
 unexport PYTHONDONTWRITEBYTECODE
 
-# The torch path is tested in an environment of its own, so that the other one shows what works without.
+# Torch has an environment of its own, so that the main one shows what works without it.
 # A CPU build is enough: make test-torch TORCH='torch --index-url https://download.pytorch.org/whl/cpu'
 TORCH       ?= torch==2.13.0
 TORCH_VENV  := .venv-torch
@@ -18,20 +20,21 @@ TORCH_READY := $(TORCH_VENV)/.ready
 DOCS_VENV  := .venv-docs
 DOCS_READY := $(DOCS_VENV)/.ready
 
-.PHONY: help demo docs fuzz plausible package test test-slow test-all test-torch test-versions lint format bench clean
+.PHONY: help demo docs fuzz plausible package test test-slow test-all test-torch test-versions lint format bench ci clean
 
 help:
-	@echo "make demo           a synthetic object, end to end; results in demo/"
-	@echo "make test           the tests (minutes), without torch"
-	@echo "make test-torch     the tests of the torch path, on the CPU or a GPU, in an environment of their own"
-	@echo "make test-all       the slow tests too"
-	@echo "make test-versions  the tests with the lowest declared versions and with the newest"
-	@echo "make fuzz           N=10000 SEED=0: spoilt captures, no run may end in a traceback"
+	@echo "make demo           reconstruct a synthetic object; results in demo/"
+	@echo "make test           run the tests (minutes), without torch"
+	@echo "make test-slow      run the slow tests; make test-all runs both"
+	@echo "make test-torch     test the torch code path, on the CPU or a GPU, in its own environment"
+	@echo "make test-versions  test with the lowest supported and the newest dependencies"
+	@echo "make lint           check with ruff, mypy, Biome and TypeScript; make format formats"
+	@echo "make ci             everything that continuous integration runs"
+	@echo "make fuzz           N=10000 SEED=0: damaged captures; no run may end in a traceback"
 	@echo "make plausible      N=1000 SEED=0: captures as people make them, compared with the ground truth"
-	@echo "make lint           ruff, mypy, Biome and TypeScript"
-	@echo "make docs           the documentation, in docs/_build/html"
-	@echo "make package        source archives and wheels, in dist/, all tried outside of the checkout"
-	@echo "make bench          benchmarks (minutes)"
+	@echo "make docs           build the documentation, in docs/_build/html"
+	@echo "make package        build source archives and wheels in dist/, install and test them"
+	@echo "make bench          run the benchmarks (minutes)"
 
 $(PLAIN): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -58,17 +61,19 @@ $(TORCH_READY): pyproject.toml lab/pyproject.toml
 demo: $(PLAIN)
 	$(BIN)/photostereo demo --out demo --force
 
-# Two processes, a file of tests in one of them: make test PROCESSES=4 where there are the cores and the memory. In the order
-# of their names the long files come first and the doctests last, so that both processes end at the same time.
+# Test files run in two processes; use PROCESSES=4 on a larger machine. Long files come first and the doctests last, so
+# that all processes end at the same time.
 PROCESSES ?= 2
 SPREAD    := --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
+# Which tests take long, so that somebody notices.
+TIMES     := --durations=40 --durations-min=1
 test: $(READY)
 	sh tools/find-chromium.sh
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" $(SPREAD)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" $(SPREAD) $(TIMES)
 
 test-slow: $(READY)
 	sh tools/find-chromium.sh
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m slow $(SPREAD)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m slow $(SPREAD) $(TIMES)
 
 test-all: test test-slow
 
@@ -78,7 +83,15 @@ test-torch: $(TORCH_READY)
 test-versions:
 	$(PYTHON) tools/test_versions.py
 
-# Captures of every layout, spoilt in every way we know, given to every command; see tests/fuzz.
+# What continuous integration runs, here and on GitHub (.github/workflows/ci.yml runs the same targets side by side). The
+# first two at once: one is CPU-bound, the other network-bound.
+ci:
+	$(MAKE) --jobs 2 lint $(TORCH_READY)
+	$(MAKE) test
+	$(MAKE) test-torch
+	$(MAKE) test-slow
+
+# Captures of every layout, damaged in every known way, given to every command; see tests/fuzz.
 N    ?= 10000
 SEED ?= 0
 fuzz: $(READY)
@@ -88,8 +101,8 @@ fuzz: $(READY)
 plausible: $(READY)
 	$(BIN)/photostereo plausible plausible-$(SEED) --count $(N) --seed $(SEED)
 
-# JavaScript and CSS are checked by Biome and TypeScript, in the versions of package.json; npm is that of the system, or else
-# comes from PyPI.
+# Biome and TypeScript check JavaScript and CSS, in the versions of package.json. npm is the system's, or else comes from
+# PyPI.
 NODE_READY := node_modules/.ready
 NPM        := PATH="$$PATH:$(CURDIR)/$(BIN)" npm --loglevel=error
 $(NODE_READY): package.json | $(READY)
@@ -108,7 +121,7 @@ format: $(READY) $(NODE_READY)
 	$(BIN)/ruff check --fix .
 	$(NPM) run --silent format
 
-# Guides, reference and gallery; the examples are run, a broken link is an error.
+# Guides, reference and gallery. The examples run; warnings and broken links are errors.
 docs: $(DOCS_READY)
 	$(DOCS_VENV)/bin/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"

@@ -107,6 +107,23 @@ def test_no_address_is_invented() -> None:
     assert "py.typed" in {path.name for path in (ROOT / "src" / "photostereo").iterdir()}
 
 
+def test_continuous_integration_is_defined_once() -> None:
+    """In the Makefile; GitHub runs the same targets, and nothing is published before all of them have passed."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (recipe,) = re.findall(r"^ci:\n((?:\t.*\n)+)", makefile, flags=re.MULTILINE)
+    targets = set(re.findall(r"\b(?:lint|test[a-z-]*)\b", recipe))
+    assert {"lint", "test", "test-torch", "test-slow"} == targets
+    run = (ROOT / ".ci" / "run").read_text(encoding="utf-8").split("\n")
+    assert [line for line in run if line.startswith("make")] == ["make ci"]
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    (matrix,) = re.findall(r"target: \[(.*)\]", workflow)
+    assert targets <= set(matrix.split(", ")) and "workflow_call:" in workflow
+    release = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    jobs = release.partition("jobs:\n")[2]
+    assert re.search(r"  ci:\n(    .*\n)*    uses: ./.github/workflows/ci.yml\n", jobs)
+    assert re.search(r"  publish:\n    needs: ci\b", jobs)
+
+
 def test_workflows_and_recipe_are_yaml() -> None:
     """Every job has steps or uses a workflow; every action has a version; scripts that are run exist."""
     yaml = pytest.importorskip("yaml")
@@ -114,12 +131,19 @@ def test_workflows_and_recipe_are_yaml() -> None:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
         assert found[True]  # "on", which YAML 1.1 takes for a truth value
         for job in found["jobs"].values():
-            for step in job["steps"]:
+            for step in [] if "uses" in job else job["steps"]:
                 assert "@" in step.get("uses", "@") and ("uses" in step) != ("run" in step)
                 for script in re.findall(r"python (tools/\S+)", step.get("run", "")):
                     assert (ROOT / script).is_file()
-    for name in (".pre-commit-config.yaml", ".readthedocs.yaml", "CITATION.cff"):
-        assert yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))
+    templates = (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")
+    files = (
+        ".pre-commit-config.yaml",
+        ".readthedocs.yaml",
+        "CITATION.cff",
+        ".github/dependabot.yml",
+    )
+    for file in (*templates, *(ROOT / name for name in files)):
+        assert yaml.safe_load(file.read_text(encoding="utf-8"))
     recipe = (ROOT / "packaging" / "conda" / "meta.yaml").read_text(encoding="utf-8")
     rendered = (
         re.sub(r"{%.*?%}", "", recipe)

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 #: Fields stored unchanged in ``summary.json``.
 _SAME = ("method", "parameters", "capture", "digest", "status", "iterations", "seconds", "versions")
 
+#: Number of the form of ``summary.json``; it increases if an entry is removed or changes its meaning.
+SCHEMA = 1
+
 
 @dataclass(frozen=True, eq=False)
 class Reconstruction(Displayed):
@@ -88,6 +91,7 @@ class Reconstruction(Displayed):
     def summary(self) -> dict[str, Any]:
         """Return the content of ``summary.json``."""
         return {
+            "schema": SCHEMA,
             "capture": self.capture,
             "digest": self.digest,
             "method": self.method,
