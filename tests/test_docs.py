@@ -84,7 +84,8 @@ def test_every_method_is_in_the_table() -> None:
 #: Findings that say what was done or that all is well: nothing is to be remedied.
 FACTS = """
     note orientation-undone brackets-merged srgb-undone ambient-subtracted divided-by-flat noise-added
-    negative-intensities edited-by-hand truth-unknown full-mask mask-found light-file light-axes-given
+    negative-intensities edited-by-hand truth-unknown full-mask mask-found subject-surface surface-given
+    light-file light-axes-given
     light-directions-reversed no-light-strengths light-strengths-scaled near-lights no-lights lights-from-ball
     ball-confirms-lights no-problems lights-well-spread mild-shadows low-noise good-fit asked-for-fast asked-for-best
     most-accurate chosen-by-count chosen-by-size near-lights-solved mesh-simplified

@@ -7,11 +7,18 @@ import numpy as np
 import pytest
 
 from photostereo.capture import load, write_archive
+from photostereo.capture.assemble import choose_mask
+from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT
+from photostereo.core.errors import ParameterError
 from photostereo.core.findings import by_code
 from photostereo.masks.automatic import FoundObject, cheapest_outline, find_object
 from photostereo.masks.ground import lit_as_ground
-from photostereo_lab.scenes import dome_lights, render_scene
+from photostereo.photographs.source import PhotographsInMemory
+from photostereo_lab.plausible.lamps import Lamps
+from photostereo_lab.plausible.photographs import Ball, Camera, photograph
+from photostereo_lab.plausible.subjects import SURFACES, make_subject
+from photostereo_lab.scenes import dome_lights, render_scene, ring_lights
 from tests.ball_scenes.phone import phone_scene, photograph_table
 
 
@@ -155,8 +162,6 @@ def test_doubt_is_told(vase):
 
 
 def test_a_default_that_is_not_sure_takes_brightness(vase, monkeypatch):
-    from photostereo.capture.assemble import choose_mask
-    from photostereo.capture.options import ReadOptions
 
     source = vase.photographs, vase.frame
     mask, notes = choose_mask(*source, ReadOptions(), "auto", "vase")
@@ -231,3 +236,63 @@ def test_shadows_on_a_textured_table_do_not_belong_to_the_object(shape, looks, l
     """At a low resolution; 0.98 and more at 540 × 360 pixels and above (0.5 to 0.8 if shadows are taken for the object)."""
     table = photograph_table(phone_scene(shape, **looks), rng=3)
     assert overlap(find_object(table.images, without=table.ball).mask, table.mask) > least
+
+
+def plausible_frames(
+    kind: str, seed: int, balls: tuple[Ball, ...] = ()
+) -> tuple[np.ndarray, np.ndarray]:
+    """Photographs of a plausible subject under a ring of lights, and its true mask."""
+    rng = np.random.default_rng([seed, 5])
+    subject = make_subject(kind, (140, 200), rng)
+    lights = np.concatenate([ring_lights(6, elevation=35.0), dome_lights(6)])
+    lamps = Lamps("given", lights, np.ones(len(lights)), None)
+    pictures = photograph(subject, lamps, Camera(noise=0.004), balls, rng)
+    return np.clip(np.stack(pictures), 0, 1), subject.mask
+
+
+# Domes on an even field, as on some coins, look like several objects on a table.
+@pytest.mark.parametrize("kind", sorted(SURFACES.keys() - {"coin close-up"}))
+def test_a_surface_that_fills_the_frame_is_recognized(kind: str) -> None:
+    for seed in (1, 2):
+        frames, _ = plausible_frames(kind, seed)
+        assert find_object(frames).is_surface, seed
+
+
+@pytest.mark.parametrize("kind", ["solid", "several", "ring", "coin", "fossil", "cut by the frame"])
+def test_an_object_on_a_ground_is_no_surface(kind: str) -> None:
+    for seed in (1, 2):
+        frames, mask = plausible_frames(kind, seed)
+        found = find_object(frames)
+        assert not found.is_surface, seed
+        assert overlap(found.mask, mask) > 0.6
+
+
+def test_a_ball_beside_a_surface_is_not_the_object() -> None:
+    ball = Ball("chrome", 14.0, 14.0, 11.0)
+    for kind in ("stone relief", "inscription"):
+        frames, _ = plausible_frames(kind, 1, (ball,))
+        found = find_object(frames)
+        assert found.is_surface
+        if found.balls.any():
+            assert found.balls[14, 14]
+
+
+def test_the_user_says_what_it_is() -> None:
+    frames, mask = plausible_frames("coin", 1)
+    photographs = PhotographsInMemory(frames.astype(np.float32))
+    full = frames.shape[1:3]
+
+    def chosen(subject: str) -> tuple[np.ndarray, str]:
+        options = ReadOptions(mask="auto", subject=subject)
+        result, notes = choose_mask(photographs, full, options, "full", "coin")
+        return result, notes[0].code
+
+    whole, code = chosen("surface")
+    assert whole.all() and code == "surface-given"
+    for subject in ("object", "auto"):
+        found, code = chosen(subject)
+        assert code == "mask-found"
+        assert overlap(found, mask) > 0.95
+    with pytest.raises(ParameterError) as error:
+        ReadOptions(subject="building")
+    assert error.value.code == "unknown-subject"

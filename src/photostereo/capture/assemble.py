@@ -200,9 +200,8 @@ def choose_mask(
         notes = (Finding("full-mask"),)
     elif choice in ("auto", "bright"):
         control.stage("mask")
-        certain = options.mask is not None
-        mask, note = _object_mask(
-            photographs, balls, control, bright=choice == "bright", certain=certain
+        mask, note = _automatic_mask(
+            photographs, balls, options, control, bright=choice == "bright"
         )
         if not mask.any() and balls is not None and balls.any():
             return balls, (Finding("ball-is-object"),)
@@ -227,43 +226,53 @@ def choose_mask(
     return mask, (*notes, Finding("ball-is-object"))
 
 
-def _object_mask(
+def _automatic_mask(
     photographs: Photographs,
     balls: BoolArray | None,
+    options: ReadOptions,
     control: Control,
     *,
     bright: bool,
-    certain: bool,
 ) -> tuple[BoolArray, Finding]:
-    """Find the object in the photographs; use a doubtful automatic mask only if ``certain`` (the user asked for it)."""
-    code = "mask-from-brightness"
-    doubt = ""
-    if not bright:
-        is_file = isinstance(photographs, PhotographFiles)
-        from photostereo.masks.automatic import (
-            find_object,
-        )  # with Numba, imported while photographs are read
-        from photostereo.masks.ground import MOST_FRAMES
+    """Find the object in the photographs, or use the whole frame if they show a surface that fills it.
 
-        colored = photographs.sample(MOST_FRAMES) if is_file else photographs  # type: ignore[attr-defined]
-        failures: list[Finding] = []
-        result = attempt(
-            "the search for the object",
-            partial(find_object, without=balls, control=control),
-            colored.frames(),
-            failures=failures,
-            otherwise=None,
-        )
-        if result is None:  # brightness may do, and is called doubtful
-            mask = mask_from_brightness(photographs.frames(control), without=balls)
-            note = Finding("mask-doubtful", share=float(mask.mean()), doubt=str(failures[0]))
-            return mask, note
-        mask = result.mask
-        doubt = result.doubt
-        code = "mask-found" if not doubt else "mask-doubtful" if certain else "mask-not-found"
-    if bright or (doubt and not certain):
+    Without ``options.mask`` a doubtful object is not used, but what is bright.
+    """
+    frame = photographs.shape[1:3]
+    if options.subject == "surface":
+        return np.ones(frame, bool), Finding("surface-given")
+    if bright:
         mask = mask_from_brightness(photographs.frames(control), without=balls)
-    return mask, Finding(code, share=float(mask.mean()), doubt=doubt)
+        return mask, Finding("mask-from-brightness", share=float(mask.mean()), doubt="")
+    # Numba is imported while photographs are read.
+    from photostereo.masks.automatic import find_object
+    from photostereo.masks.ground import MOST_FRAMES
+
+    colored = photographs
+    if isinstance(photographs, PhotographFiles):
+        colored = photographs.sample(MOST_FRAMES)
+    failures: list[Finding] = []
+    result = attempt(
+        "the search for the object",
+        partial(find_object, without=balls, control=control),
+        colored.frames(),
+        failures=failures,
+        otherwise=None,
+    )
+    if result is None:  # brightness may do, and is called doubtful
+        mask = mask_from_brightness(photographs.frames(control), without=balls)
+        note = Finding("mask-doubtful", share=float(mask.mean()), doubt=str(failures[0]))
+        return mask, note
+    if result.is_surface and options.subject == "auto":
+        return np.ones(frame, bool) & ~result.balls, Finding("subject-surface")
+    mask = result.mask
+    code = "mask-found"
+    if result.doubt and options.mask is not None:
+        code = "mask-doubtful"
+    elif result.doubt:
+        code = "mask-not-found"
+        mask = mask_from_brightness(photographs.frames(control), without=balls)
+    return mask, Finding(code, share=float(mask.mean()), doubt=result.doubt)
 
 
 def _room_light(

@@ -28,6 +28,8 @@ ESTIMATE = "estimate"
 #: Values of ``mask`` and ``lights`` that are not files.
 KEYWORDS = ("full", "auto", "bright", "refined", "directions", ESTIMATE)
 
+#: What may be photographed.
+SUBJECTS = ("auto", "object", "surface")
 _SEQUENCES = ("circle", "card", "crop", "leave_out", "keep")
 #: The longest focal length, in pixels; beyond it, rays are practically parallel.
 LONGEST_FOCAL = 1e7
@@ -64,6 +66,9 @@ class ReadOptions:
     ball : path, optional
         Folder with photographs of a ball under the same lights; by default it is searched for. With ``ball`` or
         ``circle`` a light file in the folder is ignored.
+    subject : {"auto", "object", "surface"}
+        What is photographed, for an automatic mask: an object on a ground, or a surface that fills the frame, such as a
+        relief or a painting. By default it is decided from the photographs.
     align : str
         ``"auto"`` to estimate how far the camera moved between photographs and undo it if that is certain and matters;
         ``"off"`` not to look for it: a fixed camera is read faster.
@@ -110,6 +115,7 @@ class ReadOptions:
     ambient: str | os.PathLike[str] | None = None
     flat: str | os.PathLike[str] | None = None
     ball: str | os.PathLike[str] | None = None
+    subject: str = "auto"
     align: str = "auto"
     strict: bool = False
     circle: Sequence[float] | None = None
@@ -141,6 +147,7 @@ class ReadOptions:
                 value=self.focal,
             )
         require_known(self.align, ("auto", "off"), "alignment", "unknown-align")
+        require_known(self.subject, SUBJECTS, "subject")
         strengths = ("given", "unknown")
         require_known(
             self.lights_strengths, strengths, "value of lights_strengths", "unknown-strengths"

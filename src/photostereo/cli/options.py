@@ -58,6 +58,7 @@ class Reading(BallReading):
     lights_strengths: str = "given"
     ambient: Path | None = None
     flat: Path | None = None
+    subject: str = "auto"
     align: str = "auto"
     leave_out: list[str] | None = None
     keep: list[str] | None = None

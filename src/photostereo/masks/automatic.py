@@ -18,7 +18,7 @@ A. Chambolle, T. Pock, "A first-order primal-dual algorithm for convex problems"
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import cv2
@@ -29,6 +29,7 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, Float32, FloatArray, Indices, gray_from_rgb
 from photostereo.lights.ball.search import find_balls
 from photostereo.masks.ground import Clues, clues, shrunk
+from photostereo.masks.subject import has_structure, is_surface
 
 #: A pixel farther than this many times the ground's spread from the ground's median is certainly not ground.
 CERTAIN = 3.0
@@ -51,6 +52,9 @@ BALL_FRAMES, BALL_PIXELS = 8, 120_000
 #: Pixels on either side of an outline that may be mixed, and the quantile over the photographs that bound the object's share
 #: from below. On 112 rendered tables 2.5, and 0.7 and 0.9, change the mean overlap by -0.001, -0.0005 and 0.0003.
 BAND, BOUND = 1.5, 0.8
+#: A ball that covers less than this share of the frame may lie beside a surface; one that is photographed for itself is
+#: larger.
+BALL_BESIDE = 0.1
 #: A ball is the object if it has this share of the light in the mask.
 IS_THE_OBJECT = 0.7
 #: Step of the descent: its square times 8, the bound of the gradient's norm, is below 1.
@@ -67,39 +71,66 @@ class FoundObject:
 
     mask: BoolArray  #: (H, W) bool; all False if nothing stands out from the border
     doubt: str = ""  #: why it may be wrong; "" if it is certain
+    #: whether the photographs rather show a surface that fills the frame (:mod:`.subject`)
+    is_surface: bool = False
+    #: (H, W) balls that lie on the surface or beside it; empty if none were found
+    balls: BoolArray = field(default_factory=lambda: np.zeros((1, 1), bool))
 
 
 def find_object(
     frames: Iterable[NDArray[Any]], *, without: BoolArray | None = None, control: Control = SILENT
 ) -> FoundObject:
-    """Find the object in photographs (H, W) or (H, W, 3); color helps, and two dozen are enough. Balls beside it, given
-    by ``without``, are excluded.
+    """Find the object in photographs, or recognize a surface that fills the frame.
 
     Detection fails if the object reaches most of the frame's border, if it lies flat and has the color and brightness of
     its ground, or if its edge is as black as the ground; ``doubt`` reports most of these cases.
+
+    Parameters
+    ----------
+    frames : iterable of (H, W) or (H, W, 3) arrays
+        Photographs; color helps, and two dozen are enough.
+    without : (H, W) bool array, optional
+        Balls beside the object, which are excluded.
+    control : Control
+        Can cancel the work.
     """
     stack, shape = shrunk(frames, control=control)
     out = np.zeros(stack.shape[1:3], dtype=bool)
     if without is not None:
-        out = (
-            cv2.resize(without.astype(np.float32), out.shape[::-1], interpolation=cv2.INTER_AREA)
-            > 0
+        share = cv2.resize(
+            without.astype(np.float32), out.shape[::-1], interpolation=cv2.INTER_AREA
         )
+        out = share > 0
     known = clues(stack, out)
     if known is None:
         return FoundObject(np.zeros(shape, dtype=bool), "the photographs are black")
-    found, odds = _cut(known, out, control)
-    if found.any():
-        found = _whole(found, odds, known.light)
-    if out.any():
-        found, is_ball = (found & ~out, False)
-    else:
-        found, is_ball = _with_balls(found, stack, known.light, control)
-    doubt = _doubt(found, odds, known)
-    soft = found.astype(np.float32)
-    for _ in range(0 if is_ball else 2):
-        soft = _matte(soft > 0.5, stack, out)
-    return FoundObject(cv2.resize(soft, shape[::-1], interpolation=cv2.INTER_LINEAR) > 0.5, doubt)
+    mask, odds = _cut_out(known, out, control)
+    is_ball = False
+    if not out.any():
+        mask, is_ball = _with_balls(mask, stack, known.light, control)
+    if is_ball and mask.mean() < BALL_BESIDE and _is_beside_a_surface(mask, stack, control):
+        ball = cv2.dilate(mask.astype(np.uint8), np.ones((5, 5), np.uint8))
+        ball = cv2.resize(ball, shape[::-1], interpolation=cv2.INTER_NEAREST)
+        return FoundObject(np.zeros(shape, bool), is_surface=True, balls=ball > 0)
+    soft = mask.astype(np.float32)
+    if not is_ball:
+        for _ in range(2):
+            soft = _matte(soft > 0.5, stack, out)
+    return FoundObject(
+        mask=cv2.resize(soft, shape[::-1], interpolation=cv2.INTER_LINEAR) > 0.5,
+        doubt=_doubt(mask, odds, known),
+        is_surface=not is_ball and is_surface(mask, known),
+    )
+
+
+def _is_beside_a_surface(ball: BoolArray, stack: Float32, control: Control) -> bool:
+    """Whether a ball lies on or beside a textured surface that fills the frame, rather than on an even ground."""
+    out = cv2.dilate(ball.astype(np.uint8), np.ones((7, 7), np.uint8)) > 0
+    known = clues(stack, out)
+    if known is None or not has_structure(known):
+        return False
+    mask, _ = _cut_out(known, out, control)
+    return is_surface(mask & ~out, known)
 
 
 def _matte(mask: BoolArray, stack: Float32, out: BoolArray) -> Float32:
@@ -140,6 +171,14 @@ def _matte(mask: BoolArray, stack: Float32, out: BoolArray) -> Float32:
         total += weight
     soft[band] = np.where(total > 0, share / np.maximum(total, 1e-30), soft[band])
     return soft
+
+
+def _cut_out(known: Clues, out: BoolArray, control: Control) -> tuple[BoolArray, FloatArray]:
+    """Cut out the object, without specks and with its dark spots; also return the odds, as :func:`_cut` does."""
+    mask, odds = _cut(known, out, control)
+    if mask.any():
+        mask = _whole(mask, odds, known.light)
+    return mask & ~out, odds
 
 
 def _cut(known: Clues, out: BoolArray, control: Control) -> tuple[BoolArray, FloatArray]:

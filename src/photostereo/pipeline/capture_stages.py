@@ -30,7 +30,13 @@ from photostereo.solver.auto_method import choose
 from photostereo.solver.methods import Method, find_method, method_for
 
 #: Options that do not matter until the capture is put together.
-_LATER: dict[str, Any] = {"mask": None, "color": False, "moved_lights": (), "edits": False}
+_LATER: dict[str, Any] = {
+    "mask": None,
+    "color": False,
+    "moved_lights": (),
+    "edits": False,
+    "subject": "auto",
+}
 
 
 class ReadingStages(Staged):
@@ -225,7 +231,7 @@ class ReadingStages(Staged):
     def _photographs_key(self) -> Any:
         """Everything that determines the capture except the mask."""
         settings = self.settings
-        reading = replace(self._scaled, mask=None, edits=False)
+        reading = replace(self._scaled, mask=None, subject="auto", edits=False)
         return reading, settings.images, settings.seed, self._color
 
     def _method_for(self, capture: Capture) -> tuple[Method, Finding | None]:
