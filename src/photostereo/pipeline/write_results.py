@@ -39,7 +39,7 @@ from photostereo.surface import Surface, integrate
 from photostereo.surface.integration import check_method
 
 if TYPE_CHECKING:
-    from photostereo.report.page import Page
+    from photostereo.report.document import Page
 
 Answer = TypeVar("Answer")
 
