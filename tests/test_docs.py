@@ -1,4 +1,4 @@
-"""The documentation stays readable and true: length, links, imports, command-line options, methods."""
+"""The documentation stays true: links, imports, command-line options, methods."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import typer.main
 
 import photostereo as ps
 from photostereo.cli.root import app
-from photostereo.core.findings import table
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Written by `make docs`.
@@ -79,28 +78,3 @@ def test_python_examples_import_what_exists(page: Path) -> None:
 def test_every_method_is_in_the_table() -> None:
     text = (ROOT / "docs" / "methods" / "index.md").read_text(encoding="utf-8")
     assert [name for name in ps.method_names() if f"| [`{name}`](" not in text] == []
-
-
-#: Findings that say what was done or that all is well: nothing is to be remedied.
-FACTS = """
-    note orientation-undone brackets-merged srgb-undone ambient-subtracted divided-by-flat noise-added
-    negative-intensities edited-by-hand truth-unknown full-mask mask-found subject-surface surface-given
-    light-file light-axes-given
-    light-directions-reversed no-light-strengths light-strengths-scaled near-lights no-lights lights-from-ball
-    ball-confirms-lights no-problems lights-well-spread mild-shadows low-noise good-fit asked-for-fast asked-for-best
-    most-accurate chosen-by-count chosen-by-size near-lights-solved mesh-simplified
-"""
-
-
-@pytest.mark.parametrize("code", sorted(table().keys() - {*FACTS.split()}))
-def test_every_warning_is_in_the_troubleshooting_table(code: str) -> None:
-    """A row begins with words of the message; a number in it stands for any."""
-    text = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
-    cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("| ")]
-    said = {
-        part.replace("*FILE*", "").strip(" .").lower()
-        for cell in cells
-        for part in re.split(r"[;:]", cell)
-    }
-    message = re.sub(r"\{[^}]*\}", "5", table()[code].sentence).lower()
-    assert any(words in message for words in said if len(words) > 5)
