@@ -14,6 +14,7 @@ from photostereo_lab.sweeps.outputs import (
     color_of,
     look_of,
     name_of,
+    unique,
 )
 from photostereo_lab.sweeps.plan import Cell
 
@@ -23,11 +24,15 @@ if TYPE_CHECKING:
 
 #: A marked value printed in the paper: label → (x, degrees).
 PaperPoints = Mapping[str, tuple[float, float]]
+#: The position of a cell on an axis, or None if it has none.
+Axis = Callable[[Cell], float | None]
+#: A panel of plain lines: title, x label, y label, and the lines, label → (x, y).
+LinesPanel = tuple[str, str, str, Mapping[str, tuple[Sequence[float], Sequence[float]]]]
 
 
 def draw_curves(
     results: Sequence[CellResult],
-    axis: Callable[[Cell], float | None],
+    axis: Axis,
     axis_label: str,
     *,
     title: str,
@@ -35,23 +40,40 @@ def draw_curves(
     log: bool = False,
     panels: Sequence[str] | None = None,
 ) -> Figure:
-    """Plot the mean angular error along an axis, one line per method, with error bars over trials; oracle and defaults
-    are in separate panels.
+    """Plot the mean angular error along an axis, one line per method.
 
-    ``axis`` returns a cell's position, or None if it has none. Each capture in ``panels`` has a row
-    of panels; by default, their average has one. Values printed in the paper are crosses in the
-    oracle's panel.
+    Error bars are over trials; oracle and defaults are in separate panels.
+
+    Parameters
+    ----------
+    results : sequence of CellResult
+        The cells.
+    axis : function
+        Returns a cell's position, or None if it has none.
+    axis_label : str
+        Its label.
+    title : str
+        Title of the figure.
+    paper : mapping, optional
+        Values printed in the paper, label → (x, degrees): crosses in the oracle's panel.
+    log : bool
+        Use a logarithmic axis.
+    panels : sequence of str, optional
+        Captures, each with a row of panels; by default, their average has one.
     """
     rows: Sequence[str | None] = panels or [None]
     figure = new_figure(10, 3.6 * len(rows) + 0.4)
     axes = figure.subplots(len(rows), 2, squeeze=False, sharex=True, sharey="row")
     for capture, pair in zip(rows, axes, strict=True):
-        chosen = [r for r in results if capture is None or r.cell.capture.name == capture]
+        chosen = [
+            result for result in results if capture is None or result.cell.capture.name == capture
+        ]
         for protocol, panel in zip(PROTOCOLS, pair, strict=True):
             _draw_panel(panel, chosen, axis, protocol)
-            panel.set_title(
-                f"{capture}: {PROTOCOLS[protocol]}" if capture else PROTOCOLS[protocol], fontsize=10
-            )
+            heading = PROTOCOLS[protocol]
+            if capture:
+                heading = f"{capture}: {heading}"
+            panel.set_title(heading, fontsize=10)
             panel.set_xlabel(axis_label)
             panel.grid(alpha=0.3)
             if log:
@@ -65,40 +87,56 @@ def draw_curves(
 
 
 def _legend_below(figure: Figure, panel: Axes) -> None:
-    """Draw the legend from the panel of the defaults, which alone has methods without a grid, below the panels."""
+    """Draw the legend below the panels.
+
+    It is that of the defaults' panel, which alone has methods without a grid.
+    """
     handles, labels = panel.get_legend_handles_labels()
-    figure.legend(
-        handles, labels, fontsize=8, ncols=min(9, max(1, len(labels))), loc="outside lower center"
-    )
+    columns = min(9, max(1, len(labels)))
+    figure.legend(handles, labels, fontsize=8, ncols=columns, loc="outside lower center")
 
 
 def _draw_panel(
     panel: Axes,
     results: Sequence[CellResult],
-    axis: Callable[[Cell], float | None],
+    axis: Axis,
     protocol: Protocol,
 ) -> None:
-    labels = list(dict.fromkeys(result.cell.label for result in results))
+    """Draw the lines of all methods."""
+    labels = unique(result.cell.label for result in results)
     for number, label in enumerate(labels):
-        own = [result for result in results if result.cell.label == label]
-        places = sorted({place for result in own if (place := axis(result.cell)) is not None})
+        of_method = [result for result in results if result.cell.label == label]
         points = []
-        for place in places:
-            there = [result for result in own if axis(result.cell) == place]
+        for place in _places(of_method, axis):
+            here = [result for result in of_method if axis(result.cell) == place]
             # First average over the objects within each seed; with one object, that changes
             # nothing.
-            figure = average_over_objects(there, protocol)
+            figure = average_over_objects(here, protocol)
             if figure.count:
                 points.append((place, figure.mean, figure.spread))
         if points:
             x, y, spread = zip(*points, strict=True)
             panel.errorbar(
-                x, y, yerr=spread, label=name_of(label), color=color_of(label, number),
-                marker=look_of(label).marker, markersize=4, linewidth=1.4, capsize=2,
-            )  # fmt: skip
+                x,
+                y,
+                yerr=spread,
+                label=name_of(label),
+                color=color_of(label, number),
+                marker=look_of(label).marker,
+                markersize=4,
+                linewidth=1.4,
+                capsize=2,
+            )
+
+
+def _places(results: Sequence[CellResult], axis: Axis) -> list[float]:
+    """Return the positions of cells on an axis, in order."""
+    places = {axis(result.cell) for result in results}
+    return sorted(place for place in places if place is not None)
 
 
 def _draw_paper(panel: Axes, paper: PaperPoints) -> None:
+    """Mark the values printed in the paper."""
     for number, (label, (x, y)) in enumerate(paper.items()):
         panel.plot([x], [y], "+", markersize=11, markeredgewidth=2, color=color_of(label, number))
     from matplotlib.lines import Line2D
@@ -109,14 +147,12 @@ def _draw_paper(panel: Axes, paper: PaperPoints) -> None:
     panel.legend([cross], ["the paper's value"], fontsize=8)
 
 
-def _log_axis(
-    panel: Axes, results: Sequence[CellResult], axis: Callable[[Cell], float | None]
-) -> None:
+def _log_axis(panel: Axes, results: Sequence[CellResult], axis: Axis) -> None:
+    """Make the axis logarithmic, with a tick at every position."""
     from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
-    places = sorted({place for result in results if (place := axis(result.cell)) is not None})
     panel.set_xscale("log")
-    panel.xaxis.set_major_locator(FixedLocator(places))
+    panel.xaxis.set_major_locator(FixedLocator(_places(results, axis)))
     panel.xaxis.set_minor_locator(NullLocator())
     panel.xaxis.set_major_formatter(ScalarFormatter())
 
@@ -131,31 +167,42 @@ def draw_bars(
     beside: Protocol = "oracle",
     log: bool = False,
 ) -> Figure:
-    """Plot bars per group and method, one panel per protocol; black ticks in the panel ``beside`` are the paper's
-    values.
+    """Plot bars per group and method, one panel per protocol.
+
+    Parameters
+    ----------
+    groups : sequence of str
+        Names of the groups.
+    values : mapping
+        Protocol → label → the height of the bar in each group.
+    paper : mapping
+        Label → the paper's value in each group, or None: a black tick.
+    title, unit : str
+        Title of the figure, and label of the heights.
+    beside : {"oracle", "defaults"}
+        The panel with the paper's values.
+    log : bool
+        Use a logarithmic scale.
     """
     figure = new_figure(11, 3.2 * len(values) + 0.4)
     axes = figure.subplots(len(values), 1, squeeze=False, sharex=True)[:, 0]
     for panel, (protocol, series) in zip(axes, values.items(), strict=True):
         width = 0.84 / max(1, len(series))
         for number, (label, heights) in enumerate(series.items()):
-            places = [
-                group + (number - (len(series) - 1) / 2) * width for group in range(len(groups))
-            ]
-            panel.bar(
-                places, heights, width * 0.92, color=color_of(label, number), label=name_of(label)
-            )
+            offset = (number - (len(series) - 1) / 2) * width
+            places = [group + offset for group in range(len(groups))]
+            color = color_of(label, number)
+            panel.bar(places, heights, width * 0.92, color=color, label=name_of(label))
+            if protocol != beside:
+                continue
             for place, value in zip(places, paper.get(label, ()), strict=False):
-                if value is not None and protocol == beside:
-                    panel.plot(
-                        [place - width / 2, place + width / 2],
-                        [value, value],
-                        color="black",
-                        linewidth=1.6,
-                    )
-        panel.set_title(
-            PROTOCOLS[protocol] + ("; black: the paper" if protocol == beside else ""), fontsize=10
-        )
+                if value is not None:
+                    tick = [place - width / 2, place + width / 2]
+                    panel.plot(tick, [value, value], color="black", linewidth=1.6)
+        heading = PROTOCOLS[protocol]
+        if protocol == beside:
+            heading += "; black: the paper"
+        panel.set_title(heading, fontsize=10)
         panel.set_ylabel(unit)
         panel.set_xticks(range(len(groups)), groups)
         panel.grid(axis="y", alpha=0.3)
@@ -166,20 +213,14 @@ def draw_bars(
     return figure
 
 
-def draw_lines(
-    panels: Sequence[tuple[str, str, str, Mapping[str, tuple[Sequence[float], Sequence[float]]]]],
-    *,
-    title: str,
-    **style: Any,
-) -> Figure:
-    """Plot panels of plain lines: each panel is (title, x label, y label, {label: (x, y)})."""
+def draw_lines(panels: Sequence[LinesPanel], *, title: str, **style: Any) -> Figure:
+    """Plot panels of plain lines, side by side; ``style`` is that of matplotlib's lines."""
     figure = new_figure(max(5.4, 3.7 * len(panels)), 3.6)
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    style = {"linewidth": 1.5, **style}
     for panel, (heading, x_label, y_label, lines) in zip(axes, panels, strict=True):
-        for place, (label, (x, y)) in enumerate(lines.items()):
-            panel.plot(
-                x, y, label=label, color=_shade(place, len(lines)), **{"linewidth": 1.5, **style}
-            )
+        for number, (label, (x, y)) in enumerate(lines.items()):
+            panel.plot(x, y, label=label, color=_shade(number, len(lines)), **style)
         panel.set_title(heading, fontsize=10)
         panel.set_xlabel(x_label)
         panel.set_ylabel(y_label)
@@ -191,13 +232,14 @@ def draw_lines(
 
 
 def _shade(number: int, count: int) -> Any:
+    """Return one of several colors that differ in lightness."""
     import matplotlib
 
     return matplotlib.colormaps["viridis"](0.85 * number / max(1, count - 1))
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Create a figure without global state, so that drawing needs no display and leaves nothing behind."""
+    """Create a figure without global state: drawing needs no display and leaves nothing behind."""
     require_extra("matplotlib", "figures", "Figures")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -17,6 +17,7 @@ from photostereo.batch.settings import canonical_json
 from photostereo.core.errors import OutputError
 from photostereo.io.schema import NUMBER, check_facts
 
+#: The columns of a table and their types; an optional one ends in a question mark.
 Spec = Mapping[str, Any]
 
 #: Seconds that a writer waits for another one; a write takes milliseconds.
@@ -26,14 +27,25 @@ BUSY_SECONDS = 60.0
 class Database:
     """A SQLite file and its tables, created if missing. Mappings and lists are stored as JSON.
 
-    ``tables`` maps each table to a spec of its rows (see
-    :func:`photostereo.io.schema.check_facts`); the first column is the key.
+    Disk errors and damaged files raise :class:`OutputError`.
 
-    ``read_only`` opens an existing file and changes nothing, so it works on a read-only disk. Disk
-    errors and damaged files raise :class:`OutputError`.
+    Parameters
+    ----------
+    path : path
+        The file.
+    tables : mapping
+        The tables, each with a spec of its rows (see :func:`photostereo.io.schema.check_facts`);
+        the first column is the key.
+    what : str
+        What the tables hold, for messages.
+    read_only : bool
+        Open an existing file and change nothing, so that it works on a read-only disk.
 
+    Examples
+    --------
     >>> import tempfile
-    >>> database = Database(Path(tempfile.mkdtemp()) / "a.sqlite", {"t": {"x": int, "y": list}}, "table")
+    >>> path = Path(tempfile.mkdtemp()) / "a.sqlite"
+    >>> database = Database(path, {"t": {"x": int, "y": list}}, "table")
     >>> database.put("t", {"x": 1, "y": [1, 2]})
     >>> database.put("t", {"x": 1, "y": [3]})
     >>> database.rows("t")
@@ -69,7 +81,9 @@ class Database:
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        address = self.path.absolute().as_uri() + ("?mode=ro" if self.read_only else "")
+        address = self.path.absolute().as_uri()
+        if self.read_only:
+            address += "?mode=ro"
         with (
             self.explained(),
             closing(sqlite3.connect(address, timeout=BUSY_SECONDS, uri=True)) as connection,
@@ -80,22 +94,29 @@ class Database:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Turn errors of the system and of SQLite (a full disk, a damaged file) into :class:`OutputError`."""
+        """Turn errors of the system and of SQLite into :class:`OutputError`."""
         try:
             yield
-        except (OSError, sqlite3.Error, UnicodeError) as problem:
-            damaged = isinstance(problem, (sqlite3.DatabaseError, UnicodeError)) and not isinstance(
-                problem, sqlite3.OperationalError
-            )
-            raise self._failure(problem, damaged=damaged) from None
+        except sqlite3.OperationalError as problem:  # such as a full disk
+            raise self._unusable(problem) from None
+        except (sqlite3.DatabaseError, UnicodeError) as problem:
+            raise self._damaged(problem) from None
+        except (OSError, sqlite3.Error) as problem:
+            raise self._unusable(problem) from None
 
-    def _failure(self, problem: Exception | str, *, damaged: bool = False) -> OutputError:
+    def _unusable(self, problem: Exception) -> OutputError:
         return OutputError(
-            f"The {self.what} in {self.path} are damaged: {problem}. Remove the file to start over."
-            if damaged
-            else f"The {self.what} in {self.path} cannot be read or written ({problem}). Check the free disk space and "
-            "the permissions.",
-            code="damaged-database" if damaged else "database",
+            f"The {self.what} in {self.path} cannot be read or written ({problem}). Check the "
+            "free disk space and the permissions.",
+            code="database",
+            file=self.path,
+            problem=str(problem),
+        )
+
+    def _damaged(self, problem: Exception) -> OutputError:
+        return OutputError(
+            f"The {self.what} in {self.path} are damaged: {problem}. Remove the file to start over.",
+            code="damaged-database",
             file=self.path,
             problem=str(problem),
         )
@@ -108,33 +129,46 @@ class Database:
             connection.execute(command, [_stored(value) for value in values.values()])
 
     def rows(self, table: str, condition: str = "", *values: Any) -> list[dict[str, Any]]:
-        """Return the checked rows of a table, optionally only those matching an SQL condition such as ``WHERE name = ?``."""
+        """Return the checked rows of a table.
+
+        Parameters
+        ----------
+        table : str
+            Its name.
+        condition : str
+            SQL that selects or orders the rows, such as ``WHERE name = ?``.
+        *values
+            The values of its question marks.
+        """
         spec = self.tables[table]
         with self._connection() as connection:
-            found = [
-                dict(row)
-                for row in connection.execute(f"SELECT * FROM {table} {condition}", values)
-            ]
+            cursor = connection.execute(f"SELECT * FROM {table} {condition}", values)
+            rows = [dict(row) for row in cursor]
         try:
-            for row in found:
+            for row in rows:
                 for name, kind in spec.items():
-                    value = row[column := name.removesuffix("?")]
-                    if _is_json(kind) and value is not None:
-                        row[column] = json.loads(value)
+                    column = name.removesuffix("?")
+                    if _is_json(kind) and row[column] is not None:
+                        row[column] = json.loads(row[column])
                 check_facts(row, spec, ValueError)
         except (ValueError, TypeError, KeyError, RecursionError) as problem:
-            raise self._failure(problem, damaged=True) from None
-        return found
+            raise self._damaged(problem) from None
+        return rows
 
 
 def _column(name: str, kind: Any) -> str:
     """Return the declaration of a column, by the type of its values."""
     types = {int: "INTEGER", NUMBER: "REAL"}
-    kind = types[kind] if not _is_json(kind) and kind in types else "TEXT"
-    return f"{name.removesuffix('?')} {kind}" + ("" if name.endswith("?") else " NOT NULL")
+    declaration = "TEXT"
+    if not _is_json(kind):
+        declaration = types.get(kind, "TEXT")
+    if name.endswith("?"):
+        return f"{name[:-1]} {declaration}"
+    return f"{name} {declaration} NOT NULL"
 
 
 def _stored(value: Any) -> Any:
+    """Return a value as SQLite stores it."""
     if isinstance(value, (Mapping, list, tuple)):
         return canonical_json(value)
     # File names may contain bytes that are not text.

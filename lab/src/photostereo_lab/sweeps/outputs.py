@@ -6,6 +6,7 @@ paper; it uses the truth. *Defaults*: the one row without a grid, which is what 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
 
 
 Value = TypeVar("Value")
+#: A row of the store, by column.
 Row = Mapping[str, Any]
+#: Which of the two rows of a cell: never mixed.
 Protocol = Literal["oracle", "defaults"]
 
 #: Labels of the two protocols, which every table keeps apart.
@@ -47,6 +50,7 @@ class CellResult:
     defaults: Row | None
 
     def row(self, protocol: Protocol) -> Row | None:
+        """Return the row of a protocol, if it succeeded."""
         if protocol == "oracle":
             return self.oracle
         return self.defaults
@@ -76,30 +80,37 @@ class Average:
 
 
 def results_of(plan: Plan, rows: Mapping[str, Row]) -> list[CellResult]:
+    """Return the oracle and defaults of every cell of a plan, from rows by hash."""
     return [_result(cell, rows) for cell in plan.cells]
 
 
 def _result(cell: Cell, rows: Mapping[str, Row]) -> CellResult:
-    tried = [rows[trial.hash] for trial in cell.grid if trial.hash in rows]
-    done = [row for row in tried if row["status"] == "done" and row["mean"] is not None]
+    grid = [rows[trial.hash] for trial in cell.grid if trial.hash in rows]
+    grid = [row for row in grid if row["status"] == "done" and row["mean"] is not None]
     # Of equal errors, take the first in the grid, so that the choice does not depend on the order
     # of arrival.
-    oracle = min(done, key=lambda row: row["mean"], default=None)
-    default = rows.get(cell.default.hash) if cell.default else None
-    return CellResult(cell, oracle, default if default and default["status"] == "done" else None)
+    oracle = min(grid, key=lambda row: row["mean"], default=None)
+    defaults = None
+    if cell.default:
+        defaults = rows.get(cell.default.hash)
+    if defaults and defaults["status"] != "done":
+        defaults = None
+    return CellResult(cell, oracle, defaults)
 
 
 def average(values: Iterable[float | None]) -> Average:
-    """
+    """Average the values that are not None.
+
     >>> str(average([1.0, 3.0])), str(average([2.0])), str(average([]))
     ('2.00 ± 1.41', '2.00', '–')
     """
-    known = np.array([value for value in values if value is not None], dtype=np.float64)
-    if not known.size:
+    numbers = np.array([value for value in values if value is not None], dtype=np.float64)
+    if numbers.size == 0:
         return Average(float("nan"), 0.0, 0)
-    return Average(
-        float(known.mean()), float(known.std(ddof=1)) if known.size > 1 else 0.0, int(known.size)
-    )
+    mean = float(numbers.mean())
+    if numbers.size == 1:
+        return Average(mean, 0.0, 1)
+    return Average(mean, float(numbers.std(ddof=1)), int(numbers.size))
 
 
 def average_of(
@@ -109,13 +120,28 @@ def average_of(
     value: str = "mean",
     where: Callable[[Cell], bool] = lambda cell: True,
 ) -> Average:
-    """Average a column of the store over the matching cells."""
+    """Average a column of the store over cells.
+
+    Parameters
+    ----------
+    results : iterable of CellResult
+        The cells.
+    protocol : {"oracle", "defaults"}
+        Which of the two rows.
+    value : str
+        The column.
+    where : function
+        Which cells; by default all.
+    """
     rows = (result.row(protocol) for result in results if where(result.cell))
     return average(row[value] for row in rows if row is not None)
 
 
 def average_over_objects(results: Iterable[CellResult], protocol: Protocol) -> Average:
-    """Average over objects within each seed first, as in the paper, so that the spread is over trials, not objects."""
+    """Average over objects within each seed first, as in the paper.
+
+    The spread is then over trials, not over objects.
+    """
     by_seed: dict[int | None, list[float]] = {}
     for result in results:
         row = result.row(protocol)
@@ -130,30 +156,30 @@ def labels_of(plan: Plan, protocol: Protocol = "defaults") -> list[str]:
 
 
 def captures_of(plan: Plan) -> list[str]:
+    """Return the names of a plan's captures, in order."""
     return unique(cell.capture.name for cell in plan.cells)
 
 
 def unique(values: Iterable[Value]) -> list[Value]:
+    """Return the values without repetitions, in order."""
     return list(dict.fromkeys(values))
 
 
 def choice_of(rows: Sequence[Row], names: Iterable[str]) -> str:
     """Return the best parameters, most frequent first: ``lam=10 mu=0.1 (3 of 5)``."""
-    wanted = list(names)
-    if not rows or not wanted:
+    names = list(names)
+    if not rows or not names:
         return ""
-    texts = Counter(
-        " ".join(
-            f"{name}={_short(row['parameters'][name])}"
-            for name in wanted
-            if name in row["parameters"]
-        )
-        for row in rows
-    )
-    text, count = texts.most_common(1)[0]
+    texts = [_parameters_text(row["parameters"], names) for row in rows]
+    text, count = Counter(texts).most_common(1)[0]
     if len(rows) == 1:
         return text
     return f"{text} ({count} of {len(rows)})"
+
+
+def _parameters_text(parameters: Mapping[str, Any], names: Iterable[str]) -> str:
+    values = [f"{name}={_short(parameters[name])}" for name in names if name in parameters]
+    return " ".join(values)
 
 
 def _short(value: Any) -> str:
@@ -169,17 +195,18 @@ _OTHERS = ("#117733", "#332288", "#aa4499", "#999933", "#661100", "#44aa99")
 
 
 def look_of(label: str, number: int = 0) -> Look:
-    """Return name, color and marker of a method; other labels keep their text and get a color by number.
+    """Return name, color and marker of a method.
 
-    Words in brackets after a method stay after its name.
+    Words in brackets after a method stay after its name. Other labels keep their text and get a
+    color by number.
     """
     other = _OTHERS[number % len(_OTHERS)]
-    method, bracket, words = label.partition(" (")
+    method, bracket, rest = label.partition(" (")
     try:
         look = find_method(method).look
     except ParameterError:
         return Look(label, other)
-    look = replace(look, label=look.label + bracket + words)
+    look = replace(look, label=look.label + bracket + rest)
     if look.color:
         return look
     return replace(look, color=other)
@@ -203,9 +230,8 @@ def name_of(method: str) -> str:
 class RunOutputs:
     """The data of a run's report, and where the report is written."""
 
-    #: of the run
-    name: str
-    title: str
+    name: str  #: of the run
+    title: str  #: of its page and tables
     plan: Plan  #: the planned trials
     store: Store  #: the rows and the maps; nothing else is read
     folder: Path  #: of this run
@@ -226,7 +252,10 @@ class RunOutputs:
 
     def maps(self, row: Mapping[str, Any] | None) -> dict[str, NDArray[Any]] | None:
         """Return the stored maps of a trial, or None."""
-        if row is None or not (path := self.store.arrays_path(row["hash"])).exists():
+        if row is None:
+            return None
+        path = self.store.arrays_path(row["hash"])
+        if not path.exists():
             return None
         return read_npz(
             path, "maps of a trial", remedy="Remove the file; the run creates it again."
@@ -242,7 +271,23 @@ class RunOutputs:
         best: Collection[tuple[int, int]] = (),
         show: bool = True,
     ) -> None:
-        """Write a table in every format; with ``show``, put it on the page and display it."""
+        """Write a table in every format.
+
+        Parameters
+        ----------
+        title : str
+            Its title.
+        header : sequence of str
+            Names of the columns.
+        rows : sequence of sequences of str
+            The cells.
+        name : str
+            Name of the files.
+        best : collection of (row, column)
+            Cells printed in bold.
+        show : bool
+            Also put the table on the page and display it.
+        """
         Table(title, header, rows, self.notes, best).write(self.folder, name)
         if show:
             self.page.append(Table(title, header, rows).markdown())
@@ -261,6 +306,7 @@ class RunOutputs:
         self.page.append(f"![{caption}]({self.name}/{name}.png)\n\n*{caption}*\n")
 
     def say(self, text: str) -> None:
+        """Put a paragraph on the page."""
         self.page.append(text + "\n")
 
     def failures(self) -> list[str]:
@@ -270,40 +316,54 @@ class RunOutputs:
         return [f"{count} failed: {cause}" for cause, count in causes.items()]
 
 
+#: The position of a cell in a table, as text.
 Axis = Callable[[Cell], str]
 
 
 def tidy_table(
     out: RunOutputs, axis: Axis, axis_name: str, paper: Mapping[Any, float] | None = None
 ) -> None:
-    """Write one row per capture, axis position and method, with separate columns for the oracle, the paper (its mean
-    error by capture, position and method, if given) and the defaults.
+    """Write one row per capture, axis position and method.
+
+    It has separate columns for the oracle, the paper and the defaults.
+
+    Parameters
+    ----------
+    out : RunOutputs
+        Where to.
+    axis : function
+        Returns the position of a cell.
+    axis_name : str
+        Heading of the positions.
+    paper : mapping, optional
+        The paper's mean error by capture, position and method.
     """
     groups: dict[tuple[str, str, str], list[CellResult]] = {}
     for result in out.results:
         key = (result.cell.capture.name, axis(result.cell), result.cell.label)
         groups.setdefault(key, []).append(result)
     rows: list[dict[str, str]] = []
-    lowest: dict[
-        tuple[str, str, int], tuple[float, int]
-    ] = {}  # by scene and column: the mean error and its row
+    # The mean error of the best method, and its row, by scene and column.
+    lowest: dict[tuple[str, str, int], tuple[float, int]] = {}
     for (capture, place, label), group in groups.items():
-        facts = {"object": capture, axis_name: place, "method": name_of(label)}
-        for column, protocol in enumerate(PROTOCOLS, start=len(facts)):
+        row = {"object": capture, axis_name: place, "method": name_of(label)}
+        for column, protocol in enumerate(PROTOCOLS, start=len(row)):
             mean = average_of(group, protocol).mean
-            if mean < lowest.get((capture, place, column), (float("inf"), 0))[0]:
-                lowest[capture, place, column] = mean, len(rows)
+            scene = (capture, place, column)
+            if mean < lowest.get(scene, (math.inf, 0))[0]:
+                lowest[scene] = (mean, len(rows))
         for value in ("mean", "median"):
-            for protocol, words in PROTOCOLS.items():
-                facts[f"{value}, {words}"] = str(average_of(group, protocol, value=value))
+            for protocol, name in PROTOCOLS.items():
+                row[f"{value}, {name}"] = str(average_of(group, protocol, value=value))
         if paper:
             printed = paper.get((capture, place, label))
-            facts["mean, paper"] = "" if printed is None else f"{printed:.2f}"
-        best = [r.oracle for r in group if r.oracle is not None]
-        facts |= {"trials": str(len(group)), "best parameters": choice_of(best, grid_names(group))}
-        rows.append(facts)
+            row["mean, paper"] = "" if printed is None else f"{printed:.2f}"
+        oracles = [result.oracle for result in group if result.oracle is not None]
+        row["trials"] = str(len(group))
+        row["best parameters"] = choice_of(oracles, grid_names(group))
+        rows.append(row)
     if rows:
-        bold = {(row, column) for (_, _, column), (_, row) in lowest.items()}
+        bold = {(number, column) for (_, _, column), (_, number) in lowest.items()}
         cells = [list(row.values()) for row in rows]
         out.table(f"{out.title}: every figure", list(rows[0]), cells, best=bold, show=False)
 
@@ -326,49 +386,56 @@ def curve_tables(
     *,
     averaged: bool = False,
 ) -> None:
-    """Write a table per protocol with axis positions as rows and methods as columns; the paper's value is in brackets."""
+    """Write a table per protocol with axis positions as rows and methods as columns.
+
+    Parameters
+    ----------
+    out : RunOutputs
+        Where to.
+    axis : function
+        Returns the position of a cell.
+    axis_name : str
+        Heading of the positions.
+    paper : mapping, optional
+        The paper's mean error by capture, position and method, which is put in brackets.
+    averaged : bool
+        Average over the captures; the capture is then ``""`` in ``paper``.
+    """
     several = len(captures_of(out.plan)) > 1 and not averaged
     printed = paper or {}
-
-    def place(cell: Cell) -> tuple[str, str]:
-        return ("" if averaged else cell.capture.name, axis(cell))
-
-    keys = list(dict.fromkeys(place(result.cell) for result in out.results))
-    for protocol, words in PROTOCOLS.items():
+    groups: dict[tuple[str, str], list[CellResult]] = {}
+    for result in out.results:
+        capture = "" if averaged else result.cell.capture.name
+        groups.setdefault((capture, axis(result.cell)), []).append(result)
+    for protocol, name in PROTOCOLS.items():
         labels = labels_of(out.plan, protocol)
-        averages = [
-            [
-                average_over_objects(
-                    [r for r in out.results if r.cell.label == label and place(r.cell) == key],
-                    protocol,
-                )
-                for label in labels
-            ]
-            for key in keys
-        ]
-        rows = [
-            [
-                ", ".join(key) if several else key[1],
-                *(
-                    with_paper(str(average), protocol, printed.get((*key, label)))
-                    for label, average in zip(labels, found, strict=True)
-                ),
-            ]
-            for key, found in zip(keys, averages, strict=True)
-        ]
-        title = f"{out.title}: mean angular error in degrees, {words}"
-        if protocol == "oracle" and any(
-            (*key, label) in printed for key in keys for label in labels
-        ):
+        rows: list[list[str]] = []
+        means: list[list[float | None]] = []
+        in_brackets = False
+        for (capture, place), group in groups.items():
+            row = [f"{capture}, {place}" if several else place]
+            numbers: list[float | None] = []
+            for label in labels:
+                results = [result for result in group if result.cell.label == label]
+                figure = average_over_objects(results, protocol)
+                value = printed.get((capture, place, label))
+                in_brackets = in_brackets or value is not None
+                row.append(with_paper(str(figure), protocol, value))
+                numbers.append(figure.mean if figure.count else None)
+            rows.append(row)
+            means.append(numbers)
+        title = f"{out.title}: mean angular error in degrees, {name}"
+        if protocol == "oracle" and in_brackets:
             title += " (in brackets: the paper)"
-        best = best_in_rows([[a.mean if a.count else None for a in found] for found in averages])
-        out.table(
-            title, [axis_name, *map(name_of, labels)], rows, name=f"table-{protocol}", best=best
-        )
+        header = [axis_name, *map(name_of, labels)]
+        out.table(title, header, rows, name=f"table-{protocol}", best=best_in_rows(means))
 
 
 def with_paper(ours: str, protocol: Protocol, printed: float | None) -> str:
-    """Append the paper's value to ours, for the oracle only: the paper's values are not those of defaults."""
+    """Append the paper's value to ours, for the oracle only.
+
+    The paper's values are not those of defaults.
+    """
     if protocol == "oracle" and printed is not None:
         return f"{ours} ({printed:.2f})"
     return ours

@@ -1,4 +1,4 @@
-"""A plan: captures × photographs × corruptions × seeds × methods × parameter grids, expanded to trials. Plain data.
+"""A plan: captures × photographs × noises × seeds × methods × parameters, expanded to trials.
 
 A **trial** is one method with one set of parameters on one corrupted subset of one capture. It
 contains a path and parameters, never photographs. Its hash identifies what is computed, not where:
@@ -28,6 +28,7 @@ from photostereo.solver.methods import find_method
 #: Part of every hash; increased when the meaning of an existing description of a trial changes.
 HASH_VERSION = 1
 
+#: What a trial does.
 Task = Literal["solve", "represent"]
 
 
@@ -39,15 +40,16 @@ class Corruption:
     level: float = 0.0
 
     def __str__(self) -> str:
-        words = {
+        texts = {
             "none": "clean",
             "poisson": f"Poisson {self.level:g} dB",
             "salt_pepper": f"salt and pepper {100 * self.level:g} %",
             "gaussian": f"Gaussian {self.level:g}",
         }
-        return words[self.kind]
+        return texts[self.kind]
 
 
+#: No noise.
 CLEAN = Corruption()
 
 
@@ -68,7 +70,17 @@ class CaptureSpec:
     def at(
         cls, path: str | Path, name: str = "", reference: Literal["truth", "ls"] = "truth"
     ) -> CaptureSpec:
-        """Describe the capture in a folder or file."""
+        """Describe the capture in a folder or file.
+
+        Parameters
+        ----------
+        path : path
+            The folder or file.
+        name : str
+            For tables and figures; by default that of the path.
+        reference : {"truth", "ls"}
+            What the results are compared with.
+        """
         place = Path(path).resolve()
         return cls(name or place.stem, str(place), fingerprint(place), reference)
 
@@ -78,21 +90,22 @@ class Trial:
     """One method, one set of parameters, one corrupted subset of one capture."""
 
     capture: CaptureSpec  #: which capture
-    #: the method to run; parameters that are not given have their defaults
-    method: str
+    method: str  #: the method to run
+    #: parameters of the method; others have their defaults
     parameters: Mapping[str, Any] = field(default_factory=dict)
     images: int | None = None  #: number of randomly chosen photographs; None for all
     corruption: Corruption = CLEAN  #: the noise added to them
     seed: int | None = None  #: seed of the choice and of the noise; None if nothing is random
-    task: Task = "solve"  #: ``"solve"``, or ``"represent"`` to learn a dictionary on the least-squares normals
+    #: ``"solve"``, or ``"represent"`` to learn a dictionary on the least-squares normals
+    task: Task = "solve"
 
     @cached_property
     def hash(self) -> str:
         """24 hexadecimal digits that depend only on what the trial computes."""
-        facts = {**asdict(self), "parameters": self.plain_parameters, "version": HASH_VERSION}
-        facts["corruption"]["level"] = float(self.corruption.level)
-        del facts["capture"]["path"]
-        return hashlib.blake2b(canonical_json(facts).encode(), digest_size=12).hexdigest()
+        identity = {**asdict(self), "parameters": self.plain_parameters, "version": HASH_VERSION}
+        identity["corruption"]["level"] = float(self.corruption.level)
+        del identity["capture"]["path"]
+        return hashlib.blake2b(canonical_json(identity).encode(), digest_size=12).hexdigest()
 
     @property
     def scene(self) -> tuple[CaptureSpec, int | None, Corruption, int | None]:
@@ -101,6 +114,7 @@ class Trial:
 
     @property
     def plain_parameters(self) -> dict[str, Any]:
+        """The parameters as JSON values."""
         return {name: plain(value) for name, value in self.parameters.items()}
 
 
@@ -119,6 +133,7 @@ class MethodPlan:
 
     @property
     def title(self) -> str:
+        """The label, or the method's name."""
         return self.label or self.method
 
     def points(self) -> Iterator[dict[str, Any]]:
@@ -133,10 +148,10 @@ class Cell:
     """One method on one scene: the trials of its grid and the one with defaults."""
 
     capture: CaptureSpec
-    images: int | None
+    images: int | None  #: number of photographs; None for all
     corruption: Corruption
-    seed: int | None
-    label: str
+    seed: int | None  #: None if nothing is random
+    label: str  #: of the method
     grid: tuple[Trial, ...]
     default: Trial | None
 
@@ -161,36 +176,46 @@ class Plan:
 
     @cached_property
     def trials(self) -> tuple[Trial, ...]:
-        found: dict[str, Trial] = {}
+        """All trials, each once."""
+        trials: dict[str, Trial] = {}
         for cell in self.cells:
-            for trial in (*((cell.default,) if cell.default else ()), *cell.grid):
-                found.setdefault(trial.hash, trial)
-        return tuple(found.values())
+            for trial in (cell.default, *cell.grid):
+                if trial is not None:
+                    trials.setdefault(trial.hash, trial)
+        return tuple(trials.values())
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the plan as JSON values."""
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, facts: Mapping[str, Any]) -> Plan:
+    def from_dict(cls, values: Mapping[str, Any]) -> Plan:
         """Invert :meth:`as_dict`."""
-        made = {"captures": CaptureSpec, "methods": MethodPlan, "corruptions": Corruption}
-        parts = {name: tuple(kind(**part) for part in facts[name]) for name, kind in made.items()}
         return cls(
-            **{**facts, **parts, "images": tuple(facts["images"]), "seeds": tuple(facts["seeds"])}
+            name=values["name"],
+            captures=tuple(CaptureSpec(**entry) for entry in values["captures"]),
+            methods=tuple(MethodPlan(**entry) for entry in values["methods"]),
+            images=tuple(values["images"]),
+            corruptions=tuple(Corruption(**entry) for entry in values["corruptions"]),
+            seeds=tuple(values["seeds"]),
+            task=values.get("task", "solve"),
+            maps=values.get("maps", False),
         )
 
 
 def _cells(plan: Plan) -> Iterator[Cell]:
-    seen = set()
+    """Yield every method on every scene; scenes that are the same occur once."""
+    scenes = set()
     for capture, corruption, images, seed in product(
         plan.captures, plan.corruptions, plan.images, plan.seeds
     ):
         # Without a choice of photographs and without noise, nothing depends on the seed: one trial,
         # not one per seed.
         settled = None if images is None and corruption.kind == "none" else seed
-        if (capture, corruption, images, settled) in seen:
+        scene = (capture, corruption, images, settled)
+        if scene in scenes:
             continue
-        seen.add((capture, corruption, images, settled))
+        scenes.add(scene)
         for use in plan.methods:
             bare = Trial(capture, use.method, {}, images, corruption, settled, plan.task)
             yield Cell(
@@ -204,24 +229,26 @@ def _cells(plan: Plan) -> Iterator[Cell]:
             )
 
 
-def _with_parameters(trial: Trial, given: Mapping[str, Any]) -> Trial:
-    solves = trial.task == "solve"
-    return replace(
-        trial, parameters=settle_parameters(trial.method, given) if solves else dict(given)
-    )
+def _with_parameters(trial: Trial, parameters: Mapping[str, Any]) -> Trial:
+    """Return a trial with these parameters, checked if they are those of a method."""
+    if trial.task == "solve":
+        return replace(trial, parameters=settle_parameters(trial.method, parameters))
+    return replace(trial, parameters=dict(parameters))
 
 
-def settle_parameters(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Check parameters and convert them to their types, so that ``lam = 1`` and ``lam = 1.0`` are the same trial.
+def settle_parameters(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Check parameters and convert them to their types.
+
+    ``lam = 1`` and ``lam = 1.0`` are then the same trial.
 
     >>> settle_parameters("pdlnv", {"lam": 1, "p": 2})
     {'lam': 1.0, 'p': 2}
     """
-    values = find_method(method).resolve(given)
+    values = find_method(method).resolve(parameters)
     # A dictionary given as a file stays a path: trials contain no arrays.
     return {
-        name: given[name] if hasattr(values[name], "shape") else plain(values[name])
-        for name in given
+        name: value if hasattr(values[name], "shape") else plain(values[name])
+        for name, value in parameters.items()
     }
 
 
@@ -232,7 +259,9 @@ Setting = tuple[tuple[str, float], ...]
 def split_setting(
     method: str, parameters: Mapping[str, Any]
 ) -> tuple[Setting | None, dict[str, Any]]:
-    """Split parameters into the prior's strengths, if all are given, and the others, which are common to a grid.
+    """Split parameters into the prior's strengths, if all are given, and the others.
+
+    The others are common to a grid.
 
     >>> split_setting("pdlnv", {"lam": 1, "mu": 0.1, "p": 2})
     ((('lam', 1.0), ('mu', 0.1)), {'p': 2})
@@ -248,15 +277,18 @@ def split_setting(
 
 
 def grids_of(trials: Iterable[Trial]) -> dict[str, tuple[Setting, ...]]:
-    """Map each trial's hash to the settings of all trials that differ from it only in strengths, including its own."""
-    together: dict[Hashable, dict[str, Setting]] = defaultdict(dict)
+    """Map each trial's hash to the settings of all trials that differ from it only in strengths.
+
+    Its own is among them.
+    """
+    groups: dict[Hashable, dict[str, Setting]] = defaultdict(dict)
     for trial in trials:
         if trial.task == "solve":
             setting, common = split_setting(trial.method, trial.plain_parameters)
             if setting is not None:
-                together[trial.scene, trial.method, canonical_json(common)][trial.hash] = setting
-    return {
-        key: tuple(dict.fromkeys(several.values()))
-        for several in together.values()
-        for key in several
-    }
+                groups[trial.scene, trial.method, canonical_json(common)][trial.hash] = setting
+    grids: dict[str, tuple[Setting, ...]] = {}
+    for group in groups.values():
+        settings = tuple(dict.fromkeys(group.values()))
+        grids.update(dict.fromkeys(group, settings))
+    return grids

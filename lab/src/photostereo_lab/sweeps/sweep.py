@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from photostereo.batch.worker import warm_up
 from photostereo.io.atomic import write_text
 from photostereo_lab.sweeps.curves import draw_curves
 from photostereo_lab.sweeps.outputs import RunOutputs, captures_of, curve_tables, tidy_table, unique
-from photostereo_lab.sweeps.plan import Cell, Plan, Trial, grids_of
+from photostereo_lab.sweeps.plan import Cell, Corruption, Plan, Trial, grids_of
 from photostereo_lab.sweeps.plan_file import read_plan
 from photostereo_lab.sweeps.store import Outcome, Store
 from photostereo_lab.sweeps.worker import run_trial
@@ -24,7 +25,8 @@ from photostereo_lab.sweeps.worker import run_trial
 if TYPE_CHECKING:
     from photostereo.batch.executor import Executor
 
-_LEVELS = {
+#: The axis of a figure over the levels of a noise, by its kind.
+LEVEL_LABELS = {
     "poisson": "SNR (dB)",
     "salt_pepper": "corrupted entries (share)",
     "gaussian": "standard deviation",
@@ -43,13 +45,32 @@ def sweep(
 ) -> Progress:
     """Run a plan written in TOML; see :mod:`.plan_file` for its format.
 
-    Nothing is written if the plan cannot run.
+    Nothing is written if the plan cannot run. An interrupted sweep continues where it stopped.
 
-    Writes to ``out``: ``results.sqlite``, ``trials.csv`` (every trial), separate tables for the
-    best of each grid and the defaults, and figures of curves if the plan varies the number of
-    photographs or the level of a noise; with ``maps = true`` in the plan, ``arrays`` with the
-    normals of every trial. An interrupted sweep continues where it stopped. With ``device="cuda"``
-    the settings of a grid over (λ, μ) are solved together.
+    Parameters
+    ----------
+    plan_path : path
+        The plan.
+    out : path
+        Receives ``results.sqlite``, ``trials.csv`` (every trial), separate tables for the best of
+        each grid and the defaults, and figures of curves if the plan varies the number of
+        photographs or the level of a noise; with ``maps = true`` in the plan, ``arrays`` with the
+        normals of every trial.
+    data : path, optional
+        The folder with the captures; by default that of the plan.
+    only_figures : bool
+        Write tables and figures from the store, without running anything.
+    options : RunOptions
+        Processes, deadlines, and whether failed trials run again.
+    device : {"cpu", "cuda"}
+        On a GPU, the settings of a grid over (λ, μ) are solved together.
+    control : RunControl
+        Receives progress and can cancel.
+
+    Returns
+    -------
+    Progress
+        Numbers of planned, finished and failed trials.
     """
     plan = read_plan(plan_path, data=data)
     options.require(device)
@@ -80,10 +101,12 @@ def report_sweep(plan: Plan, store: Store, control: RunControl = SILENT_RUN) -> 
     _write_trials(outputs)
     curve_tables(outputs, _scene_of, "scene")
     tidy_table(outputs, _scene_of, "scene")
-    for name, words, axis, fits in _axes(plan):
-        chosen = [result for result in outputs.results if fits(result.cell)]
-        figure = draw_curves(chosen, axis, words, title=plan.name, panels=captures_of(plan))
-        outputs.figure(figure, plan.name, name=name)
+    for curve in _curves(plan):
+        results = [result for result in outputs.results if curve.holds(result.cell)]
+        figure = draw_curves(
+            results, curve.place, curve.label, title=plan.name, panels=captures_of(plan)
+        )
+        outputs.figure(figure, plan.name, name=curve.name)
     for failure in outputs.failures():
         control.say(failure)
     failed = sum(row["status"] == "failed" for row in outputs.rows.values())
@@ -95,38 +118,59 @@ def _scene_of(cell: Cell) -> str:
     return f"{photographs}, {cell.corruption}"
 
 
-def _axes(
-    plan: Plan,
-) -> Iterator[tuple[str, str, Callable[[Cell], float | None], Callable[[Cell], bool]]]:
-    """Find the possible curves, with name, label, axis and cells: a noise with several levels at one number of
-    photographs, or several numbers of photographs at one noise.
+@dataclass(frozen=True)
+class _Curve:
+    """An axis along which a plan varies, and the cells on it."""
+
+    name: str  #: of the figure
+    label: str  #: of the axis
+    #: a noise whose level varies, or the one noise at which the number of photographs varies
+    noise: str | Corruption
+    images: int | None = None  #: the number of photographs at which a level varies
+
+    def place(self, cell: Cell) -> float | None:
+        """Return the position of a cell on the axis."""
+        if isinstance(self.noise, str):
+            return cell.corruption.level
+        return cell.images
+
+    def holds(self, cell: Cell) -> bool:
+        """Whether a cell belongs to the curve."""
+        if isinstance(self.noise, str):
+            return cell.corruption.kind == self.noise and cell.images == self.images
+        return cell.corruption == self.noise
+
+
+def _curves(plan: Plan) -> Iterator[_Curve]:
+    """Yield the possible curves of a plan.
+
+    They are a noise with several levels at one number of photographs, or several numbers of
+    photographs at one noise.
     """
     images = unique(cell.images for cell in plan.cells)
     noises = unique(cell.corruption for cell in plan.cells)
-    for kind, label in _LEVELS.items():
-        if sum(noise.kind == kind for noise in noises) > 1:
-            for count in images:
-                name = f"figure-{kind}" + ("" if len(images) == 1 else f"-{count or 'all'}")
-
-                def same(cell: Cell, kind: str = kind, count: int | None = count) -> bool:
-                    return cell.corruption.kind == kind and cell.images == count
-
-                yield name, label, lambda cell: cell.corruption.level, same
-    if sum(count is not None for count in images) > 1:
-        for noise in noises:
-            name = "figure-photographs" + (
-                "" if len(noises) == 1 else f"-{noise.kind}-{noise.level:g}"
-            )
-            yield (
-                name,
-                "photographs",
-                lambda cell: cell.images,
-                lambda cell, n=noise: cell.corruption == n,  # type: ignore[misc]
-            )
+    for kind, label in LEVEL_LABELS.items():
+        if sum(noise.kind == kind for noise in noises) < 2:
+            continue
+        for count in images:
+            name = f"figure-{kind}"
+            if len(images) > 1:
+                name += f"-{count or 'all'}"
+            yield _Curve(name, label, kind, count)
+    if sum(count is not None for count in images) < 2:
+        return
+    for noise in noises:
+        name = "figure-photographs"
+        if len(noises) > 1:
+            name += f"-{noise.kind}-{noise.level:g}"
+        yield _Curve(name, "photographs", noise)
 
 
 def _write_trials(outputs: RunOutputs) -> None:
-    """Write every trial of the plan, one line each, in the plan's order; ``settled`` holds the choices of "auto"."""
+    """Write every trial of the plan, one line each, in the plan's order.
+
+    ``settled`` holds the choices of "auto".
+    """
     columns = (
         "hash", "capture", "images", "corruption", "level", "seed", "method", "parameters", "settled", "status",
         "mean", "median", "p90", "p95", "max", "within_10deg", "iterations", "seconds", "error",
@@ -135,12 +179,15 @@ def _write_trials(outputs: RunOutputs) -> None:
     writer = csv.writer(text)
     writer.writerow(columns)
     for trial in outputs.plan.trials:
-        if (row := outputs.rows.get(trial.hash)) is not None:
-            cells = (row[name] for name in columns)
-            writer.writerow(
-                [json.dumps(cell) if isinstance(cell, dict) else cell for cell in cells]
-            )
+        row = outputs.rows.get(trial.hash)
+        if row is not None:
+            writer.writerow(_cell(row[name]) for name in columns)
     write_text(outputs.folder / "trials.csv", text.getvalue())
+
+
+def _cell(value: object) -> object:
+    """Return a value for a table: a mapping as JSON."""
+    return json.dumps(value) if isinstance(value, dict) else value
 
 
 def run_trials(
@@ -155,14 +202,28 @@ def run_trials(
 ) -> Progress:
     """Run the trials that are not in the store, and write each result as it arrives.
 
-    Trials whose hashes are in ``keep`` also run if their maps are missing. On a GPU the settings of
-    a grid over (λ, μ) are solved together.
+    Parameters
+    ----------
+    trials : iterable of Trial
+        The trials; equal ones run once.
+    store : Store
+        Holds the results, old and new.
+    executor : Executor
+        Runs the trials.
+    keep : collection of str
+        Hashes of trials that keep their maps; they also run if only the maps are missing.
+    options : RunOptions
+        Deadlines, and whether failed trials run again.
+    device : {"cpu", "cuda"}
+        On a GPU, the settings of a grid over (λ, μ) are solved together.
+    control : RunControl
+        Receives progress and can cancel.
     """
     every = {trial.hash: trial for trial in trials}
-    have = store.finished(failed_too=not options.retry_failed)
-    have -= {key for key in keep if not store.arrays_path(key).exists()}
-    missing = [trial for trial in every.values() if trial.hash not in have]
-    before = store.rows(every.keys() & have)
+    finished = store.finished(failed_too=not options.retry_failed)
+    finished -= {key for key in keep if not store.arrays_path(key).exists()}
+    missing = [trial for trial in every.values() if trial.hash not in finished]
+    before = store.rows(every.keys() & finished)
     failed = sum(row["status"] == "failed" for row in before.values())
     for method in {trial.method for trial in missing if trial.task == "solve"}:
         if options.scheduler is None:
@@ -171,7 +232,7 @@ def run_trials(
     coordinator = Coordinator(
         executor,
         write=lambda key, outcome: store.write(every[key], outcome),
-        fail=lambda words, code: Outcome(status="failed", error=words),
+        fail=lambda problem, code: Outcome(status="failed", error=problem),
         tally=Progress(len(every), len(before) - failed, failed),
         options=options,
         control=control,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,12 +16,14 @@ class Table(tables.Table):
     """A table in every format."""
 
     def csv(self) -> str:
+        """Return the table as CSV, without its title and notes."""
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([self.header, *self.rows])
         return text.getvalue()
 
     def markdown(self) -> str:
-        """
+        """Return the table with its title and notes in Markdown.
+
         >>> print(Table("Errors", ("object", "LS"), (("cat", "8.41"),), ("in degrees",)).markdown())
         **Errors**
         <BLANKLINE>
@@ -37,31 +40,31 @@ class Table(tables.Table):
 
     def write(self, folder: Path, name: str = "table") -> None:
         """Write ``name.csv``, ``name.md`` and ``name.tex``."""
-        for suffix, text in (
-            (".csv", self.csv()),
-            (".md", self.markdown()),
-            (".tex", self.latex(name)),
-        ):
-            write_text(folder / f"{name}{suffix}", text)
+        write_text(folder / f"{name}.csv", self.csv())
+        write_text(folder / f"{name}.md", self.markdown())
+        write_text(folder / f"{name}.tex", self.latex(name))
 
 
 def best_in_rows(values: Sequence[Sequence[float | None]]) -> set[tuple[int, int]]:
-    """Return row and column of the lowest value of each row; column 0 holds the names of the rows.
+    """Return row and column of the lowest value of each row.
+
+    Column 0 holds the names of the rows, so that the first value is in column 1.
 
     >>> best_in_rows([[3.0, 2.0, None], [None, None, None]])
     {(0, 2)}
     """
-    found = set()
+    places = set()
     for row, cells in enumerate(values):
-        known = {
-            place: value
-            for place, value in enumerate(cells)
-            if value is not None and value == value
-        }
-        if known:
-            found.add((row, 1 + min(known, key=lambda place: known[place])))
-    return found
+        numbers = [
+            (value, column)
+            for column, value in enumerate(cells, 1)
+            if value is not None and not math.isnan(value)
+        ]
+        if numbers:
+            places.add((row, min(numbers)[1]))
+    return places
 
 
 def _bars(row: Sequence[str]) -> str:
+    """Return a row of a Markdown table."""
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"

@@ -59,6 +59,7 @@ class _Shared:
     grid: tuple[Setting, ...] = ()
 
     def load(self) -> _Scene:
+        """Return the scene, in color if the method sees colors."""
         return load_scene(*self.scene, color=find_method(self.method).sees_colors)
 
 
@@ -67,9 +68,17 @@ def run_trial(
 ) -> Outcome:
     """Run one trial; any error becomes an outcome, not an exception.
 
-    With ``keep``, the outcome includes the maps: normals, truth, mask, history, dictionaries. The
-    settings of the prior in ``grid`` are solved together with the trial's own, once; the other
-    trials then reuse these results.
+    Parameters
+    ----------
+    trial : Trial
+        What to run.
+    keep : bool
+        Include the maps: normals, ground truth, mask, history, dictionaries.
+    device : {"cpu", "cuda"}
+        Where to run it.
+    grid : sequence of Setting
+        Settings of the prior that are solved together with the trial's own, once; the other trials
+        then reuse these results.
     """
     if trial.task == "represent":
         return run_safely(partial(_represent, trial), _failure)
@@ -83,7 +92,11 @@ def _solve(trial: Trial, keep: bool, device: str, grid: tuple[Setting, ...]) -> 
     setting, common = split_setting(trial.method, trial.plain_parameters)
     together = setting is not None and setting in grid and not keep
     shared = _Shared(
-        trial.scene, trial.method, canonical_json(common), device, grid if together else ()
+        scene=trial.scene,
+        method=trial.method,
+        common=canonical_json(common),
+        device=device,
+        grid=grid if together else (),
     )
     scene = shared.load()
     with warnings.catch_warnings():
@@ -93,19 +106,15 @@ def _solve(trial: Trial, keep: bool, device: str, grid: tuple[Setting, ...]) -> 
             result = results[setting]
         else:
             result, spent = _solve_one(trial, shared, keep)
-    summary = summarize_error(result.normals, scene.truth, scene.capture.mask)
+    summary = summarize_error(result.normals, scene.truth, scene.capture.mask).as_dict()
+    figures = result.history[-1].figures if result.history else {}
     return Outcome(
         status="done",
-        errors={
-            name: float(value) for name, value in summary.as_dict().items() if value is not None
-        },
+        errors={name: float(value) for name, value in summary.items() if value is not None},
         outcome=result.status,
         iterations=result.iterations,
         settled=result.summary()["parameters"],
-        extra={
-            "cpu_seconds": round(spent, 4),
-            **(result.history[-1].figures if result.history else {}),
-        },
+        extra={"cpu_seconds": round(spent, 4), **figures},
         seconds=float(sum(result.seconds.values())),
         stages={name: round(value, 4) for name, value in result.seconds.items()},
         versions=dict(result.versions),
@@ -115,15 +124,22 @@ def _solve(trial: Trial, keep: bool, device: str, grid: tuple[Setting, ...]) -> 
 
 
 def _solve_one(trial: Trial, shared: _Shared, keep: bool) -> tuple[Reconstruction, float]:
-    """Return the result and its processor seconds; the statistics are kept for the next trial, and counted for each."""
+    """Return the result and its processor seconds.
+
+    The statistics are kept for the next trial, and counted for each.
+    """
     scene = shared.load()
-    capture = replace(scene.capture, truth=scene.truth) if keep else scene.capture
-    prepared, spent = _prepare(capture, shared) if keep else _prepared(shared)
-    began = time.process_time()
+    capture = scene.capture
+    if keep:
+        capture = replace(capture, truth=scene.truth)
+        prepared, spent = _prepare(capture, shared)
+    else:
+        prepared, spent = _prepared(shared)
+    start = time.process_time()
     result = solving.solve(
         capture, trial.method, device=shared.device, prepared=prepared, **trial.parameters
     )
-    return result, spent + time.process_time() - began
+    return result, spent + time.process_time() - start
 
 
 @lru_cache(maxsize=2)
@@ -131,7 +147,7 @@ def _solve_grid(shared: _Shared) -> tuple[dict[Setting, Reconstruction], float]:
     """Return the results by setting, and the processor seconds per setting."""
     prepared, spent = _prepared(replace(shared, grid=()))
     settings = [dict(setting) for setting in shared.grid]
-    began = time.process_time()
+    start = time.process_time()
     results = solving.solve_grid(
         shared.load().capture,
         shared.method,
@@ -140,7 +156,7 @@ def _solve_grid(shared: _Shared) -> tuple[dict[Setting, Reconstruction], float]:
         prepared=prepared,
         **json.loads(shared.common),
     )
-    spent += (time.process_time() - began) / len(settings)
+    spent += (time.process_time() - start) / len(settings)
     return dict(zip(shared.grid, results, strict=True)), spent
 
 
@@ -152,7 +168,7 @@ def _prepared(shared: _Shared) -> tuple[Prepared, float]:
 def _prepare(capture: Capture, shared: _Shared) -> tuple[Prepared, float]:
     """Return the model's statistics and their processor seconds."""
     entry = find_method(shared.method)
-    began = time.process_time()
+    start = time.process_time()
     prepared = prepare(
         capture,
         shared.method,
@@ -161,16 +177,19 @@ def _prepare(capture: Capture, shared: _Shared) -> tuple[Prepared, float]:
         strengths="auto" if "noise" in entry.model.sees else "given",
         **entry.of_model(entry.resolve(json.loads(shared.common))),
     )
-    return prepared, time.process_time() - began
+    return prepared, time.process_time() - start
 
 
 def _represent(trial: Trial) -> Outcome:
-    """Learn a dictionary on the least-squares normals: ‖P − DB‖/‖P‖ and the share of non-zeros."""
+    """Learn a dictionary on the least-squares normals.
+
+    The outcome holds ‖P − DB‖/‖P‖ and the share of non-zeros.
+    """
     from photostereo.priors.dictionary.prior import DictionaryPrior
 
     scene = load_scene(*trial.scene)
     values = {"passes": 30, "atoms": 192, **trial.parameters}
-    began = time.perf_counter()
+    start = time.perf_counter()
     normals = prepare(scene.capture, "ls", strengths="given").model.alone(SILENT).normals
     prior = DictionaryPrior(
         PatchGrid.from_mask(scene.capture.mask), mu=values["mu"], atoms=values["atoms"]
@@ -179,15 +198,15 @@ def _represent(trial: Trial) -> Outcome:
     energy = float(prior.cost(state, normals)["fit"])
     for number in range(values["passes"]):
         prior.update(state, normals, number)
-    left = float(prior.cost(state, normals)["fit"])
+    rest = float(prior.cost(state, normals)["fit"])
     figures = {name: float(value) for name, value in prior.record(state).items()}
     return Outcome(
         status="done",
         outcome="iterations",
         iterations=values["passes"],
         settled=values,
-        extra={"representation_error": (left / energy) ** 0.5, **figures},
-        seconds=time.perf_counter() - began,
+        extra={"representation_error": (rest / energy) ** 0.5, **figures},
+        seconds=time.perf_counter() - start,
         versions=versions(),
         host=host_facts(),
     )
@@ -202,18 +221,35 @@ def load_scene(
     *,
     color: bool = False,
 ) -> _Scene:
-    """Return a capture's seeded subset with its seeded noise."""
+    """Return a capture's seeded subset with its seeded noise.
+
+    Parameters
+    ----------
+    capture : CaptureSpec
+        The capture.
+    images : int or None
+        Number of photographs; None for all.
+    corruption : Corruption
+        The noise.
+    seed : int or None
+        Seed of both; None if nothing is random.
+    color : bool
+        Read the photographs in color.
+    """
     clean = _load(capture, color)
     if clean.truth is None:
         raise CaptureError(
             f"{capture.path} has no true normals.", code="no-truth", file=capture.path
         )
-    chosen = clean if images is None else clean.take(images, rng=photographs_of_seed(seed or 0))
-    return _Scene(replace(_corrupted(chosen, corruption, seed or 0), truth=None), clean.truth)
+    subset = clean
+    if images is not None:
+        subset = clean.take(images, rng=photographs_of_seed(seed or 0))
+    return _Scene(replace(_corrupted(subset, corruption, seed or 0), truth=None), clean.truth)
 
 
 @lru_cache(maxsize=3)
 def _load(spec: CaptureSpec, color: bool) -> Capture:
+    """Return a capture as it is, with its ground truth."""
     from photostereo.pipeline.pipeline import Pipeline
 
     pipeline = Pipeline(
@@ -225,6 +261,7 @@ def _load(spec: CaptureSpec, color: bool) -> Capture:
 
 
 def _corrupted(capture: Capture, corruption: Corruption, seed: int) -> Capture:
+    """Return a capture with noise."""
     add: dict[str, Callable[..., Capture]] = {
         "poisson": corruptions.add_poisson,
         "salt_pepper": corruptions.add_salt_and_pepper,
@@ -242,16 +279,13 @@ def _packed(result: Reconstruction, truth: FloatArray) -> bytes:
         "normals": result.normals,
         "truth": truth.astype(np.float32),
         "mask": result.mask,
-        **{
-            name: result.arrays[name].astype(np.float32)
-            for name in ("dictionary", "dictionary_initial")
-            if name in result.arrays
-        },
-        **{
-            f"history_{name}": np.array([row[name] for row in rows], dtype=np.float64)
-            for name in (rows[0] if rows else ())
-        },
     }
+    for name in ("dictionary", "dictionary_initial"):
+        if name in result.arrays:
+            arrays[name] = result.arrays[name].astype(np.float32)
+    if rows:
+        for name in rows[0]:
+            arrays[f"history_{name}"] = np.array([row[name] for row in rows], dtype=np.float64)
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
     return buffer.getvalue()
