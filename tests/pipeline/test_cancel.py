@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import psutil
@@ -56,14 +57,18 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("method", ["ls", "dlsr", "dlnet"])
 def test_cancelling_at_any_step_leaves_nothing(folder, tmp_path, method) -> None:
-    settings = {} if method == "ls" else {"parameters": {"max_iter": 2}}
+    settings: dict[str, Any] = {} if method == "ls" else {"parameters": {"max_iter": 2}}
+    if method != "dlnet":  # the stages after the solution are the same for all
+        settings |= {"report": False, "surface": None}
     through = CancelsAt(10**9)
     ps.Pipeline(folder, method=method, control=through, **settings).write(tmp_path / "whole")
-    assert {"photographs", "arrays and pictures", "surface", "report"} <= set(through.stages)
+    last = {"surface", "report"} if method == "dlnet" else set()
+    assert {"photographs", "arrays and pictures"} | last <= set(through.stages)
     assert through.reports > 20
     before = sorted(path.name for path in tmp_path.iterdir())
     # The first stages have few steps, the others many.
-    steps = {*range(0, 12, 2), *np.linspace(0, through.reports - 1, 12, dtype=int).tolist()}
+    count = 12 if method == "dlnet" else 6
+    steps = {*range(0, 12, 2), *np.linspace(0, through.reports - 1, count, dtype=int).tolist()}
     for step in sorted(steps):
         control = CancelsAt(step)
         with suppress(Cancelled):

@@ -204,9 +204,6 @@ def test_every_control_is_reached_by_the_tab_key(visit, report_page):
         reached.add(
             seen.page.evaluate(
                 "(() => "
-                ""
-                ""
-                ""
                 "{ const e = document.activeElement; return e.dataset.look || e.dataset.light || e.dataset.toggle"
                 " || e.dataset.camera || e.dataset.surface || e.dataset.action || e.getAttribute('href') "
                 "|| e.dataset.tool || e.dataset.view || e.dataset.make || e.tagName; })()"
