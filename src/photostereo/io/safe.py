@@ -7,6 +7,7 @@ and turns every failure into one error that names the file and the remedy.
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import math
@@ -115,8 +116,10 @@ def unreadable_file(path: Path, what: str, remedy: str, problem: str) -> Capture
 
 
 def read_text(path: Path, what: str, *, remedy: str = "") -> str:
-    """The text of a small file in UTF-8 (with or without a byte order mark) or Latin-1."""
+    """The text of a small file in UTF-8 (with or without a byte order mark), UTF-16 (with one) or Latin-1."""
     data = read_bytes(path, what, limit=TEXT_LIMIT, remedy=remedy)
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):  # "Unicode text" of Excel
+        return data.decode("utf-16", errors="replace")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:

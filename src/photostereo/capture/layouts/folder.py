@@ -68,11 +68,42 @@ def _listed(path: Path) -> dict[str, Any]:
     return {"files": photographs, "mask_file": next(iter(masks), None), **companions}
 
 
+def _listed_below(path: Path, options: ReadOptions, light_file: Path) -> dict[str, Any]:
+    """Return the pictures in a folder by their role; the photographs may be in a folder inside it, such as ``images/``.
+
+    If several folders have photographs, the light file decides by their names.
+    """
+    listed = _listed(path)
+    if listed["files"]:
+        return listed
+    inside = [
+        below
+        for entry in sorted(path.glob("[!.]*/"))
+        if not is_ball_series(entry) and (below := _listed(entry))["files"]
+    ]
+    if len(inside) > 1:
+        inside = [below for below in inside if _names(options, path, light_file, below["files"])]
+    if len(inside) != 1:
+        return listed
+    # A mask beside the light file counts as one beside the photographs.
+    return {role: listed[role] or found for role, found in inside[0].items()}
+
+
+def _names(options: ReadOptions, path: Path, light_file: Path, photographs: Sequence[Path]) -> bool:
+    """Whether the light file names these photographs, and no others."""
+    try:
+        table = read_table(path, options, photographs, light_file)
+    except CaptureError:
+        return False
+    return table.files is not None
+
+
 def find(path: Path, options: ReadOptions) -> Found:
     """List the contents of the folder without decoding any photograph."""
-    listed = _listed(path)
     present = [path / name for name in LIGHT_FILES if (path / name).is_file()]
-    table = read_table(path, options, listed["files"], present[0] if present else path)
+    default = present[0] if present else path
+    listed = _listed_below(path, options, default)
+    table = read_table(path, options, listed["files"], default)
     if table.files is not None:  # its order applies
         by_name = {file.name.casefold(): file for file in listed["files"]}
         listed["files"] = [by_name[name.casefold()] for name in table.files]
@@ -109,17 +140,22 @@ def find_alone(path: Path, options: ReadOptions) -> Found:
     return Found(path, LAYOUT_ALONE, name, ball=ball, mask_default="auto", **listed)
 
 
-#: Typical names of folders with photographs of a ball: chrome/, LightProbe-1/, gray/, black-ball/ ...
+#: Typical names of folders with photographs of a ball: chrome/, LightProbe-1/, gray/, black-ball/, Kugel/, ball-left/ ...
 _LOOK = "(chrome|mirror|silver|steel|shiny|black|matte|matt|gr[ae]y|white)"
-_BALL = "(ball|sphere|light[-_ ]?probe|probe|calibration)"
-_NAME = re.compile(rf"({_LOOK}[-_ ]?{_BALL}?|{_BALL})s?[-_ ]?\d*$", re.IGNORECASE)
+_BALL = "(ball|sphere|kugel|light[-_ ]?probe|probe|calibration)"
+_SIDE = "(left|right|top|bottom|upper|lower|front|back|links|rechts|[a-d])"
+_NAME = re.compile(
+    rf"({_LOOK}[-_ ]?{_BALL}?|{_BALL})(s|n)?([-_ ]?\d*|[-_ ]{_SIDE})$", re.IGNORECASE
+)
 
 
 def is_ball_series(folder: Path) -> bool:
     """Whether a folder's name suggests photographs of a ball.
 
-    >>> [is_ball_series(Path(name)) for name in ("chrome", "LightProbe-1", "black ball", "cat", "ballPNG", "s1")]
-    [True, True, True, False, False, False]
+    >>> [is_ball_series(Path(name)) for name in ("chrome", "LightProbe-1", "black ball", "Kugel")]
+    [True, True, True, True]
+    >>> [is_ball_series(Path(name)) for name in ("sphere1", "ball-left", "cat", "ballPNG", "s1")]
+    [True, True, False, False, False]
     """
     return _NAME.match(folder.resolve().name) is not None
 

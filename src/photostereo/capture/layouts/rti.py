@@ -7,6 +7,8 @@ directions of the positions are used.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +18,15 @@ from photostereo.capture.opening import Found
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
+from photostereo.core.wording import listed
 from photostereo.io.images import is_image
 from photostereo.io.safe import read_text
 from photostereo.lights.files.reading import base_name, content_lines, decimal
-from photostereo.lights.files.table import LightTable
+from photostereo.lights.files.table import LightTable, whole_names
 
 LAYOUT = "RTI"
+#: RTIBuilder writes its ``.lp`` file into this folder, beside ``jpeg-exports/``.
+ASSEMBLY = "assembly-files"
 
 
 def recognizes(path: Path) -> bool:
@@ -50,8 +55,14 @@ def find(path: Path, options: ReadOptions) -> Found:
                 found=found,
                 names=names,
             )
-    table = read_light_positions(source)
-    files = _locate(table, source)
+    table, announced = _read_positions(source)
+    places = _locate(table, source)
+    if len(table.vectors) != announced:
+        if len(places) != announced:
+            raise _wrong_count(source, announced, len(table.vectors))
+        table = _without_missing(table, places)
+    files = _complete(places, table, source)
+    table = replace(table, files=tuple(file.name for file in files))
     if chosen is not None:
         table = read_table(source.parent, options, files, source).in_order_of(files)
     home = files[0].parent
@@ -66,9 +77,17 @@ def find(path: Path, options: ReadOptions) -> Found:
 
 def read_light_positions(path: Path) -> LightTable:
     """Read the table in an ``.lp`` file."""
+    table, announced = _read_positions(path)
+    if len(table.vectors) != announced:
+        raise _wrong_count(path, announced, len(table.vectors))
+    return table
+
+
+def _read_positions(path: Path) -> tuple[LightTable, int]:
+    """Read the table, and the number of photographs that the first line announces."""
     lines = content_lines(read_text(path, "light-position file"))
     try:
-        count = int(lines[0])
+        announced = int(lines[0])
     except (IndexError, ValueError) as error:
         raise CaptureError(
             f"The first line of {path} must be the number of photographs; the others: filename x "
@@ -77,17 +96,6 @@ def read_light_positions(path: Path) -> LightTable:
             file=path,
         ) from error
     entries = [_entry(line, number + 2, path) for number, line in enumerate(lines[1:])]
-    if len(entries) != count:
-        few = "fewer" if len(entries) < count else "more"
-        raise CaptureError(
-            f"{path} announces {count} photographs in its first line but lists {len(entries)}, "
-            f"{few} than that. Complete the list, or correct the number.",
-            code="light-file-count",
-            file=path,
-            announced=count,
-            found=len(entries),
-            few=few,
-        )
     if not entries:
         raise CaptureError(
             f"{path} lists no photographs. Add lines: filename x y z.",
@@ -95,7 +103,21 @@ def read_light_positions(path: Path) -> LightTable:
             file=path,
         )
     names = tuple(name for name, _ in entries)
-    return LightTable(path, np.array([vector for _, vector in entries]), files=names)
+    vectors = np.array([vector for _, vector in entries])
+    return LightTable(path, vectors, files=names), announced
+
+
+def _wrong_count(path: Path, announced: int, count: int) -> CaptureError:
+    few = "fewer" if count < announced else "more"
+    return CaptureError(
+        f"{path} announces {announced} photographs in its first line but lists {count}, "
+        f"{few} than that. Complete the list, or correct the number.",
+        code="light-file-count",
+        file=path,
+        announced=announced,
+        found=count,
+        few=few,
+    )
 
 
 def _entry(line: str, number: int, path: Path) -> tuple[str, tuple[float, float, float]]:
@@ -116,21 +138,56 @@ def _entry(line: str, number: int, path: Path) -> tuple[str, tuple[float, float,
 
 
 def _light_positions(folder: Path) -> list[Path]:
-    return sorted(file for file in folder.glob("[!.]*") if file.suffix.lower() == ".lp")
+    """Return the ``.lp`` files of a folder, or those of RTIBuilder's ``assembly-files`` in it."""
+    within = [entry for entry in folder.glob("[!.]*/") if entry.name.casefold() == ASSEMBLY]
+    for place in (folder, *within):
+        files = sorted(file for file in place.glob("[!.]*") if file.suffix.lower() == ".lp")
+        if files:
+            return files
+    return []
 
 
-def _locate(table: LightTable, source: Path) -> list[Path]:
-    """Find the photographs: in the folder of the ``.lp`` file, in a folder inside it, or in one beside it."""
+def _locate(table: LightTable, source: Path) -> dict[str, Path]:
+    """Find the photographs, by the names in the table: in the folder of the ``.lp`` file, in a folder inside it, or in
+    one beside it."""
     home = source.resolve().parent
     names = table.files or ()
     best: dict[str, Path] = {}
     for folder in (home, *sorted(home.glob("[!.]*/")), *sorted(home.parent.glob("[!.]*/"))):
         present = {file.name.casefold(): file for file in folder.iterdir() if file.is_file()}
-        here = {name: present[name.casefold()] for name in names if name.casefold() in present}
+        pictures = [file for file in present.values() if is_image(file)]
+        whole = dict(zip(names, whole_names(names, pictures), strict=True))
+        here = {
+            name: present[file.casefold()]
+            for name, file in whole.items()
+            if file.casefold() in present
+        }
         best = max(best, here, key=len)
         if len(best) == len(set(names)):
-            return [best[name] for name in names]
-    missing = [name for name in names if name not in best]
+            break
+    return best
+
+
+def _without_missing(table: LightTable, places: Mapping[str, Path]) -> LightTable:
+    """Return the lights whose photographs exist, with a note."""
+    names = table.files or ()
+    missing = [name for name in names if name not in places]
+    note = Finding(
+        "lights-without-photographs",
+        file=table.path.name,
+        count=len(missing),
+        names=listed(missing),
+    )
+    there = [number for number, name in enumerate(names) if name in places]
+    return replace(table.take(there), notes=(*table.notes, note))
+
+
+def _complete(places: Mapping[str, Path], table: LightTable, source: Path) -> list[Path]:
+    """Return the photographs in the order of the table; raise an error if one is missing."""
+    names = table.files or ()
+    missing = [name for name in names if name not in places]
+    if not missing:
+        return [places[name] for name in names]
     raise CaptureError(
         f"{source} lists {len(names)} photographs; some were not found, the first is "
         f"{missing[0]}. Put the photographs into the folder of the .lp file, under the names it "

@@ -9,7 +9,7 @@ JSON may be a list of ``[x, y, z]``, or ``{"lights": [...], "intensities": [...]
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
@@ -28,6 +28,10 @@ _FILE = re.compile("file(names?)?|image|img|name|photo(graph)?|picture|path")
 _AXIS = re.compile("(?:l_?|d|dir|direction_|light_)?([xyz])")
 _STRENGTH = re.compile(
     "intensity|strength|brightness|i|power|(?:intensity_|i_?)?(r|g|b|red|green|blue)"
+)
+# Names of angles whose zero, sense or unit differ from file to file.
+_OTHER_ANGLE = re.compile(
+    "(phi|theta|az|el|azi|alt(itude)?|polar|zenith|tilt|pan|slant|angle)(_?(deg|rad).*)?"
 )
 #: Prefixes of position columns, by unit.
 _POSITION_UNITS = {"position": "pixels", "widths": "widths", "mm": "mm"}
@@ -140,60 +144,139 @@ def _from_text(path: Path, count: int | None) -> LightTable:
     return LightTable(path, np.ascontiguousarray(values[:, :3]), strengths, files)
 
 
-def _from_header(rows: list[list[str]], path: Path) -> LightTable:
-    header = [word.strip().strip('"').casefold() for word in rows[0]]
-    axes = {
-        match[1]: column for column, word in enumerate(header) if (match := _AXIS.fullmatch(word))
-    }
-    colors = {
-        column: match[1]
-        for column, word in enumerate(header)
-        if (match := _STRENGTH.fullmatch(word))
-    }
-    strengths = sorted(colors, key=lambda column: "rgb".find((colors[column] or "r")[0]))
-    names = [column for column, word in enumerate(header) if _FILE.fullmatch(word)]
+@dataclass(frozen=True)
+class _Columns:
+    """Which columns of a table hold what."""
+
+    header: list[str]
+    names: list[int]  #: names of photographs; the first one counts
+    toward: list[int]  #: directions: x, y, z; or azimuth and elevation; or the places
+    strengths: list[int]  #: none, one, or red, green and blue
+    places: list[int]  #: x, y, z of positions, or none
+    unit: str  #: of the positions
+
+    @property
+    def are_angles(self) -> bool:
+        """Whether directions are azimuth and elevation."""
+        return len(self.toward) == 2
+
+    @property
+    def straight_up(self) -> tuple[str, ...]:
+        """What stands for a direction that is left open: toward the camera."""
+        return ("0", "90") if self.are_angles else ("0", "0", "1")
+
+
+def _columns(header: list[str]) -> _Columns:
+    """Recognize the columns by their names."""
+    axes: dict[str, int] = {}
+    colors: dict[int, str] = {}
+    for column, word in enumerate(header):
+        if axis := _AXIS.fullmatch(word):
+            axes[axis[1]] = column
+        if color := _STRENGTH.fullmatch(word):
+            colors[column] = (color[1] or "r")[0]
+    strengths = sorted(colors, key=lambda column: "rgb".find(colors[column]))
     angles = [header.index(word) for word in ("azimuth", "elevation") if word in header]
-    words = next(
-        (w for w in _POSITION_UNITS if all(f"{w}_{axis}" in header for axis in "xyz")), None
-    )
-    places = [header.index(f"{words}_{axis}") for axis in "xyz"] if words else []
-    # The position of a light gives its direction.
-    toward = [axes[k] for k in sorted(axes)] or (angles if len(angles) == 2 else places)
+    unit = next((u for u in _POSITION_UNITS if all(f"{u}_{axis}" in header for axis in "xyz")), "")
+    places = [header.index(f"{unit}_{axis}") for axis in "xyz"] if unit else []
+    toward = [axes[axis] for axis in sorted(axes)]
+    if not toward:  # the position of a light gives its direction
+        toward = angles if len(angles) == 2 else places
     if len(axes) not in (0, 3) or not toward or len(strengths) not in (0, 1, 3):
-        named = f"names the columns {', '.join(header)}; expected x, y, z, and optionally file and intensity (or r, g, b)."
-        raise _FileError("light-file-columns", f"{named} Rename them.")
-    # Commas at the end of a line are empty cells.
-    body = [[*row, *[""] * (len(header) - len(row))] if names else row for row in rows[1:]]
-    for number, row in enumerate(body):
-        if len(row) != len(header):
-            wrong = f"has {len(row)} values in row {number + 1}, but names {len(header)} columns. Correct that row."
-            raise _FileError("light-file-line", wrong)
-    open_directions = _left_open(body, toward, ("0", "90") if toward is angles else ("0", "0", "1"))
-    open_strengths = _left_open(body, strengths, ("1",) * len(strengths))
-    wanted = [*toward, *strengths, *places]
-    values = _rectangle([[row[column] for column in wanted] for row in body])
-    vectors, values = np.split(values, [len(toward)], axis=1)
-    if (
-        toward is angles
-    ):  # azimuth from the right, counterclockwise; elevation above the image plane
-        around, above = np.radians(vectors.T)
-        vectors = np.stack(
-            [np.cos(above) * np.cos(around), np.cos(above) * np.sin(around), np.sin(above)], 1
+        raise _unknown_columns(header)
+    return _Columns(
+        header=header,
+        names=[column for column, word in enumerate(header) if _FILE.fullmatch(word)],
+        toward=toward,
+        strengths=strengths,
+        places=places,
+        unit=_POSITION_UNITS[unit or "position"],
+    )
+
+
+def _unknown_columns(header: list[str]) -> _FileError:
+    named = f"names the columns {', '.join(header)}"
+    angles = [word for word in header if _OTHER_ANGLE.fullmatch(word)]
+    if angles:
+        words = (
+            f"{named}. It is not certain how {' and '.join(angles)} are measured: rename them to "
+            "azimuth (degrees, counterclockwise from the right) and elevation (degrees above the "
+            "table), or write x, y, z."
         )
-    intensity = None if not strengths else values[:, 0] if len(strengths) == 1 else values[:, :3]
-    if intensity is not None and open_strengths is not None and not open_strengths.all():
-        intensity[open_strengths] = intensity[~open_strengths].mean(axis=0)
+        return _FileError("light-file-columns", words)
+    wanted = (
+        "expected x, y, z or azimuth, elevation, and optionally file and intensity (or r, g, b)"
+    )
+    return _FileError("light-file-columns", f"{named}; {wanted}. Rename them.")
+
+
+def _from_header(rows: list[list[str]], path: Path) -> LightTable:
+    """Read a table whose first row names the columns."""
+    header = [word.strip().strip('"').casefold() for word in rows[0]]
+    columns = _columns(header)
+    body = _filled(rows[1:], columns)
+    open_directions = _left_open(body, columns.toward, columns.straight_up)
+    open_strengths = _left_open(body, columns.strengths, ("1",) * len(columns.strengths))
+    files = None
+    if columns.names:
+        files = tuple(base_name(row[columns.names[0]]) for row in body)
+    intensity = None
+    if columns.strengths:
+        intensity = _cells(body, columns.strengths)
+        if len(columns.strengths) == 1:
+            intensity = intensity[:, 0]
+        if open_strengths is not None and not open_strengths.all():
+            intensity[open_strengths] = intensity[~open_strengths].mean(axis=0)
+    vectors = _cells(body, columns.toward)
+    if columns.are_angles:
+        vectors = _from_angles(vectors)
     return LightTable(
         path,
-        np.ascontiguousarray(vectors),
+        vectors,
         intensity,
-        tuple(base_name(row[names[0]]) for row in body) if names else None,
-        np.ascontiguousarray(values[:, -3:]) if places else None,
-        unit=_POSITION_UNITS[words or "position"],
+        files,
+        _cells(body, columns.places) if columns.places else None,
+        unit=columns.unit,
         open_directions=open_directions,
         open_strengths=open_strengths,
         errors=_errors_of_estimates(header, body),
     )
+
+
+def _filled(rows: list[list[str]], columns: _Columns) -> list[list[str]]:
+    """Return rows with a cell for each column; in a table with names, cells at the end of a row may be missing."""
+    count = len(columns.header)
+    body = []
+    for number, row in enumerate(rows, 1):
+        whole = row
+        if columns.names:
+            whole = [*row, *[""] * (count - len(row))]
+        if len(whole) != count:
+            words = f"has {len(row)} values in row {number}, but names {count} columns. Correct that row."
+            raise _FileError("light-file-line", words)
+        body.append(whole)
+    return body
+
+
+def _cells(body: list[list[str]], columns: list[int]) -> Float64:
+    """Return the numbers in some columns."""
+    return _rectangle([[row[column] for column in columns] for row in body])
+
+
+def _from_angles(angles: Float64) -> Float64:
+    """Return directions (d, 3) from azimuths, counterclockwise from the right, and elevations above the image plane.
+
+    Both are in degrees. Angles in radians are an error: no light is less than two degrees high in every photograph.
+    """
+    if len(angles) > 1 and (np.abs(angles) <= [2 * np.pi + 0.01, 0.5 * np.pi + 0.01]).all():
+        words = (
+            f"has azimuths up to {angles[:, 0].max():.3g} and elevations up to "
+            f"{angles[:, 1].max():.3g}, which must be radians. Write degrees (multiply by 57.2958)."
+        )
+        raise _FileError("light-angles-radians", words)
+    around, above = np.radians(angles.T)
+    flat = np.cos(above)
+    return np.stack([flat * np.cos(around), flat * np.sin(around), np.sin(above)], axis=1)
 
 
 def _left_open(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from photostereo.core.conventions import BoolArray, Float64
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.io.atomic import replacing_file, write_text
+from photostereo.io.images import is_image
 from photostereo.io.json_text import json_text
 from photostereo.lights.ball.geometry import Circle
 from photostereo.lights.geometry import require_directions, row_lengths
@@ -149,11 +150,14 @@ class LightTable:
     def naming(self, photographs: Sequence[Path]) -> LightTable:
         """Return this table with open lights added for photographs that it does not name; the names must be unique.
 
-        The names are dropped if it names the same number of photographs, but none of these: it belongs to another
-        capture of the same setup.
+        Names may lack the extension of the photographs, or have another one. They are dropped if the table names the
+        same number of photographs, but none of these: it belongs to another capture of the same setup.
         """
         if self.files is None:
             return self
+        files = whole_names(self.files, photographs)
+        if files != self.files:
+            return replace(self, files=files).naming(photographs)
         named = [name.casefold() for name in self.files]
         present = {photograph.name.casefold() for photograph in photographs}
         missing = [
@@ -216,6 +220,35 @@ class LightTable:
         }
         files = None if self.files is None else tuple(self.files[number] for number in chosen)
         return replace(self, files=files, **each)
+
+
+def whole_names(names: Sequence[str], photographs: Sequence[Path]) -> tuple[str, ...]:
+    """Return the names with the extensions of the photographs that they mean; others unchanged.
+
+    A name means the photograph of that name, else the only one that is called so without its extension, else the only
+    one that differs in nothing but the extension.
+
+    >>> whole_names(["a", "b.tif", "c.png"], [Path("a.jpg"), Path("b.jpg"), Path("b.2.jpg")])
+    ('a.jpg', 'b.jpg', 'c.png')
+    """
+    present = {photograph.name.casefold() for photograph in photographs}
+    stems = [photograph.stem.casefold() for photograph in photographs]
+    whole = {
+        stem: photograph.name
+        for stem, photograph in zip(stems, photographs, strict=True)
+        if stems.count(stem) == 1
+    }
+
+    def meant(name: str) -> str:
+        key = name.casefold()
+        if key in present:
+            return name
+        stem = PurePath(key).stem if is_image(Path(key)) else key
+        return whole.get(key, whole.get(stem, name))
+
+    files = tuple(meant(name) for name in names)
+    # Two names for one photograph: the extensions say something else.
+    return files if len(set(files)) == len(set(names)) else tuple(names)
 
 
 def require_strengths(values: NDArray[Any], path: Path) -> None:
