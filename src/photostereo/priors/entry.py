@@ -87,6 +87,18 @@ class PriorEntry:
         return bool(self.strengths) and values[self.strengths[0]] is None
 
 
+def filled(values: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values with those that are not set (None) replaced by the chosen ones.
+
+    >>> filled({"lam": None, "mu": 0.2}, {"lam": 3.0, "mu": 0.1})
+    {'lam': 3.0, 'mu': 0.2}
+    """
+    return {
+        name: chosen[name] if value is None and name in chosen else value
+        for name, value in values.items()
+    }
+
+
 @cache
 def registered_priors() -> dict[str, PriorEntry]:
     """All priors by name."""

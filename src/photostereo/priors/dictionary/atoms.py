@@ -51,14 +51,26 @@ def initial_dictionary(
     patches: FloatArray | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> NDArray[np.float64]:
-    """Return an initial dictionary (K, m) for patches of ``size`` (w_x, w_y, w_z), ``m = w_x w_y
-    w_z``.
+    """Return an initial dictionary (K, m).
 
-    ``"dct"``: the one-dimensional DCT of length m. ``"dct-separable"``: products of cosines along
-    z, y and x. ``"identity"``: unit vectors, followed by cosines (as ``"dct"``) if K > m.
-    ``"random-patches"``: K different ``patches`` (w, m), normalized. An array is checked and
-    normalized to rounding. By default K is m, or the rows of the array.
+    Parameters
+    ----------
+    kind : str or array
+        ``"dct"``: the one-dimensional DCT of length m. ``"dct-separable"``: products of cosines
+        along z, y and x. ``"identity"``: unit vectors, followed by cosines (as ``"dct"``) if K > m.
+        ``"random-patches"``: K different ``patches``, normalized. An array (K, m) is checked and
+        normalized to rounding.
+    size : tuple of three int
+        (w_x, w_y, w_z) of a patch, ``m = w_x w_y w_z``.
+    atoms : int, optional
+        K; by default m, or the rows of the array.
+    patches : array (w, m), optional
+        To draw from.
+    rng : Generator or int, optional
+        For the draw.
 
+    Examples
+    --------
     >>> D = initial_dictionary("dct", (8, 8, 3))
     >>> D.shape, bool(np.allclose(D @ D.T, np.eye(192)))
     ((192, 192), True)
@@ -79,9 +91,9 @@ def initial_dictionary(
         return separable_cosines(size, count)
     if kind == "identity":
         units = np.eye(min(count, length), length)
-        return (
-            units if count <= length else np.concatenate([units, cosines(length, count - length)])
-        )
+        if count <= length:
+            return units
+        return np.concatenate([units, cosines(length, count - length)])
     require_known(kind, KINDS, "initial dictionary", "unknown-dictionary")
     return _drawn_patches(patches, length, count, rng)
 
@@ -99,8 +111,9 @@ def check_atom_count(atoms: int, n_patches: int) -> None:
 
 
 def cosines(length: int, count: int) -> NDArray[np.float64]:
-    """DCT-II atoms of one axis, (count, length), lowest frequency first; finer steps if count >
-    length.
+    """Return DCT-II atoms (count, length) of one axis, lowest frequency first.
+
+    The steps of the frequency are finer if count > length.
     """
     frequency = np.arange(count)[:, None] / max(count, length)
     atoms = np.cos(np.pi * frequency * (np.arange(length) + 0.5))
@@ -111,10 +124,12 @@ def cosines(length: int, count: int) -> NDArray[np.float64]:
 
 
 def separable_cosines(size: tuple[int, int, int], count: int) -> NDArray[np.float64]:
-    """Up to m atoms: those of lowest total frequency of the separable DCT-II, in its Kronecker
-    order (z slowest). Beyond m: the whole basis, so that the atoms span the patches, then, lowest
-    first, products with intermediate frequencies along x and y, from a grid finer by an integer f.
-    At ``K = f^2 m`` this is the usual overcomplete separable DCT.
+    """Return atoms (count, m) that are products of cosines along z, y and x.
+
+    Up to m atoms: those of lowest total frequency of the separable DCT-II, in its Kronecker order
+    (z slowest). Beyond m: the whole basis, so that the atoms span the patches, then, lowest first,
+    products with intermediate frequencies along x and y, from a grid finer by an integer f. At
+    ``K = f^2 m`` this is the usual overcomplete separable DCT.
     """
     w_x, w_y, w_z = size
     if count > w_x * w_y * w_z and w_x == w_y == 1:
@@ -127,9 +142,9 @@ def separable_cosines(size: tuple[int, int, int], count: int) -> NDArray[np.floa
         )
     finer = 1
     while True:
-        f_x, f_y = (
-            finer if side > 1 else 1 for side in (w_x, w_y)
-        )  # an axis of one value has one frequency
+        # An axis of one value has one frequency.
+        f_x = finer if w_x > 1 else 1
+        f_y = finer if w_y > 1 else 1
         if w_x * f_x * w_y * f_y * w_z >= count:
             break
         finer += 1

@@ -1,5 +1,4 @@
-"""The compiled dictionary pass: the paper's sequential update, restricted to the few patches that
-change.
+"""The compiled dictionary pass: the paper's sequential update, of the few patches that change.
 
 Symbols: R (w, m) the residual ``P - B^T D``; D (K, m) the atoms d_i; B (K, w) the codes g_i; mu and
 q the threshold and the bound of the codes.
@@ -32,7 +31,7 @@ one file. The readable form is ``update_dictionary`` in ``tests/priors/dictionar
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,15 +62,28 @@ def dictionary_pass(
     q: float = math.inf,
     update_atoms: bool = True,
 ) -> None:
-    """Run one pass over the atoms, **in place**. The update of each code and each atom in turn
-    lowers ::
+    """Run one pass over the atoms, **in place**.
+
+    The update of each code and each atom in turn lowers ::
 
         || P - B^T D ||_F^2 + mu^2 ||B||_0   subject to  |B| <= q,  ||d_i|| = 1
 
-    On return, R (w, m) is the residual of the new D and B. Without ``update_atoms`` only the codes
-    change. The time is that of one matrix product ``R D^T`` plus a part that grows with the number
-    of non-zeros. Numba's threads synchronize once per atom; if other programs keep the cores busy,
+    The time is that of one matrix product ``R D^T`` plus a part that grows with the number of
+    non-zeros. Numba's threads synchronize once per atom; if other programs keep the cores busy,
     one thread is faster (``NUMBA_NUM_THREADS=1``).
+
+    Parameters
+    ----------
+    R : array (w, m)
+        The residual; on return, that of the new D and B.
+    D : array (K, m)
+        The atoms.
+    B : array (K, w)
+        The codes.
+    mu, q : float
+        Threshold and bound of the codes.
+    update_atoms : bool
+        Whether the atoms change; otherwise only the codes.
     """
     check_thresholds(mu, q)
     _check_arrays(R, D, B)
@@ -84,72 +96,117 @@ def follow_atoms(
     R: FloatArray,
     D: FloatArray,
     B: FloatArray,
-    given: FloatArray,
+    successors: FloatArray,
     *,
     mu: float,
     q: float = math.inf,
     control: Control = SILENT,
 ) -> None:
-    """Run a pass, **in place**, in which each atom of D is replaced by the given one at the end of
-    its turn.
+    """Run a pass, **in place**, that replaces each atom by another at the end of its turn.
 
     Patches are then independent of each other, which is much faster than learning. If canceled, R,
     D and B are invalid.
+
+    Parameters
+    ----------
+    R : array (w, m)
+        The residual.
+    D : array (K, m)
+        The atoms.
+    B : array (K, w)
+        The codes.
+    successors : array (K, m)
+        The atoms after the pass.
+    mu, q : float
+        Threshold and bound of the codes.
+    control : Control
+        Cancellation.
     """
     check_thresholds(mu, q)
-    _check_arrays(R, D, B, given)
+    _check_arrays(R, D, B, successors)
     real = R.dtype.type
-    new = np.ascontiguousarray(given, D.dtype)
-    gram, gram_new = (np.empty((len(D), len(D)), D.dtype) for _ in range(2))
+    new = np.ascontiguousarray(successors, D.dtype)
+    gram = np.empty((len(D), len(D)), D.dtype)
+    gram_new = np.empty_like(gram)
     products(D, D, gram.T)  # OpenBLAS would keep a core busy for 20 ms after a product
     products(new, D, gram_new.T)
     for first in range(0, len(R), FOLLOW_AT_ONCE):
         control.check()
-        patches = first, min(first + FOLLOW_AT_ONCE, len(R))
-        follow_pass(R, D, new, B, gram, gram_new, real(mu), real(q), *patches)
+        last = min(first + FOLLOW_AT_ONCE, len(R))
+        follow_pass(R, D, new, B, gram, gram_new, real(mu), real(q), first, last)
     D[:] = new
 
 
 def squared_norm(R: FloatArray) -> float:
-    """Return ``||R||_F^2`` of a (w, m) array in double precision, independent of the number of
-    threads.
+    """Return ``||R||_F^2`` of an array (w, m) in double precision.
+
+    It does not depend on the number of threads: chunks are added in order.
     """
+    if not len(R):
+        return 0.0
     squared = np.zeros(-(-len(R) // CHUNK))
     squares_by_chunk(np.ascontiguousarray(R), squared)
-    return float(np.cumsum(squared)[-1]) if len(squared) else 0.0  # in the order of the chunks
+    return float(np.cumsum(squared)[-1])
 
 
 def _check_arrays(
-    R: FloatArray, D: FloatArray, B: FloatArray, given: FloatArray | None = None
+    R: FloatArray, D: FloatArray, B: FloatArray, successors: FloatArray | None = None
 ) -> None:
     """Check the arrays: the kernels work in place and without bounds checks."""
     same_type = R.dtype in (np.float32, np.float64) and D.dtype == B.dtype == R.dtype
     in_place = all(a.ndim == 2 and a.flags.c_contiguous and a.flags.writeable for a in (R, D, B))
     fit = in_place and R.shape[1] == D.shape[1] and B.shape == (len(D), len(R))
-    if not (same_type and fit and (given is None or given.shape == D.shape)):
+    fit = fit and (successors is None or successors.shape == D.shape)
+    if not (same_type and fit):
         raise ValueError(
-            "R (w, m), D (K, m), B (K, w) and the given atoms must be contiguous and of one float type."
+            "R (w, m), D (K, m), B (K, w) and the successors of the atoms must be contiguous and "
+            "of one float type."
         )
 
 
-def workspace(w: int, m: int, block: int, dtype: Any) -> tuple[NDArray[Any], ...]:
-    """Allocate the arrays of one pass for a block of atoms, in NumPy: Numba would take long to
-    compile this.
+class Workspace(NamedTuple):
+    """Arrays of one pass for a block of atoms."""
+
+    H: NDArray[Any]  #: (block, w) products R0 d_i
+    D_old: NDArray[Any]  #: (block, m) the atoms before the update
+    patch: NDArray[Any]  #: (block, w) index of the patch of each change
+    old: NDArray[Any]  #: (block, w) its code before
+    new: NDArray[Any]  #: (block, w) its code after
+    changes: NDArray[Any]  #: (chunks, block) number of listed changes
+    gram_old: NDArray[Any]  #: (block, block) d_k_old . d_i at [i, k], for k < i
+    gram_new: NDArray[Any]  #: (block, block) d_k . d_i at [i, k], for k < i
+    toward: NDArray[Any]  #: (chunks, m) R^T g_i over the patches of a chunk
+    overlap: NDArray[Any]  #: (chunks,) g_i_old . g_i over these
+    nonzeros: NDArray[Any]  #: (chunks,) of g_i among these
+    direction: NDArray[Any]  #: (m,) the new atom before normalization, in double precision
+
+
+def workspace(w: int, m: int, block: int, dtype: Any) -> Workspace:
+    """Allocate a workspace, in NumPy: Numba would take long to compile this.
+
+    Parameters
+    ----------
+    w, m : int
+        Number of patches, and of values in each.
+    block : int
+        Number of atoms.
+    dtype : dtype
+        Of the pass.
     """
     chunks = -(-w // CHUNK)
-    return (
-        np.empty((block, w), dtype),  # H: products R0 d_i
-        np.empty((block, m), dtype),  # D_old: the atoms before the update
-        np.empty((block, w), np.int32),  # patch: index of each change,
-        np.empty((block, w), dtype),  # old: its code before,
-        np.empty((block, w), dtype),  # new: its code after
-        np.zeros((chunks, block), np.int64),  # changes: number of listed changes
-        np.empty((block, block), dtype),  # gram_old: [i, k] is d_k_old . d_i, for k < i
-        np.empty((block, block), dtype),  # gram_new: [i, k] is d_k . d_i, for k < i
-        np.empty((chunks, m), dtype),  # toward: R^T g_i over the patches of a chunk
-        np.zeros(chunks, dtype),  # overlap: g_i_old . g_i over these
-        np.zeros(chunks, np.int64),  # used: non-zeros of g_i among these
-        np.empty(m),  # direction: the new atom before normalization, in double precision
+    return Workspace(
+        H=np.empty((block, w), dtype),
+        D_old=np.empty((block, m), dtype),
+        patch=np.empty((block, w), np.int32),
+        old=np.empty((block, w), dtype),
+        new=np.empty((block, w), dtype),
+        changes=np.zeros((chunks, block), np.int64),
+        gram_old=np.empty((block, block), dtype),
+        gram_new=np.empty((block, block), dtype),
+        toward=np.empty((chunks, m), dtype),
+        overlap=np.zeros(chunks, dtype),
+        nonzeros=np.zeros(chunks, np.int64),
+        direction=np.empty(m),
     )
 
 
@@ -164,9 +221,10 @@ def dot(a, b):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=SUMS)
 def products(R, D, H):  # type: ignore[no-untyped-def]
-    """Compute ``H[j, p] = d_j . r_p`` in tiles of 3 patches by 4 atoms, whose sums stay in
-    registers, and panels of 16 atoms, which stay in the L1 cache while the loop runs over the
-    patches.
+    """Compute ``H[j, p] = d_j . r_p``.
+
+    The sums of tiles of 3 patches by 4 atoms stay in registers, and panels of 16 atoms in the L1
+    cache, while the loop runs over the patches.
     """
     w, m = R.shape
     K = D.shape[0]
@@ -223,11 +281,10 @@ def products(R, D, H):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=SUMS)
 def correct(H, i, patch, old, new, changes, gram_old, gram_new):  # type: ignore[no-untyped-def]
-    """Apply ``H_i += g_k_old (d_k_old . d_i) - g_k (d_k . d_i)`` for all changes of the earlier
-    atoms k < i.
+    """Apply ``H_i += g_k_old (d_k_old . d_i) - g_k (d_k . d_i)`` for the changes of atoms k < i.
 
-    Every fourth atom also updates the next three, so the lists of changes are read once for four
-    atoms.
+    The names are those of :class:`Workspace`, for one chunk of patches. Every fourth atom also
+    updates the next three, so the lists of changes are read once for four atoms.
     """
     four = i - i % 4
     if four == i and i + 3 < H.shape[0]:
@@ -278,11 +335,13 @@ def list_changes(h, g, mu, patch):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def threshold(h, g, mu, q, patch, old, new, count):  # type: ignore[no-untyped-def]
-    """Set ``g <- H_mu(h + g)`` clipped to q, at the listed patches; count non-zeros and sum ``g_old
-    . g``.
+    """Set ``g <- H_mu(h + g)`` clipped to q, at the listed patches.
+
+    Fills ``old`` and ``new`` with the codes before and after; returns the number of non-zeros and
+    the sum of ``g_old . g``.
     """
     zero = mu - mu
-    kept = 0
+    nonzeros = 0
     overlap = zero
     for t in range(count):
         p = np.uint32(patch[t])
@@ -290,17 +349,18 @@ def threshold(h, g, mu, q, patch, old, new, count):  # type: ignore[no-untyped-d
         y = h[p] + before
         after = min(max(y, -q), q) if abs(y) >= mu else zero
         g[p] = after
-        kept += after != zero
+        nonzeros += after != zero
         old[t] = before
         new[t] = after
         overlap += before * after
-    return kept, overlap
+    return nonzeros, overlap
 
 
 @njit(cache=True, fastmath=SUMS)
 def accumulate(R, patch, new, count, toward):  # type: ignore[no-untyped-def]
-    """Compute ``toward = sum_p g_p r_p`` over the changes, eight at a time to hide the memory
-    latency of R.
+    """Compute ``toward = sum_p g_p r_p`` over the changes, eight at a time.
+
+    That hides the memory latency of R.
     """
     for s in range(toward.size):
         toward[s] = 0
@@ -334,27 +394,28 @@ def accumulate(R, patch, new, count, toward):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def new_atom(d, used, toward, overlap, direction):  # type: ignore[no-untyped-def]
-    """Set ``d_i <- E_i^T g_i / ||E_i^T g_i||``, or e_1 if g_i = 0; adds the sums of the chunks in
-    order.
+def new_atom(d, nonzeros, toward, overlap, direction):  # type: ignore[no-untyped-def]
+    """Set ``d_i <- E_i^T g_i / ||E_i^T g_i||``, or e_1 if g_i = 0.
+
+    The names are those of :class:`Workspace`; the sums of the chunks are added in order.
     """
-    kept = 0
-    for count in used:
-        kept += count
-    if kept == 0:
+    total = 0
+    for count in nonzeros:
+        total += count
+    if total == 0:
         for s in range(d.size):
             d[s] = 0
         d[0] = 1
         return
     for s in range(d.size):
         direction[s] = 0
-    own = 0.0
+    weight = 0.0
     for c in range(toward.shape[0]):
-        own += overlap[c]
+        weight += overlap[c]
         for s in range(d.size):
             direction[s] += toward[c, s]
     for s in range(d.size):
-        direction[s] += own * d[s]
+        direction[s] += weight * d[s]
     length = math.sqrt(dot(direction, direction))
     if length > 0:  # otherwise every unit vector is optimal, and d_i stays
         for s in range(d.size):
@@ -375,8 +436,9 @@ def apply_changes(R, before, after, patch, old, new, count):  # type: ignore[no-
 @njit(cache=True, parallel=True)
 def run_pass(R, D, B, mu, q, update_atoms, work):  # type: ignore[no-untyped-def]
     """Run the whole pass; ``work`` is a :func:`workspace`."""
-    H, D_old, patch, old, new, changes, gram_old, gram_new, toward, overlap, used, direction = work
-    (w, m) = R.shape
+    H, D_old, patch, old, new, changes, gram_old, gram_new = work[:8]
+    toward, overlap, nonzeros, direction = work[8:]
+    w, m = R.shape
     K = D.shape[0]
     chunks, block = changes.shape
     for atom in range(K + 1):  # the last turn applies the changes of the last atom
@@ -393,8 +455,15 @@ def run_pass(R, D, B, mu, q, update_atoms, work):  # type: ignore[no-untyped-def
             olds = old[:, low:high]
             news = new[:, low:high]
             if atom > 0:
-                listed = places[before], olds[before], news[before], changes[c, before]
-                apply_changes(r, D_old[before], D[atom - 1], *listed)
+                apply_changes(
+                    r,
+                    D_old[before],
+                    D[atom - 1],
+                    places[before],
+                    olds[before],
+                    news[before],
+                    changes[c, before],
+                )
             if atom == K:
                 continue
             if i == 0:
@@ -402,10 +471,8 @@ def run_pass(R, D, B, mu, q, update_atoms, work):  # type: ignore[no-untyped-def
             correct(h, i, places, olds, news, changes[c], gram_old, gram_new)
             g = B[atom, low:high]
             count = list_changes(h[i], g, mu, places[i])
-            kept, own = threshold(h[i], g, mu, q, places[i], olds[i], news[i], count)
+            nonzeros[c], overlap[c] = threshold(h[i], g, mu, q, places[i], olds[i], news[i], count)
             changes[c, i] = count
-            used[c] = kept
-            overlap[c] = own
             if update_atoms:
                 accumulate(r, places[i], news[i], count, toward[c])
         if atom == K:
@@ -413,7 +480,7 @@ def run_pass(R, D, B, mu, q, update_atoms, work):  # type: ignore[no-untyped-def
         for s in range(m):  # a slice would take seconds to compile
             D_old[i, s] = D[atom, s]
         if update_atoms:
-            new_atom(D[atom], used, toward, overlap, direction)
+            new_atom(D[atom], nonzeros, toward, overlap, direction)
         for j in range(i + 1, size):
             gram_old[j, i] = dot(D_old[i], D[start + j])
             gram_new[j, i] = dot(D[atom], D[start + j])
@@ -461,9 +528,10 @@ def _follow(R, before, after, B, gram, gram_new, H, mu, q):  # type: ignore[no-u
 
 
 @njit(cache=True, parallel=True)
-def follow_pass(R, D, given, B, gram, gram_new, mu, q, first, last):  # type: ignore[no-untyped-def]
-    """Update codes B and residual R of the patches ``first`` to ``last``; ``gram[k, j] = d_k .
-    d_j`` and ``gram_new[k, j] = given_k . d_j``.
+def follow_pass(R, D, successors, B, gram, gram_new, mu, q, first, last):  # type: ignore[no-untyped-def]
+    """Update codes B and residual R of the patches ``first`` to ``last``.
+
+    ``gram[k, j]`` is ``d_k . d_j``, and ``gram_new[k, j]`` that of successor k with ``d_j``.
     """
     K = D.shape[0]
     for c in prange(-(-(last - first) // FOLLOW_CHUNK)):
@@ -473,9 +541,9 @@ def follow_pass(R, D, given, B, gram, gram_new, mu, q, first, last):  # type: ig
         for start in range(0, K, BLOCK):
             end = min(start + BLOCK, K)
             before = D[start:end]
-            after = given[start:end]
+            after = successors[start:end]
             codes = B[start:end, low:high]
-            own = gram[start:end, start:end]
-            new = gram_new[start:end, start:end]
+            of_block = gram[start:end, start:end]
+            of_block_new = gram_new[start:end, start:end]
             products(R[low:high], before, H.T)
-            _follow(R[low:high], before, after, codes, own, new, H, mu, q)
+            _follow(R[low:high], before, after, codes, of_block, of_block_new, H, mu, q)

@@ -1,5 +1,4 @@
-"""Registry entry of the dictionary prior: its parameters, and λ and μ from the noise of the
-photographs.
+"""Registry entry of the dictionary prior: its parameters, and λ and μ from the noise.
 
 **The noise** σ of one intensity is measured by :mod:`photostereo.diagnosis.noise`. A model whose
 data cost has the mean Hessian H turns σ into noise τ of one component of n, τ² = σ² trace(H⁻¹) / 3.
@@ -14,9 +13,9 @@ prior removes and the detail that it loses are both proportional to τ, so their
 not depend on τ.
 
 The same τ limits the effect of a prior with automatic strength at each pixel, see
-:mod:`photostereo.solver.confidence_ball`. On a clean capture τ, and with it μ, is small, nearly every
-detail survives, and the prior hardly changes the normals. κ and ρ are the same for every model and
-every capture; ``benchmarks/README.md`` describes how they were chosen.
+:mod:`photostereo.solver.confidence_ball`. On a clean capture τ, and with it μ, is small, nearly
+every detail survives, and the prior hardly changes the normals. κ and ρ are the same for every
+model and every capture; ``benchmarks/README.md`` describes how they were chosen.
 
 References
 ----------
@@ -46,20 +45,20 @@ from photostereo.core.parameters import (
 )
 from photostereo.io.safe import read_npy
 from photostereo.priors.dictionary.atoms import KINDS
-from photostereo.priors.entry import Preset, PriorEntry, Setting
+from photostereo.priors.entry import Preset, PriorEntry, Setting, filled
 from photostereo.reflectance.entry import Look
 
 if TYPE_CHECKING:
     from photostereo.priors.dictionary.prior import DictionaryPrior
 
 CITATION = (
-    "A. J. Wagenmaker, B. E. Moore, R. R. Nadakuditi, Robust Photometric Stereo via Dictionary Learning, "
-    "IEEE Transactions on Computational Imaging, 2018, arXiv:1710.08873"
+    "A. J. Wagenmaker, B. E. Moore, R. R. Nadakuditi, Robust Photometric Stereo via Dictionary "
+    "Learning, IEEE Transactions on Computational Imaging, 2018, arXiv:1710.08873"
 )
 
-#: κ = μ / τ.
+#: κ = μ / τ, the best of a sweep; ``benchmarks/README.md`` has its figures.
 THRESHOLD_IN_NOISE = 1.5
-#: ρ = λ c / mean curvature of the data cost.
+#: ρ = λ c / mean curvature of the data cost, from the same sweep.
 PRIOR_TO_DATA = 4.0
 #: Minimum μ, as a share of the brightness scale: finer codes only cost time.
 SMALLEST_MU = 0.005
@@ -69,11 +68,10 @@ def kind_or_array(value: Any) -> Any:
     """Return a kind unchanged, or an array with one atom per row, given or read from a file."""
     if isinstance(value, str) and value in KINDS:
         return value
-    array = (
-        _read_dictionary(Path(value))
-        if isinstance(value, (str, Path))
-        else np.asarray(value, np.float64)
-    )
+    if isinstance(value, (str, Path)):
+        array = _read_dictionary(Path(value))
+    else:
+        array = np.asarray(value, np.float64)
     if array.ndim == 0:  # the row length depends on the patches and is checked later
         raise ValueError(value)
     return array
@@ -133,9 +131,19 @@ class DictionaryParameters:
 
 
 def choose_strength(noise: float, hessian: NDArray[Any], *, cover: float) -> tuple[float, float]:
-    """Choose (λ, μ) from the noise of an intensity, the mean Hessian of a model's data cost, and
-    the mean number of patches that cover a pixel.
+    """Choose (λ, μ).
 
+    Parameters
+    ----------
+    noise : float
+        Standard deviation of an intensity.
+    hessian : array (3, 3)
+        Mean Hessian of a model's data cost.
+    cover : float
+        Mean number of patches that cover a pixel.
+
+    Examples
+    --------
     >>> lam, mu = choose_strength(0.1, np.diag([5.0, 5.0, 20.0]), cover=4.0)
     >>> round(lam, 6), round(mu, 4)
     (10.0, 0.0581)
@@ -157,14 +165,18 @@ def _build(values: Mapping[str, Any], setting: Setting) -> tuple[DictionaryPrior
     stride = values["stride"]
     side = setting.side
     grid = PatchGrid.from_mask(setting.mask, size=size, stride=stride, side=side)
-    # A crop has neighbors in the full picture.
-    cover = size[0] * size[1] / stride**2 if side else float(grid.count.mean())
+    cover = float(grid.count.mean())
+    if side:  # a crop has neighbors in the full picture
+        cover = size[0] * size[1] / stride**2
     lam, mu = choose_strength(setting.noise, setting.hessian, cover=cover)
-    chosen = {"lam": lam, "mu": mu}
-    values = {**values, **{name: value for name, value in chosen.items() if values[name] is None}}
+    values = filled(values, {"lam": lam, "mu": mu})
     prior = DictionaryPrior(
         grid,
-        **{name: values[name] for name in ("lam", "mu", "q", "dictionary", "learn")},
+        lam=values["lam"],
+        mu=values["mu"],
+        q=values["q"],
+        dictionary=values["dictionary"],
+        learn=values["learn"],
         atoms=values["atoms"] or None,
         lessons=setting.lessons,
         rng=values["seed"],

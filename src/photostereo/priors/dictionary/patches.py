@@ -23,8 +23,16 @@ IntArray = NDArray[np.int32]
 
 
 def patch_starts(length: int, width: int, stride: int) -> IntArray:
-    """First indices of the windows along one axis: 0, s, 2s, ...; the last window ends at the
-    border.
+    """Return the first indices of the windows along one axis: 0, s, 2s, ..., and the last.
+
+    Parameters
+    ----------
+    length : int
+        Pixels of the axis; the last window ends at its border.
+    width : int
+        Pixels of a window.
+    stride : int
+        s.
     """
     starts = list(range(0, length - width + 1, stride))
     if starts[-1] != length - width:
@@ -50,12 +58,10 @@ class PatchGrid:
 
     mask: BoolArray  #: (H, W) array of bool
     size: tuple[int, int, int]  #: (w_x, w_y, w_z)
-    #: Window positions along y and x, whether or not the window was kept.
-    row_starts: IntArray
-    col_starts: IntArray
-    #: The top row and the left column of each kept window.
-    window_rows: IntArray
-    window_cols: IntArray
+    row_starts: IntArray  #: Window positions along y, whether or not a window touches the mask.
+    col_starts: IntArray  #: The same along x.
+    window_rows: IntArray  #: The top row of each window that touches the mask.
+    window_cols: IntArray  #: Its left column.
 
     @classmethod
     def from_mask(
@@ -66,9 +72,22 @@ class PatchGrid:
         stride: int = 4,
         side: int = 0,
     ) -> PatchGrid:
-        """Build the grid; no patch crosses from one crop to the next if the picture is a stack of
-        crops of ``side`` rows.
+        """Build the grid.
 
+        Parameters
+        ----------
+        mask : array of bool (H, W)
+            The pixels.
+        size : tuple of three int
+            (w_x, w_y, w_z).
+        stride : int
+            Pixels from one window to the next.
+        side : int
+            If not 0, the picture is a stack of crops of so many rows, and no patch crosses from one
+            to the next.
+
+        Examples
+        --------
         >>> grid = PatchGrid.from_mask(np.ones((32, 16), bool), side=16)
         >>> grid.row_starts.tolist(), grid.n_patches
         ([0, 4, 8, 16, 20, 24], 18)
@@ -114,17 +133,16 @@ class PatchGrid:
 
     @cached_property
     def count(self) -> NDArray[np.float64]:
-        """Number of patches (N,) that cover each component of a mask pixel: the diagonal of ``sum_j
-        P_j^T P_j``.
-        """
+        """Number of patches (N,) that cover each pixel: the diagonal of ``sum_j P_j^T P_j``."""
         first_row, last_row, first_col, last_col = self._covering_lines
         counts = np.outer(last_row - first_row, last_col - first_col)[self.mask].astype(np.float64)
         counts.setflags(write=False)
         return counts
 
     def add_extract(self, n: FloatArray, out: FloatArray) -> FloatArray:
-        """Add all patches ``P_j n`` of normals (N, 3) to the rows of ``out`` (w, m) in place; for a
-        change of n this updates ``R = P - B^T D``.
+        """Add all patches ``P_j n`` of normals (N, 3) to the rows of ``out`` (w, m), in place.
+
+        For a change of n this updates ``R = P - B^T D``.
         """
         n = self._checked_normals(n)
         windows = self._as_windows(out, writes=True)
@@ -134,8 +152,18 @@ class PatchGrid:
         return out
 
     def pull(self, n: FloatArray, R: FloatArray, lam: Any = 1.0) -> FloatArray:
-        """``lam sum_j P_j^T D b_j`` from the residual only: ``lam (count * n - sum_j P_j^T r_j)``,
-        (N, 3).
+        """Return ``lam sum_j P_j^T D b_j`` (N, 3) from the residual.
+
+        It is ``lam (count * n - sum_j P_j^T r_j)``.
+
+        Parameters
+        ----------
+        n : array (N, 3)
+            The normals.
+        R : array (w, m)
+            The residual.
+        lam : float
+            λ.
         """
         n = self._checked_normals(n)
         windows = self._as_windows(R, writes=False)
@@ -158,8 +186,9 @@ class PatchGrid:
 
     @cached_property
     def _window_index(self) -> NDArray[np.int32]:
-        """Per (row start, column start): index of the window among the kept ones (-1: dropped), top
-        row, left column.
+        """Index of the window, top row and left column for each row start and column start.
+
+        The index is -1 if the window does not touch the mask.
         """
         table = np.full((self.row_starts.size, self.col_starts.size, 3), -1, dtype=np.int32)
         at_row = np.searchsorted(self.row_starts, self.window_rows)
@@ -171,18 +200,15 @@ class PatchGrid:
 
     @cached_property
     def _covering_lines(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Range [first, last) of the row starts that cover each row of the picture, and likewise
-        for columns.
-        """
-        (w_x, w_y, _) = self.size
-        (height, width) = self.mask.shape
+        """Range [first, last) of the row starts that cover each row, and likewise for columns."""
+        w_x, w_y, _ = self.size
+        height, width = self.mask.shape
 
         def covering(starts: IntArray, length: int, width: int) -> tuple[IntArray, IntArray]:
             places = np.arange(length)
             first = np.searchsorted(starts, places - (width - 1))
-            return first.astype(np.int32), np.searchsorted(starts, places, side="right").astype(
-                np.int32
-            )
+            last = np.searchsorted(starts, places, side="right")
+            return first.astype(np.int32), last.astype(np.int32)
 
         return *covering(self.row_starts, height, w_y), *covering(self.col_starts, width, w_x)
 
@@ -192,8 +218,9 @@ class PatchGrid:
         return np.ascontiguousarray(n)
 
     def _as_windows(self, P: FloatArray, *, writes: bool) -> NDArray[Any]:
-        """View patches as (windows, 3, w_y, w_x): for ``w_z = 1``, three consecutive rows form one
-        window.
+        """View patches as (windows, 3, w_y, w_x).
+
+        For ``w_z = 1``, three consecutive rows form one window.
         """
         shape = (self.n_patches, self.patch_length)
         in_place = P.flags.c_contiguous or not writes
@@ -301,8 +328,9 @@ def _sum_row(windows, window_index, row, line):  # type: ignore[no-untyped-def]
 
 @shared(of="pixel_index")
 def pull_back(first, last, windows, window_index, pixel_index, count, n, lam, lines, out):  # type: ignore[no-untyped-def]
-    """Compute λ (``count n`` − the sum of the pixel's values in all windows that cover it) for
-    every mask pixel; ``lines`` (H, 3, W) is scratch.
+    """Compute λ (``count n`` − the sum over the windows that cover it) for every mask pixel.
+
+    ``lines`` (H, 3, W) is scratch.
     """
     for row in range(first, last):
         line = lines[row]

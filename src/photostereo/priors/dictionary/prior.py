@@ -30,21 +30,38 @@ from photostereo.runtime.arrays import CPU, Array, Device, cast, is_tensor, like
 class DictionaryPrior(Prior):
     """Sparse patches in a learned dictionary, as a prior on the normals of a mask.
 
-    Its state holds ``atoms`` (K, m), ``codes`` (K, w), ``residual`` (w, m), and ``initial``, the
-    initial atoms. With tensors, λ and μ may also be tensors, with one value per problem on the
-    leading axis.
+    The module docstring has the cost and its symbols. The state holds ``atoms`` (K, m), ``codes``
+    (K, w), ``residual`` (w, m), and ``initial``, the initial atoms. With tensors, λ and μ may also
+    be tensors, with one value per problem on the leading axis.
 
     Parameters
     ----------
-    grid : the patches of a mask
-    lam : λ, the weight
-    mu, q : threshold and bound of the codes, μ ≤ q
-    atoms, dictionary, rng : see :func:`.initial_dictionary`
-    learn : update the atoms; otherwise only the codes
-    lessons : the atoms after each pass of another descent (:meth:`lesson`), which replace learning: each atom is
-        inserted when it would have been learned
-    dtype : of the pass, float32 or float64
-    device : of the normals and the state
+    grid : PatchGrid
+        The patches of a mask.
+    lam : float
+        λ, the weight.
+    mu, q : float
+        Threshold and bound of the codes, μ ≤ q.
+    atoms : int, optional
+        Their number; by default as many as values in a patch.
+    dictionary : str or array
+        The initial dictionary, see :func:`.initial_dictionary`.
+    learn : bool
+        Whether atoms are updated; otherwise only the codes.
+    lessons : sequence of dict
+        The atoms after each pass of another descent (:meth:`lesson`), which replace learning: each
+        atom is inserted when it would have been learned.
+    rng : Generator or int
+        For random patches as the initial dictionary.
+    dtype : dtype
+        Of the pass, float32 or float64.
+    device : Device
+        Of the normals and the state.
+
+    References
+    ----------
+    A. J. Wagenmaker, B. E. Moore, R. R. Nadakuditi, Robust Photometric Stereo via Dictionary
+    Learning, IEEE Transactions on Computational Imaging, 2018, arXiv:1710.08873.
     """
 
     def __init__(
@@ -98,8 +115,9 @@ class DictionaryPrior(Prior):
         examples = None
         if isinstance(self._dictionary, str) and self._dictionary == "random-patches":
             examples = to_numpy(residual).reshape(-1, *residual.shape[-2:])[0]
-        how: Any = {"patches": examples, "rng": self._rng}
-        atoms = initial_dictionary(self._dictionary, self.grid.size, self._atoms, **how)
+        atoms = initial_dictionary(
+            self._dictionary, self.grid.size, self._atoms, patches=examples, rng=self._rng
+        )
         codes = zeros((*problems, len(atoms), patches), residual, self._dtype.name)
         atoms = np.broadcast_to(atoms, (*problems, *atoms.shape)).astype(self._dtype, order="C")
         initial = like(atoms.copy(), residual)
@@ -115,31 +133,27 @@ class DictionaryPrior(Prior):
     ) -> None:
         """Run one pass over the atoms: the (D, B) half-step."""
         arrays = (state["residual"], state["atoms"], state["codes"])
-        bounds = {"mu": self.mu, "q": self.q}
         if not self._lessons:
-            self._passes.dictionary_pass(*arrays, **bounds, update_atoms=self.learn)
+            self._passes.dictionary_pass(*arrays, mu=self.mu, q=self.q, update_atoms=self.learn)
             return
-        given = self._lessons[min(iteration, len(self._lessons) - 1)]["atoms"]
-        same = cast(like(given, state["residual"]), self._dtype.name)
-        self._passes.follow_atoms(*arrays, same, **bounds, control=control)
+        lesson = self._lessons[min(iteration, len(self._lessons) - 1)]
+        atoms = cast(like(lesson["atoms"], state["residual"]), self._dtype.name)
+        self._passes.follow_atoms(*arrays, atoms, mu=self.mu, q=self.q, control=control)
 
     def pull(self, state: PriorState, normals: Array) -> tuple[Array, Array]:
         """Return λ c, with c the number of patches that cover a pixel, and λ r = λ Σ P_jᵀ D b_j."""
-        lam = (
-            self.lam
-            if is_tensor(self.lam)
-            else like(np.asarray(self.lam, dtype=np.float64), normals)
-        )
+        lam = self.lam
+        if not is_tensor(lam):
+            lam = like(np.asarray(lam, dtype=np.float64), normals)
         if self._weight is None:
             self._weight = lam[..., None] * self._patches.count
         return self._weight, self._patches.pull(normals, state["residual"], lam)
 
     def follow(self, state: PriorState, change: Array) -> None:
         """Update the residual after the normals have changed by ``change`` (N, 3)."""
-        # On the CPU the patches convert to their own precision.
-        self._patches.add_extract(
-            cast(change, self._dtype.name) if is_tensor(change) else change, state["residual"]
-        )
+        if is_tensor(change):  # NumPy arrays are converted while they are cut into patches
+            change = cast(change, self._dtype.name)
+        self._patches.add_extract(change, state["residual"])
 
     def cost(self, state: PriorState, normals: Array) -> dict[str, Array]:
         """``fit``, λ Σ ‖P_j n − D b_j‖², and ``sparsity``, λ μ² ‖B‖₀."""

@@ -43,9 +43,9 @@ def dictionary_pass(
     problems = R.shape[0] if R.ndim == 3 else 1
     R, D, B = (array.view(problems, *array.shape[-2:]) for array in (R, D, B))
     # Create the tensor on the device: a copy from the host would wait for all queued work.
-    least = (
-        mu if torch.is_tensor(mu) else torch.full((problems,), mu, dtype=R.dtype, device=R.device)
-    )
+    least = mu
+    if not torch.is_tensor(mu):
+        least = torch.full((problems,), mu, dtype=R.dtype, device=R.device)
     least = least.to(R.dtype).expand(problems).contiguous()
     if R.is_cuda:
         fused_pass(R, D, B, least, torch.full_like(least, q), update_atoms)
@@ -59,7 +59,7 @@ def follow_atoms(
     R: Tensor,
     D: Tensor,
     B: Tensor,
-    given: Tensor,
+    successors: Tensor,
     *,
     mu: float,
     q: float,
@@ -67,12 +67,12 @@ def follow_atoms(
 ) -> None:
     """Run :func:`.compiled.follow_atoms`, **in place**, for the tensors of one problem."""
     if not R.is_cuda:
-        arrays = (part.numpy() for part in (R, D, B, given))
+        arrays = (part.numpy() for part in (R, D, B, successors))
         compiled.follow_atoms(*arrays, mu=mu, q=q, control=control)
         return
     patches, length = R.shape
     blocks = min(-(-patches // (8 * FOLLOWING_WARPS)), 1 << 16)
-    arguments = (R, D, given.contiguous(), B, float(mu), float(q), patches, len(D))
+    arguments = (R, D, successors.contiguous(), B, float(mu), float(q), patches, len(D))
     built = {"REAL": c_name(R.dtype), "LENGTH": length, "WARPS": FOLLOWING_WARPS}
     launch(
         __package__,
@@ -83,7 +83,7 @@ def follow_atoms(
         blocks,
         32 * FOLLOWING_WARPS,
     )
-    D.copy_(given)
+    D.copy_(successors)
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,21 @@ def plan_launch(
     it computes. Many problems share the GPU in the fewest rounds in which their residuals fit into
     shared memory.
 
+    Parameters
+    ----------
+    problems : int
+        Number of problems.
+    patches, length : int
+        w and m of each.
+    itemsize : int
+        Bytes of a number.
+    processors : int
+        Multiprocessors of the GPU.
+    shared_limit : int
+        Bytes of shared memory of a block.
+
+    Examples
+    --------
     >>> plan = plan_launch(64, 3000, 192, 4, processors=132, shared_limit=232448)
     >>> plan.team, plan.resident, plan.at_once
     (12, True, 11)
@@ -150,11 +165,14 @@ def fused_pass(
     atoms = D.shape[1]
     if plan is None:
         gpu = torch.cuda.get_device_properties(R.device)
-        limits = {
-            "processors": gpu.multi_processor_count,
-            "shared_limit": gpu.shared_memory_per_block_optin,
-        }
-        plan = plan_launch(problems, patches, length, R.element_size(), **limits)
+        plan = plan_launch(
+            problems,
+            patches,
+            length,
+            R.element_size(),
+            processors=gpu.multi_processor_count,
+            shared_limit=gpu.shared_memory_per_block_optin,
+        )
     groups = math.ceil(plan.team / plan.group)
     shares = R.new_empty(
         2 * plan.at_once * (plan.team + groups) * (length + 1), dtype=torch.float64

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from photostereo.core.parameters import integer, number, number_or_auto
-from photostereo.priors.entry import PriorEntry, Setting
+from photostereo.priors.entry import PriorEntry, Setting, filled
 
 if TYPE_CHECKING:
     from photostereo.priors.smoothness.prior import SmoothnessPrior
@@ -57,14 +57,12 @@ class SmoothnessParameters:
 def _build(values: Mapping[str, Any], setting: Setting) -> tuple[SmoothnessPrior, dict[str, Any]]:
     from photostereo.priors.smoothness.prior import SmoothnessPrior
 
-    noise_of_normals = setting.noise * float(
-        np.sqrt(np.trace(np.linalg.inv(setting.hessian)) / 3.0)
-    )
-    chosen = {
-        "lam": PRIOR_TO_DATA * float(np.trace(setting.hessian)) / 3.0 / 4.0,
-        "delta": max(EDGE_IN_NOISE * noise_of_normals, SMALLEST_DELTA),
-    }
-    values = {**values, **{name: value for name, value in chosen.items() if values[name] is None}}
+    variance = float(np.trace(np.linalg.inv(setting.hessian))) / 3.0
+    noise_of_normals = setting.noise * float(np.sqrt(variance))
+    curvature = float(np.trace(setting.hessian)) / 3.0
+    lam = PRIOR_TO_DATA * curvature / 4.0
+    delta = max(EDGE_IN_NOISE * noise_of_normals, SMALLEST_DELTA)
+    values = filled(values, {"lam": lam, "delta": delta})
     prior = SmoothnessPrior(
         setting.mask, setting.side, lam=values["lam"], delta=values["delta"], device=setting.device
     )

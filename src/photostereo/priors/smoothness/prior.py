@@ -21,8 +21,6 @@ noise removal algorithms, Physica D 60, 1992, doi:10.1016/0167-2789(92)90242-F.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,14 +38,14 @@ from photostereo.runtime.arrays import (
 )
 from photostereo.runtime.loops import njit, prange
 
-#: Offsets of the neighbors of a pixel: right and down, whose links are in the cost, then left and
-#: up.
+#: Offsets of the neighbors of a pixel: right and down, whose links the cost has, then left and up.
 STEPS = ((0, 1), (1, 0), (0, -1), (-1, 0))
 
 
 def neighbors_of(mask: BoolArray, side: int = 0) -> NDArray[np.int32]:
-    """Indices (N, 4) of the right, down, left and up neighbors among the mask pixels; -1 outside
-    the mask.
+    """Return indices (N, 4) of the right, down, left and up neighbors; -1 outside the mask.
+
+    With ``side``, the picture is a stack of crops of so many rows, which are not neighbors.
     """
     place = np.full((mask.shape[0] + 2, mask.shape[1] + 2), -1, dtype=np.int32)
     place[1:-1, 1:-1][mask] = np.arange(np.count_nonzero(mask), dtype=np.int32)
@@ -60,11 +58,30 @@ def neighbors_of(mask: BoolArray, side: int = 0) -> NDArray[np.int32]:
 
 
 class SmoothnessPrior(Prior):
-    """Huber's function of the differences between neighboring normals: λ is ``lam``, its weight,
-    and δ is ``delta``, above which there is an edge. ``side`` is that of
-    :class:`photostereo.priors.entry.Setting`.
+    """Huber's function of the differences between neighboring normals.
 
-    With tensors, λ and δ may also be tensors, with one value per problem on the leading axis.
+    The module docstring has the cost and its bound. The prior has no unknowns, so its state is
+    empty.
+
+    Parameters
+    ----------
+    mask : array of bool (H, W)
+        The pixels.
+    side : int
+        If not 0, the picture is a stack of crops of so many rows, which are not neighbors.
+    lam : float
+        λ, the weight. With tensors, it may also be a tensor with one value per problem on the
+        leading axis.
+    delta : float
+        δ, the difference above which there is an edge; likewise.
+    device : Device
+        Of the normals.
+
+    References
+    ----------
+    P. J. Huber, Robust estimation of a location parameter, Annals of Mathematical Statistics 35(1),
+    1964, doi:10.1214/aoms/1177703732. L. I. Rudin, S. Osher, E. Fatemi, Nonlinear total variation
+    based noise removal algorithms, Physica D 60, 1992, doi:10.1016/0167-2789(92)90242-F.
     """
 
     def __init__(
@@ -110,19 +127,32 @@ class SmoothnessPrior(Prior):
         length = ((there - normals[..., None, :]) ** 2).sum(-1) ** 0.5
         return there, length
 
-    def _each(self, normals: Array) -> tuple[Any, Any]:
-        """λ and δ, each with an axis for the pixels."""
-        return tuple(
-            (value if is_tensor(value) else like(np.asarray(value, dtype=np.float64), normals))[
-                ..., None
-            ]
-            for value in (self.lam, self.delta)
-        )  # type: ignore[return-value]
+    def _each(self, normals: Array) -> tuple[Array, Array]:
+        """Return λ and δ, each with an axis for the pixels."""
+        return _with_pixel_axis(self.lam, normals), _with_pixel_axis(self.delta, normals)
+
+
+def _with_pixel_axis(value: Array, normals: Array) -> Array:
+    if not is_tensor(value):
+        value = like(np.asarray(value, dtype=np.float64), normals)
+    return value[..., None]
 
 
 @njit(cache=True, parallel=True)
 def bound(n, neighbors, lam, delta, weight, pull):  # type: ignore[no-untyped-def]
-    """w = 2 λ Σ ω (N,) and q = λ Σ ω (n_i + n_j) (N, 3); each pixel writes only its own values."""
+    """Fill w = 2 λ Σ ω (N,) and q = λ Σ ω (n_i + n_j) (N, 3), pixel by pixel.
+
+    Parameters
+    ----------
+    n : array (N, 3)
+        The normals.
+    neighbors : array of int (N, 4)
+        From :func:`neighbors_of`.
+    lam, delta : float
+        λ and δ.
+    weight, pull : arrays (N,) and (N, 3)
+        w and q.
+    """
     for i in prange(n.shape[0]):
         total = 0.0
         x = 0.0

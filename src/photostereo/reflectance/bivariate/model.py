@@ -285,7 +285,9 @@ def monotone_cone(first: int, second: int, along: Slope) -> Float64:
 
 
 def _allowed(thresholds: tuple[int, ...], empty: int, along: Slope) -> bool:
-    """Return whether a staircase is monotone along the columns; ``empty`` is the threshold of an empty column."""
+    """Return whether a staircase is monotone along the columns; ``empty`` is the threshold of an
+    empty column.
+    """
     steps = np.diff(thresholds)
     if along == "rising":
         return not (steps > 0).any()

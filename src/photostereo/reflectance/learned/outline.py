@@ -116,7 +116,9 @@ def _depth(mask: BoolArray) -> Float64:
 
 
 def _outward(mask: BoolArray, rows: Indices, columns: Indices) -> Float64:
-    """Return vectors (R, 2) away from the object at some of its pixels: minus the slope of the smoothed mask."""
+    """Return vectors (R, 2) away from the object at some of its pixels: minus the slope of the
+    smoothed mask.
+    """
     import cv2
 
     border = cv2.BORDER_REPLICATE

@@ -268,7 +268,8 @@ class LowRank(Model):
         return Lambertian(low_rank * falls, self._lights * to_numpy(falls)[:, None])
 
     def _evenness(self) -> Array | None:
-        """Return the ratio (N, d) of the shading under the mean lights to that under the pixel's own.
+        """Return the ratio (N, d) of the shading under the mean lights to that under the pixel's
+        own.
 
         The shading under a pixel's own lights is not of rank three. The ratio uses the normals of a
         robust fit; their error only matters times the angle between the two lights. None if all

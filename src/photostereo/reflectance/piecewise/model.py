@@ -23,7 +23,8 @@ from photostereo.runtime.symmetric import mean_symmetric_3x3
 Knots = Literal["max", "range"]
 #: Pixels from which the uncertainty of the normals is estimated: a median, to about a percent.
 SAMPLED = 5000
-#: Pixels reduced at once on the processor: tens of milliseconds, and temporaries of a few megabytes.
+#: Pixels reduced at once on the processor: tens of milliseconds, and temporaries of a few
+#: megabytes.
 AT_ONCE = 1 << 16
 #: The same for tensors: enough to fill a GPU.
 TENSORS_AT_ONCE = 1 << 20
@@ -44,19 +45,20 @@ class Piecewise(Model):
     .. math:: \min_{n, a} \; \sum_{px} \| C_{px} a_{px} - L^T n_{px} \|^2
               \quad\text{s.t.}\quad 1^T a_{px} = p
 
-    ``C[j, k]`` is the part of intensity j that lies in the k-th of p equal pieces of the pixel's range,
-    ``a`` the slopes of the inverse reflectance. In the paper the slopes sum to 1; here they sum to p,
-    so that a Lambertian pixel has a = 1 and n = its least-squares solution for every p. This is the same
-    problem in other units (n, a, μ times p), and λ and μ keep their meaning when p changes.
+    ``C[j, k]`` is the part of intensity j that lies in the k-th of p equal pieces of the pixel's
+    range, ``a`` the slopes of the inverse reflectance. In the paper the slopes sum to 1; here they
+    sum to p, so that a Lambertian pixel has a = 1 and n = its least-squares solution for every p.
+    This is the same problem in other units (n, a, μ times p), and λ and μ keep their meaning when p
+    changes.
 
-    Of the photographs, only ``T = CᵀC`` and ``Q = CᵀLᵀ`` are needed. The slopes are eliminated: with the
-    constraint as a penalty ``γ (1ᵀa − p)²`` and ``M = T + γ 11ᵀ``,
+    Of the photographs, only ``T = CᵀC`` and ``Q = CᵀLᵀ`` are needed. The slopes are eliminated:
+    with the constraint as a penalty ``γ (1ᵀa − p)²`` and ``M = T + γ 11ᵀ``,
 
         a(n) = M⁻¹ (Q n + γ p 1),      data(n) = nᵀH n − 2 hᵀn + κ,
         H = L Lᵀ − Qᵀ M⁻¹ Q,   h = γ p Qᵀ M⁻¹ 1,   κ = γ p² / (1 + γ 1ᵀT⁻¹1),
 
-    so each iteration needs nine numbers per pixel for any d and p. Without a prior the constraint is
-    exact: ``S = T − Q (L Lᵀ)⁻¹ Qᵀ``, ``a = p S⁻¹1 / (1ᵀS⁻¹1)``, ``n = (L Lᵀ)⁻¹ Qᵀ a``.
+    so each iteration needs nine numbers per pixel for any d and p. Without a prior the constraint
+    is exact: ``S = T − Q (L Lᵀ)⁻¹ Qᵀ``, ``a = p S⁻¹1 / (1ᵀS⁻¹1)``, ``n = (L Lᵀ)⁻¹ Qᵀ a``.
 
     Parameters
     ----------
@@ -73,12 +75,14 @@ class Piecewise(Model):
     begin : {"pls", "ls"}
         Where a solve with a prior begins: at this model's own solution, or at least squares.
     fall_off : array (N, d), optional
-        By which the intensities of near lights were divided, and so was their noise. The fit undoes it.
+        By which the intensities of near lights were divided, and so was their noise. The fit undoes
+        it.
 
     References
     ----------
-    S. Ikehata, D. Wipf, Y. Matsushita, K. Aizawa, Photometric stereo using sparse Bayesian regression for
-    general diffuse surfaces, IEEE TPAMI 36(9), 2014, doi:10.1109/TPAMI.2014.2299798; and the PDLNV paper.
+    S. Ikehata, D. Wipf, Y. Matsushita, K. Aizawa, Photometric stereo using sparse Bayesian
+    regression for general diffuse surfaces, IEEE TPAMI 36(9), 2014, doi:10.1109/TPAMI.2014.2299798;
+    and the PDLNV paper.
     """
 
     scales_noise = True
@@ -108,7 +112,9 @@ class Piecewise(Model):
         self._reduction: Curves | None = None
 
     def _curves(self, control: Control = SILENT) -> Curves:
-        """Return what the photographs are reduced to, computed on first use; then they are not needed any more."""
+        """Return what the photographs are reduced to, computed on first use; then they are not
+        needed any more.
+        """
         if self._reduction is None:
             assert self._photographs is not None
             self._reduction = self._reduce(*self._photographs, control)
@@ -162,7 +168,9 @@ class Piecewise(Model):
         return mean_symmetric_3x3(self._reduced.hessian)
 
     def excess_variance(self, unknowns: Unknowns) -> float:
-        """Noise passes through the curve, so it is scaled by the slopes; and H differs between pixels."""
+        """Noise passes through the curve, so it is scaled by the slopes; and H differs between
+        pixels.
+        """
         step = max(1, len(unknowns["slopes"]) // SAMPLED)
         slopes = to_numpy(unknowns["slopes"][::step])
         entries = to_numpy(self._reduced.hessian[::step])

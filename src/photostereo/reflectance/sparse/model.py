@@ -1,7 +1,8 @@
 """Sparse regression: Lambertian shading with errors in a few photographs.
 
-The errors are shadows, highlights and dead pixels. Symbols: y the d intensities of a pixel, L (3 × d)
-the lights, n albedo × normal, r = y − Lᵀn the residual, γ_j the variance of the error in photograph j.
+The errors are shadows, highlights and dead pixels. Symbols: y the d intensities of a pixel, L (3 ×
+d) the lights, n albedo × normal, r = y − Lᵀn the residual, γ_j the variance of the error in
+photograph j.
 """
 
 from __future__ import annotations
