@@ -30,23 +30,36 @@ from photostereo.runtime.arrays import Array, to_numpy
 from photostereo.runtime.illumination import shading
 from photostereo.runtime.quantiles import known_medians
 
-#: Number of intensities used, if that makes 1000 to 3000 pixels; the minimum numbers of pixels and of photographs.
-#: Three times as many change strengths of 96 photographs by 0.2 % (root mean square on rendered objects; 3 % at most).
-SAMPLE, FEWEST_PIXELS, FEWEST_PHOTOGRAPHS = 72_000, 500, 8
-#: A strength stands out beyond this many standard deviations of the closest half, and between these two factors.
-DEVIATIONS, SMALLEST, LARGEST = 4.0, 1.125, 2.0
-#: Each of this many parts of the object must show this share of the deviation.
-PARTS, IN_EACH = 5, 0.6
-#: Of a brighter photograph, each of this many classes of slopes must show this share. Photographs made brighter show 0.81 at
-#: least, gloss 0.69 at most (716 renderings): from 0.6 to 0.8 the same 588 of 591 are corrected.
-SLOPES, ON_SLOPES = 3, 0.7
+#: Number of intensities used, if that makes 1000 to 3000 pixels. Three times as many change strengths of 96 photographs by
+#: 0.2 % (root mean square on rendered objects; 3 % at most).
+SAMPLE = 72_000
+#: Minimum number of pixels.
+FEWEST_PIXELS = 500
+#: Minimum number of photographs: with fewer, the closest half says little about the others.
+FEWEST_PHOTOGRAPHS = 8
+#: A strength stands out beyond this many standard deviations of the closest half ...
+DEVIATIONS = 4.0
+#: ... if it differs from the others by at least this factor ...
+SMALLEST = 1.125
+#: ... and at most this one.
+LARGEST = 2.0
+#: Number of parts of the object that are examined by themselves.
+PARTS = 5
+#: Each part must show this share of the deviation.
+IN_EACH = 0.6
+#: Number of classes of slopes that are examined by themselves.
+SLOPES = 3
+#: Of a brighter photograph, each class must show this share. Photographs made brighter show 0.81 at least, gloss 0.69 at
+#: most (716 renderings): from 0.6 to 0.8 the same 588 of 591 are corrected.
+ON_SLOPES = 0.7
 #: With strengths as given, a photograph must show this share: 98 % of those made brighter or darker show 0.33, gentle
 #: reliefs 0.22 at most. Shares from 0.2 to 0.4 change two of 591 decisions.
 AS_GIVEN = 0.3
-#: All photographs are corrected if the logarithms of the estimates have a standard deviation above VARIES and the
-#: correction leaves less than EXPLAINED of the squared misfit. An exposure that falls to 0.6, 0.3 and 0.1 leaves at most
-#: 0.05 on six rendered objects; captures with other faults that vary by as much keep 0.1 or more.
-VARIES, EXPLAINED = 0.13, 0.08
+#: All photographs are corrected if the logarithms of the estimates have a standard deviation above this ...
+VARIES = 0.13
+#: ... and the correction leaves less than this share of the squared misfit. An exposure that falls to 0.6, 0.3 and 0.1
+#: leaves at most 0.05 on six rendered objects; captures with other faults that vary by as much keep 0.1 or more.
+EXPLAINED = 0.08
 #: Half of a Gaussian lies within this many standard deviations.
 HALF = 1.349
 

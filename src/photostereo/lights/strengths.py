@@ -30,8 +30,9 @@ from photostereo.runtime.symmetric import inverse_symmetric_3x3
 
 _MOST_PIXELS = 3000
 #: Rounds of fit and weights. 10 instead of 15 change strengths by 0.1 % (a glossy relief: 1 %).
-#: They stop when no strength moves by more than SETTLED.
-ROUNDS, SETTLED = 15, 1e-4
+ROUNDS = 15
+#: The rounds end when no strength moves by more than this share.
+SETTLED = 1e-4
 #: Maximum alternations between surface and lights if there is also room light.
 TURNS = 200
 #: Values at this share of the brightest and above may be clipped.

@@ -40,31 +40,37 @@ PARTS = 4
 SURE = 2.0
 #: Minimum number of pixels in a part.
 LEAST_PIXELS = 100
-#: Maximum rounds of reweighting, the step in radians at which they stop, and the share of a typical curl below which
-#: deviations count equally.
-ROUNDS, SETTLED, ALIKE = 30, 1e-5, 1e-3
+#: Maximum rounds of reweighting.
+ROUNDS = 30
+#: The rounds end with a step below this many radians.
+SETTLED = 1e-5
+#: Deviations below this share of a typical curl count equally.
+ALIKE = 1e-3
 
 
 def turn_of_lights(normals: NDArray[Any], mask: BoolArray) -> Float64:
     """Estimate the rotation of all lights, in degrees about x (right), y (up) and z (toward the camera); 0 if uncertain."""
     scaled = [_coarse(normals, mask, scale) for scale in SCALES]
-    found = [_with_error(*pair) for pair in scaled]
+    estimates = [_with_error(*pair) for pair in scaled]
     surest = np.zeros(3)
     least = np.inf
     where = scaled[0]
-    for ((turn, error), (coarser, its_error)), pair in zip(pairwise(found), scaled, strict=False):
-        apart = (
-            float(np.sum((turn - coarser) ** 2)) - its_error**2
-        )  # beyond chance, it is due to noise
-        if (total := float(np.sqrt(error**2 + max(0.0, apart)))) < least:
+    for (fine, coarse), pair in zip(pairwise(estimates), scaled, strict=False):
+        turn, error = fine
+        coarser, its_error = coarse
+        # What two scales differ by, beyond chance, is due to noise.
+        difference = max(0.0, float(np.sum((turn - coarser) ** 2)) - its_error**2)
+        total = float(np.sqrt(error**2 + difference))
+        if total < least:
             surest = turn
             least = total
             where = pair
     if np.linalg.norm(surest) <= SURE * least:
         return np.zeros(3)
     undone = cv2.Rodrigues(-np.radians(surest))[0]
-    left, before = (_share_of_curl(*where, turn) for turn in (undone, np.eye(3)))
-    return surest if left < before else np.zeros(3)
+    if _share_of_curl(*where, undone) < _share_of_curl(*where, np.eye(3)):
+        return surest
+    return np.zeros(3)
 
 
 def coarse_curl(normals: NDArray[Any], mask: BoolArray) -> float:
@@ -72,7 +78,9 @@ def coarse_curl(normals: NDArray[Any], mask: BoolArray) -> float:
     finer than a square, edges in depth, and errors. NaN for a plane, or for too few pixels."""
     scale = max(1, round((float(mask.sum()) / SQUARES) ** 0.5))
     share = _share_of_curl(*_coarse(normals, mask, scale), np.eye(3))
-    return share if np.isfinite(share) else np.nan
+    if np.isinf(share):
+        return np.nan
+    return share
 
 
 def _share_of_curl(normals: NDArray[Any], mask: BoolArray, turn: Float64) -> float:
@@ -80,10 +88,9 @@ def _share_of_curl(normals: NDArray[Any], mask: BoolArray, turn: Float64) -> flo
     places = _places(normals, mask)
     rows, columns = (part[(normals[places] @ turn[2]) > FACING] for part in places)
     curl, _, varies = _curl(normals, rows, columns, turn)
-    known = 2 * len(rows) > len(places[0]) and varies.any()
-    if known:
-        return float(np.abs(curl).sum() / varies.sum())
-    return np.inf
+    if 2 * len(rows) <= len(places[0]) or not varies.any():
+        return np.inf
+    return float(np.abs(curl).sum() / varies.sum())
 
 
 def _with_error(normals: NDArray[Any], mask: BoolArray) -> tuple[Float64, float]:

@@ -35,8 +35,13 @@ from photostereo.masks.subject import has_structure, is_surface
 CERTAIN = 3.0
 #: Ratio of the distances from the median at which the last tenth and the last quarter of a bell curve begin.
 TENTH_PER_QUARTER = 1.9
-#: Weights, relative to the length of the outline, of the odds, the first guess and certain pixels.
-ODDS, GUESS, EVIDENCE = 0.05, 0.05, 0.1
+# Weights relative to the length of the outline.
+#: Weight of the odds.
+ODDS = 0.05
+#: Weight of the first guess.
+GUESS = 0.05
+#: Weight of pixels that are certainly not ground.
+EVIDENCE = 0.1
 #: Limit of the odds (natural logarithm): the photographs are never more certain than that.
 MOST_ODDS = 3.0
 #: Rounds of learning and cutting.
@@ -45,13 +50,19 @@ TURNS = 4
 CELLS = 24
 #: Parts with less than this share of the largest one's area or light are specks.
 SPECK = 0.02
-#: Holes below the first share of the object are filled as dark spots; below the second they stay if they look like ground.
-SPOT, HOLE = 0.003, 0.02
-#: Number of photographs to search for balls, and their size in pixels.
-BALL_FRAMES, BALL_PIXELS = 8, 120_000
-#: Pixels on either side of an outline that may be mixed, and the quantile over the photographs that bound the object's share
-#: from below. On 112 rendered tables 2.5, and 0.7 and 0.9, change the mean overlap by -0.001, -0.0005 and 0.0003.
-BAND, BOUND = 1.5, 0.8
+#: Holes below this share of the object are filled as dark spots.
+SPOT = 0.003
+#: Larger ones below this share stay if they look like ground.
+HOLE = 0.02
+#: Number of photographs to search for balls.
+BALL_FRAMES = 8
+#: Pixels of these photographs.
+BALL_PIXELS = 120_000
+#: Pixels on either side of an outline that may be mixed. On 112 rendered tables 2.5 changes the mean overlap by -0.001.
+BAND = 1.5
+#: Quantile over the photographs that bound the object's share from below. On these tables 0.7 and 0.9 change the mean
+#: overlap by -0.0005 and 0.0003.
+BOUND = 0.8
 #: A ball that covers less than this share of the frame may lie beside a surface; one that is photographed for itself is
 #: larger.
 BALL_BESIDE = 0.1
@@ -61,8 +72,10 @@ IS_THE_OBJECT = 0.7
 STEP = 0.35
 #: Frames are halved until their shorter side is below this.
 COARSEST = 40
-#: Iterations on coarse levels, where an outline may still move far, and on the finest, where it does not.
-COARSE_ITERATIONS, FINE_ITERATIONS = 150, 60
+#: Iterations on coarse levels, where an outline may still move far.
+COARSE_ITERATIONS = 150
+#: Iterations on the finest level, where it does not.
+FINE_ITERATIONS = 60
 
 
 @dataclass(frozen=True, eq=False)

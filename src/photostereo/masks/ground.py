@@ -21,10 +21,16 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import GRAY_WEIGHTS, BoolArray, Float32, FloatArray
 from photostereo.runtime.loops import njit
 
-#: Photographs are reduced to at most this many pixels, and at most this many are used.
-MOST_PIXELS, MOST_FRAMES = 250_000, 32
-#: Shares of the brightest below which brightness, color and agreement with the ground are meaningless.
-DARK, DARK_COLOR, DARK_PATTERN = 0.01, 0.03, 0.05
+#: Photographs are reduced to at most this many pixels.
+MOST_PIXELS = 250_000
+#: At most this many photographs are used.
+MOST_FRAMES = 32
+#: Share of the brightest below which brightness is meaningless.
+DARK = 0.01
+#: The same for color.
+DARK_COLOR = 0.03
+#: The same for agreement with the ground.
+DARK_PATTERN = 0.05
 #: Deviations from the ground's pattern below this (natural logarithm) are noise, or a fall-off that the border does not
 #: show. On 112 rendered tables 0.08 and 0.25 change the mean overlap by -0.0015 and 0.0002.
 SLIGHT = 0.15
@@ -32,10 +38,13 @@ SLIGHT = 0.15
 #: of the photographs are in its shadow. On seven rendered tables 0.65 and 0.85 change the mean overlap by -0.002 and -0.008,
 #: 0.5 by -0.05.
 LIT = 0.75
-#: Brightness logarithms that differ by more are hardly alike; a ground below this share of its brightness is in shadow;
-#: number of photographs that a brighter one outweighs. On 112 rendered tables 0.05 and 0.12 change the mean overlap by
-#: 0.0002 at most, 0.35 and 0.65 by -0.0012 and -0.0002, 1 and 4 by -0.0002 and 0.
-ALIKE, SHADOW, BRIGHTER = 0.08, 0.5, 2.0
+#: Brightness logarithms that differ by more are hardly alike. On 112 rendered tables 0.05 and 0.12 change the mean overlap
+#: by 0.0002 at most.
+ALIKE = 0.08
+#: A ground below this share of its brightness is in shadow (0.35 and 0.65: -0.0012 and -0.0002).
+SHADOW = 0.5
+#: Number of photographs that a brighter one outweighs (1 and 4: -0.0002 and 0).
+BRIGHTER = 2.0
 #: Width of the border, as a share of the shorter side.
 BORDER = 0.03
 

@@ -36,11 +36,18 @@ from photostereo.runtime.convolution import convolve, relu, twice
 
 SHIPPED_DIGEST = "17162c0df7463551858608b025b3f48344724dd3a3db5d6474e816754ff16fed"
 
-#: Numbers per photograph between the layers of attention, and heads that share them.
-WIDTH, HEADS = 160, 4
-#: Layers of attention after each look, and the stride of its first convolution; the second sees pictures of half the size.
-FIRST_LAYERS, SECOND_LAYERS = 1, 2
-FIRST_STRIDE, SECOND_STRIDE = 2, 1
+#: Numbers per photograph between the layers of attention.
+WIDTH = 160
+#: Heads of attention, which share these numbers.
+HEADS = 4
+#: Layers of attention after the first look.
+FIRST_LAYERS = 1
+#: Layers of attention after the second look.
+SECOND_LAYERS = 2
+#: Stride of the first convolution of the first look.
+FIRST_STRIDE = 2
+#: The same of the second look, which sees pictures of half the size.
+SECOND_STRIDE = 1
 #: Photographs convolved together: enough for a matrix product, few enough for the cache.
 TOGETHER = 4
 #: Logarithm of the expected error, in radians, for a zero output of the last layer.

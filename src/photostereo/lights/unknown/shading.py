@@ -19,10 +19,16 @@ LUMA = np.array([0.298936, 0.587043, 0.114021], dtype=np.float32)
 TO_CAMERA = np.array([0.0, 0.0, 1.0], dtype=np.float32)
 #: Entries of a symmetric 3 × 3 matrix.
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-#: Values below this share of a pixel's maximum count as shadow, in the fit of normals and in that of lights.
-SHADOW, SHADOW_OF_LIGHTS = 0.1, 0.08
-#: Misfits, as shares of the typical brightness, at which an entry has half the weight.
-HALF_TRUST, HALF_TRUST_OF_LIGHTS = 0.2, 0.15
+# The network was trained with these numbers: changing one changes its input.
+#: Values below this share of a pixel's maximum count as shadow in the fit of normals.
+SHADOW = 0.1
+#: The same in the fit of lights.
+SHADOW_OF_LIGHTS = 0.08
+#: Misfit, as a share of the typical brightness, at which an entry has half the weight in the fit of normals.
+HALF_TRUST = 0.2
+#: The same in the fit of lights.
+HALF_TRUST_OF_LIGHTS = 0.15
+#: Rounds of reweighting.
 ROUNDS = 3
 
 
