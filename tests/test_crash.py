@@ -21,7 +21,7 @@ def crash(tmp_path, monkeypatch, capsys):
         raise KeyError("nobody foresaw this")
 
     folder = write_diligent(render_scene("sphere", size=32), tmp_path / "spherePNG")
-    monkeypatch.setattr("photostereo.pipeline.pipeline.solve", fail)
+    monkeypatch.setattr("photostereo.pipeline.pipeline.solve_planned", fail)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PHOTOSTEREO_DEBUG", raising=False)
 

@@ -131,7 +131,7 @@ def test_one_function_for_every_size(noisy: ps.Capture, monkeypatch, tmp_path) -
         in_bands.normals, in_tiles(noisy, "dlnv", max_iter=3, memory=memory).normals
     )
     assert not np.array_equal(in_bands.normals, small.normals)
-    monkeypatch.setattr("photostereo.solver.solve.SAMPLE_PIXELS", 1000)
+    monkeypatch.setattr("photostereo.solver.tiles.SAMPLE_PIXELS", 1000)
     sampled = ps.solve(noisy, "dlnv", max_iter=3)
     assert np.array_equal(sampled.normals, in_tiles(noisy, "dlnv", max_iter=3).normals)
     # Errors of the iterations are those of the sample; the state of a sample cannot be saved, so all is solved.
@@ -268,7 +268,7 @@ def test_too_little_memory_is_said(noisy: ps.Capture) -> None:
 
 
 def test_black_photographs_are_refused_in_tiles_too(noisy: ps.Capture, monkeypatch) -> None:
-    monkeypatch.setattr("photostereo.solver.solve.SAMPLE_PIXELS", 100)
+    monkeypatch.setattr("photostereo.solver.tiles.SAMPLE_PIXELS", 100)
     with pytest.raises(ps.CaptureError) as caught:
         ps.solve(noisy.with_images(np.zeros_like(noisy.images)), "dlnv")
     assert caught.value.code == "black-photographs"

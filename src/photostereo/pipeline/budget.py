@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
@@ -11,10 +11,11 @@ from photostereo.core.wording import amount
 from photostereo.io.memory import available_memory, parse_memory
 from photostereo.pipeline.settings import Settings
 from photostereo.results.choice import SurfaceChoice
-from photostereo.solver.methods import Method
 from photostereo.solver.near import every_nth
-from photostereo.solver.prepared import device_for
-from photostereo.solver.tiles import OF_THE_PROGRAM, bands_of, row_of
+from photostereo.solver.tiles import OF_THE_PROGRAM, row_of
+
+if TYPE_CHECKING:
+    from photostereo.pipeline.plan import Plan
 
 #: Peak bytes per pixel of the frame for integrating the surface, with the arrays of the result; then for the full mesh,
 #: the textured mesh (made before it) and the page (made after it). Last, bytes per triangle of the mesh. Measured at 6
@@ -36,17 +37,6 @@ SIDE = 512
 ENOUGH = 2_000_000
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How a capture is solved."""
-
-    budget: int  #: bytes that may be used
-    writing: int  #: bytes for surface, meshes and page
-    loads: bool  #: whether the photographs are held in memory
-    overlaps: bool  #: whether to make pictures and page while integrating the surface
-    solving: int | None  #: bytes left for the solver; None on a GPU, which has its own memory
-
-
 def budget_of(memory: int | str | None) -> int:
     """Return the limit in bytes; half of the free memory if none is given."""
     if memory is None:
@@ -56,34 +46,18 @@ def budget_of(memory: int | str | None) -> int:
     return memory
 
 
-def plan_solve(capture: Capture, method: Method, settings: Settings) -> Plan:
-    """Plan to solve in memory if the photographs and the results fit, else from disk."""
-    budget = budget_of(settings.memory)
-    channels = 3 if capture.is_color else 1
-    writing = bytes_of_results(capture.frame, channels, settings.surface, report=settings.report)
-    on_gpu = device_for(method, settings.device).torch_name.startswith("cuda")
-    stack = capture.stack_bytes
-    loads = OF_THE_PROGRAM + stack + max(writing, stack) <= budget  # leaves as much for solving
-    if method.model.divisible and not on_gpu and stack > LOADED:
-        loads = False
-    left = budget - (stack if loads else 0)
-    overlaps = OF_THE_PROGRAM + writing + OF_A_PAGE * capture.mask.size <= left
-    return Plan(budget, writing, loads, overlaps, None if on_gpu else left)
-
-
 def is_diagnosed_whole(capture: Capture, budget: int) -> bool:
     """Whether a capture in memory can be diagnosed from all of its pixels."""
     pixels = capture.mask.size
     return pixels <= DIAGNOSED and capture.stack_bytes + OF_A_DIAGNOSIS * pixels <= budget
 
 
-def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Settings) -> None:
+def require_feasible(plan: Plan, capture: Capture, settings: Settings) -> None:
     """Raise a :class:`ParameterError` up front if solving or writing needs more than the available memory."""
-    where = device_for(method, settings.device)
-    whole = settings.checkpoint is not None or settings.resume is not None
+    whole = settings.solves_at_once
     height, width = capture.frame
     at_once = height * (
-        row_of(capture, method) + width * OF_A_RESULT
+        row_of(capture, plan.method) + width * OF_A_RESULT
     )  # in addition to the photographs
     if whole and OF_THE_PROGRAM + capture.stack_bytes + at_once > plan.budget:
         name = capture.name
@@ -112,8 +86,6 @@ def require_feasible(plan: Plan, capture: Capture, method: Method, settings: Set
             need=words,
             budget=left,
         )
-    if not whole and (method.model.divisible or not plan.loads):
-        bands_of(capture, method, method.resolve(settings.parameters), where, plan.solving)
 
 
 def bytes_of_results(

@@ -20,14 +20,17 @@ from photostereo.core.conventions import BoolArray, Float32
 from photostereo.core.errors import PhotostereoError
 from photostereo.core.findings import Finding
 from photostereo.io.memory import memory_limit
+from photostereo.io.names import folder_name
 from photostereo.lights.lights import Lights
 from photostereo.photographs.alignment.alignment import Alignment
 from photostereo.photographs.files import PhotographFiles
-from photostereo.pipeline.budget import budget_of
+from photostereo.pipeline.budget import require_feasible
+from photostereo.pipeline.plan import Plan, Request
 from photostereo.pipeline.settings import Settings
 from photostereo.pipeline.stage import Staged, comparable, stage
 from photostereo.solver.auto_method import choose
-from photostereo.solver.methods import Method, find_method, method_for
+from photostereo.solver.methods import Method
+from photostereo.solver.tiles import Band, choose_bands, raise_not_divisible
 
 #: Options that do not matter until the capture is put together.
 _LATER: dict[str, Any] = {
@@ -37,6 +40,17 @@ _LATER: dict[str, Any] = {
     "edits": False,
     "subject": "auto",
 }
+
+#: Settings that decide how a capture is solved.
+DECIDING = (
+    "settings.method",
+    "settings.prior",
+    "settings.parameters",
+    "settings.device",
+    "settings.memory",
+)
+#: Settings that decide how much memory writing takes, and whether the capture is solved in parts.
+_WRITING = ("settings.surface", "settings.report", "settings.checkpoint", "settings.resume")
 
 
 class ReadingStages(Staged):
@@ -63,13 +77,18 @@ class ReadingStages(Staged):
             self._reading = own if self.path is None else with_edits(self.path, own)
         return self._reading
 
+    @stage(uses=(*DECIDING, "settings.reading.color", "settings.images", "settings.seed"))
+    def request(self) -> Request:
+        """What the settings alone decide: method, color, memory."""
+        return Request.of(self.settings)
+
     @stage(uses=("_finding",))
     def found(self) -> Found | Capture:
         """The files of the capture; the capture itself if it is in memory, or its layout reads everything at once."""
         if self.path is None:
             return self._given
         self.control.stage("photographs")
-        with memory_limit(budget_of(self.settings.memory)):
+        with memory_limit(self.request.memory):
             return find_capture(self.path, self._finding)
 
     @stage(after=("found",))
@@ -100,7 +119,7 @@ class ReadingStages(Staged):
         """Photographs, lights and mask; the photographs stay on disk if the layout allows it."""
         color, may_be_gray = self._color
         capture = self._read(color=color)
-        if may_be_gray and capture.is_color and not self._method_for(capture)[0].sees_colors:
+        if may_be_gray and capture.is_color and not self._method_for(capture).sees_colors:
             return self._read(
                 color=False
             )  # only now is it known that the method does not use colors
@@ -115,7 +134,7 @@ class ReadingStages(Staged):
             elif self.path is None or comparable(self._finding) == comparable(reading):
                 capture = self.found  # complete, as an archive is
             else:
-                with memory_limit(budget_of(self.settings.memory)):
+                with memory_limit(self.request.memory):
                     capture = read_lazily(self.path, reading, self.control)
         except PhotostereoError as problem:
             raise problem.about(self.path or "") from problem
@@ -156,37 +175,60 @@ class ReadingStages(Staged):
         """Hold all photographs in memory, whatever the memory limit."""
         self.loaded  # noqa: B018  (a stage: computed on access)
 
+    @stage(uses=(*DECIDING, *_WRITING), after=("capture",))
+    def plan(self) -> Plan:
+        """How the capture is solved and written: method, device, memory, output."""
+        return Plan.of(self.capture, self.request, self.settings)
+
+    @stage(uses=(*DECIDING, *_WRITING), after=("capture",))
+    def bands(self) -> list[Band] | None:
+        """The parts in which the capture is solved; None for all at once.
+
+        Raises
+        ------
+        ParameterError
+            If solving or writing needs more than the available memory.
+        """
+        plan = self.plan
+        require_feasible(plan, self.capture, self.settings)
+        if self.settings.solves_at_once:
+            return None
+        if not plan.method.model.divisible and not plan.loads:
+            raise_not_divisible(plan.method)
+        return choose_bands(self.capture, plan.method, plan.values, plan.device, plan.memory)
+
     @property
     def method(self) -> Method:
         """The method that solves this capture; ``auto`` depends on its size."""
-        return self._method_for(self.capture)[0]
-
-    def method_before_reading(self) -> Method | None:
-        """The method, as far as it is known before a photograph is decoded.
-
-        None if ``auto`` has to see the mask first. If photographs are left out later, ``auto`` may still choose another.
-        """
-        settings = self.settings
-        found = self.found
-        if settings.method != "auto":
-            return find_method(settings.method, settings.prior)
-        if isinstance(found, Capture):
-            return None
-        frame = found.heads[found.files[0]].frame if found.files else None
-        if frame is None:
-            return None
-        count = len(found.files)
-        if settings.images is not None:
-            count = min(count, settings.images)
-        smallest, largest = (choose("auto", pixels, count) for pixels in (0, frame[0] * frame[1]))
-        if smallest.name != largest.name:
-            return None
-        return find_method(smallest.name, settings.prior)
+        return self.plan.method
 
     @property
     def why(self) -> Finding | None:
         """Why that method was chosen, for a keyword such as ``auto``."""
-        return self._method_for(self.capture)[1]
+        return self.plan.why
+
+    def likely_output(self) -> str | None:
+        """The name of the folder of results, as far as it is known before a photograph is decoded.
+
+        None if ``auto`` has to see the mask first. If photographs are left out later, the name may still be another.
+        """
+        found = self.found
+        request = self.request
+        if not request.is_open:
+            return f"{folder_name(found.name)}-{request.method.name}"
+        if isinstance(found, Capture) or not found.files:
+            return None
+        frame = found.heads[found.files[0]].frame
+        if frame is None:
+            return None
+        count = len(found.files)
+        if self.settings.images is not None:
+            count = min(count, self.settings.images)
+        names = {choose("auto", pixels, count).name for pixels in (0, frame[0] * frame[1])}
+        if len(names) > 1:
+            return None
+        method, _ = request.method_for(0, count, self.settings.prior)
+        return f"{folder_name(found.name)}-{method.name}"
 
     # What the stages depend on.
 
@@ -195,10 +237,7 @@ class ReadingStages(Staged):
         """Whether to read photographs in color, and whether to go back to gray if the method does not use color."""
         if self.path is None:
             return False, False
-        asked = self.settings.reading.color
-        settings = self.settings
-        sees = find_method(settings.method, settings.prior).sees_colors
-        return asked or sees, settings.method == "auto" and not asked
+        return self.request.color, self.request.may_be_gray
 
     @property
     def _finding(self) -> ReadOptions:
@@ -234,5 +273,6 @@ class ReadingStages(Staged):
         reading = replace(self._scaled, mask=None, subject="auto", edits=False)
         return reading, settings.images, settings.seed, self._color
 
-    def _method_for(self, capture: Capture) -> tuple[Method, Finding | None]:
-        return method_for(capture, self.settings.method, self.settings.prior)
+    def _method_for(self, capture: Capture) -> Method:
+        settings = self.settings
+        return self.request.method_for(capture.pixel_count, len(capture), settings.prior)[0]

@@ -23,10 +23,9 @@ from photostereo.diagnosis.expected_error import ExpectedError
 from photostereo.diagnosis.noise import NoiseEstimate
 from photostereo.io.atomic import replacing_directory, require_free
 from photostereo.io.memory import share_one_heap
-from photostereo.io.names import folder_name
 from photostereo.photographs.files import PhotographFiles
 from photostereo.pipeline import budget
-from photostereo.pipeline.capture_stages import ReadingStages
+from photostereo.pipeline.capture_stages import DECIDING, ReadingStages
 from photostereo.pipeline.settings import FLAT, Settings
 from photostereo.pipeline.stage import stage
 from photostereo.report.about import check_about, read_about
@@ -36,7 +35,7 @@ from photostereo.solver.finish import with_colors
 from photostereo.solver.methods import find_method
 from photostereo.solver.near import camera_of
 from photostereo.solver.reconstruction import Reconstruction
-from photostereo.solver.solve import Deal, solve
+from photostereo.solver.solve import Deal, SolvePlan, solve_planned
 from photostereo.solver.state import require_checkpoint
 from photostereo.surface import Surface, integrate
 from photostereo.surface.integration import check_method
@@ -130,10 +129,13 @@ class Pipeline(ReadingStages):
         unknown = [name for name in changes if name not in FLAT]
         if unknown:
             _refuse_setting(unknown[0], changes, self.settings)
-        settings = self.settings.changed(**changes)
-        if {"method", "prior", "parameters", "seed"} & changes.keys():
-            check_method_settings(settings)
-        self.settings = settings
+        before = self.settings
+        self.settings = before.changed(**changes)
+        try:
+            self.request  # noqa: B018  (a stage, which checks method and parameters)
+        except ParameterError:
+            self.settings = before
+            raise
         self._reading = None
         self.forget_stale()
         return self
@@ -141,8 +143,7 @@ class Pipeline(ReadingStages):
     def check(self) -> None:
         """Raise a :class:`ParameterError` for an unknown method, parameter or unit, or a checkpoint that cannot be used."""
         settings = self.settings
-        check_method_settings(settings)
-        budget.budget_of(settings.memory)
+        self.request  # noqa: B018  (a stage, which checks method, parameters and memory)
         if settings.surface is not None:
             check_method(settings.surface.method)
         check_about(settings.about)
@@ -153,7 +154,7 @@ class Pipeline(ReadingStages):
     @property
     def at_hand(self) -> Capture:
         """The capture in memory if it fits, else on disk."""
-        if self._plan.loads or self.is_current("loaded"):
+        if self.plan.loads or self.is_current("loaded"):
             return self.loaded
         return self.capture
 
@@ -176,7 +177,7 @@ class Pipeline(ReadingStages):
     def diagnosis(self) -> Diagnosis:
         """Diagnosis of the capture, from all pixels or, if there are too many, from a sample."""
         capture = self.at_hand
-        whole = capture.in_memory and budget.is_diagnosed_whole(capture, self._plan.budget)
+        whole = capture.in_memory and budget.is_diagnosed_whole(capture, self.plan.budget)
         capture = capture if whole else budget.glance(capture, self.control)
         return diagnose(capture, control=self.control)
 
@@ -185,13 +186,23 @@ class Pipeline(ReadingStages):
         """The noise of the photographs, from the diagnosis."""
         return self.diagnosis.noise
 
-    @stage(uses=("_solving",), after=("capture",))
+    @stage(
+        uses=(*DECIDING, "settings.strengths", "settings.checkpoint", "settings.resume"),
+        after=("capture",),
+    )
     def solution(self) -> Reconstruction:
         """Normals and albedo."""
-        self.require_memory()
-        given = self._solving | {"memory": self._plan.solving}
-        parameters = given.pop("parameters")
-        result = solve(self.at_hand, deal=self.deal, control=self.control, **given, **parameters)
+        bands = self.bands
+        plan = self.plan
+        settings = self.settings
+        result = solve_planned(
+            self.at_hand,
+            SolvePlan(plan.method, plan.values, plan.device, bands, settings.strengths, plan.why),
+            control=self.control,
+            resume=None if settings.resume is None else Path(settings.resume),
+            checkpoint=None if settings.checkpoint is None else Path(settings.checkpoint),
+            deal=self.deal,
+        )
         source = self.capture.photographs
         if result.albedo.ndim == 2 and isinstance(source, PhotographFiles) and source.is_color:
             self.control.stage("colors", len(self.capture))
@@ -231,7 +242,7 @@ class Pipeline(ReadingStages):
 
     def require_memory(self) -> None:
         """Raise a :class:`ParameterError` if solving and writing the capture needs more than the available memory."""
-        budget.require_feasible(self._plan, self.capture, self.method, self.settings)
+        self.bands  # noqa: B018  (a stage: computed on access)
 
     # Files.
 
@@ -280,10 +291,10 @@ class Pipeline(ReadingStages):
 
     def _default_target(self, force: bool) -> Path:
         """Return the folder named after the capture and the method; report early that it exists."""
-        likely = self.method_before_reading()
+        likely = self.likely_output()
         if likely is not None:
-            require_free(f"{folder_name(self.found.name)}-{likely.name}", force=force)
-        return Path(f"{folder_name(self.capture.name)}-{self.method.name}")
+            require_free(likely, force=force)
+        return Path(self.plan.output)
 
     def fill(
         self,
@@ -335,7 +346,7 @@ class Pipeline(ReadingStages):
             capture=self._handed_over() if releases else self.at_hand,
             on_disk=self.capture if releases else None,
             expected=expected,
-            overlaps=self._plan.overlaps,
+            overlaps=self.plan.overlaps,
             control=self.control,
             failures=failures,
         )
@@ -375,41 +386,9 @@ class Pipeline(ReadingStages):
         return [*used, Path(settings.checkpoint)]
 
     @property
-    def _solving(self) -> dict[str, Any]:
-        names = (
-            "method",
-            "prior",
-            "device",
-            "strengths",
-            "checkpoint",
-            "resume",
-            "memory",
-            "parameters",
-        )
-        return {name: getattr(self.settings, name) for name in names}
-
-    @property
     def _integration(self) -> tuple[str, Mapping[str, Any]]:
         choice = self.settings.surface or SurfaceChoice()
         return choice.method, choice.options
-
-    @property
-    def _plan(self) -> budget.Plan:
-        return budget.plan_solve(self.capture, self.method, self.settings)
-
-
-def check_method_settings(settings: Settings) -> None:
-    """Raise a :class:`ParameterError` for an unknown method or parameter, or a seed without a meaning."""
-    method = find_method(settings.method, settings.prior)
-    method.resolve(settings.parameters)
-    has_seed = any(parameter.name == "seed" for parameter in method.parameters)
-    if settings.seed and settings.images is None and has_seed:
-        raise ParameterError(
-            "The setting seed chooses photographs at random, which needs the setting images. "
-            f"The method {method.name} has a parameter seed of its own, to be given with its parameters.",
-            code="seed-without-images",
-            seed=settings.seed,
-        )
 
 
 def _refuse_setting(name: str, changes: Mapping[str, Any], settings: Settings) -> NoReturn:

@@ -57,6 +57,11 @@ class Settings:
     #: over ``photostereo.json`` beside the photographs.
     about: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def solves_at_once(self) -> bool:
+        """Whether the capture cannot be solved in parts, because the state of the solve is saved or resumed."""
+        return self.checkpoint is not None or self.resume is not None
+
     def changed(self, **changes: Any) -> Settings:
         """Return a copy with some settings changed, by name.
 

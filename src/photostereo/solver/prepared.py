@@ -309,10 +309,45 @@ def prepare(
     Only the parameters of the reflectance model matter here; those of the prior may be given and are ignored. With a
     ``sample`` only its pixels are kept.
     """
-    shorten_spinning()  # before the compiled kernels load OpenMP
     entry, _ = method_for(capture, method, prior)
-    values = entry.of_model(entry.resolve(parameters))
-    where = device_for(entry, device)
+    return prepare_planned(
+        capture,
+        entry,
+        entry.of_model(entry.resolve(parameters)),
+        device_for(entry, device),
+        strengths=strengths,
+        sample=sample,
+        control=control,
+    )
+
+
+@in_full_precision
+def prepare_planned(
+    capture: Capture,
+    entry: Method,
+    values: dict[str, Any],
+    where: Device,
+    *,
+    strengths: str = "auto",
+    sample: Part | None = None,
+    control: Control = SILENT,
+) -> Prepared:
+    """Do the same as :func:`prepare`, with everything looked up.
+
+    Parameters
+    ----------
+    capture : Capture
+        Photographs, lights and mask.
+    entry : Method
+        The method.
+    values : dict
+        All parameters of the method's model, checked.
+    where : Device
+        Where to compute.
+    strengths, sample, control
+        As in :func:`prepare`.
+    """
+    shorten_spinning()  # before the compiled kernels load OpenMP
     clock = Clock()
     if sample is None:
         part = Part.rows(capture.mask)

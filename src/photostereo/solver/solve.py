@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from photostereo.capture import Capture
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ParameterError
+from photostereo.core.findings import Finding
 from photostereo.io.memory import give_back_memory
 from photostereo.runtime.arrays import Device, in_full_precision, memory_in_words
 from photostereo.solver.auto_method import DEFAULT_METHOD
@@ -20,10 +21,10 @@ from photostereo.solver.bands import STEPS_OF_A_BAND, solve_band
 from photostereo.solver.finish import Pictures
 from photostereo.solver.methods import Method, find_method, method_for
 from photostereo.solver.near import with_depth
-from photostereo.solver.prepared import Clock, FromSample, Prepared, device_for, prepare
+from photostereo.solver.prepared import Clock, FromSample, Prepared, device_for, prepare_planned
 from photostereo.solver.reconstruction import Reconstruction
 from photostereo.solver.state import SolveState
-from photostereo.solver.tiles import CROPS, SAMPLE_PIXELS, Band, bands_of, choose_sample
+from photostereo.solver.tiles import CROPS, Band, choose_bands, choose_sample
 
 #: Solves bands with the lessons from the sample, in any order: see :mod:`photostereo.batch.worker`.
 Deal = Callable[[Capture, Sequence[Band], FromSample], Iterable[tuple[Band, Pictures]]]
@@ -115,66 +116,112 @@ def solve(
             found=type(capture).__name__,
         )
     entry, why = method_for(capture, method, prior)
-    values = entry.resolve(parameters)
     where = device_for(entry, device)
+    values = entry.resolve(parameters)
     bands = None
+    if prepared is None and resume is None and checkpoint is None:
+        bands = choose_bands(capture, entry, values, where, memory, crops=crops)
+    return solve_planned(
+        capture,
+        SolvePlan(entry, values, where, bands, strengths, why, crops or CROPS),
+        control=control,
+        resume=resume,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+        prepared=prepared,
+        deal=deal,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SolvePlan:
+    """What is decided before a solve, once."""
+
+    method: Method
+    values: Mapping[str, Any]  #: all parameters of the method, checked
+    device: Device
+    bands: Sequence[Band] | None  #: parts that are solved one after the other; None for all at once
+    strengths: str = "auto"  #: see :func:`solve`
+    why: Finding | None = None  #: why the method was chosen, if it was
+    crops: int = CROPS  #: crops that the prior learns on if there are bands
+
+
+@memory_in_words()
+@in_full_precision
+def solve_planned(
+    capture: Capture,
+    plan: SolvePlan,
+    *,
+    control: Control = SILENT,
+    resume: SolveState | str | Path | None = None,
+    checkpoint: str | Path | None = None,
+    checkpoint_every: int = 10,
+    prepared: Prepared | None = None,
+    deal: Deal | None = None,
+) -> Reconstruction:
+    """Solve a capture as planned.
+
+    Parameters
+    ----------
+    capture : Capture
+        Photographs, lights and mask.
+    plan : SolvePlan
+        Method, parameters, device and bands.
+    control, resume, checkpoint, checkpoint_every, prepared, deal
+        As in :func:`solve`.
+    """
     near = ""
     if prepared is None:
-        capture, near = _settled(capture, entry, values, device, strengths, control)
-        if resume is None and checkpoint is None:
-            bands = _tiles(capture, entry, values, where, memory, crops)
-        sample = None if bands is None else choose_sample(capture.mask, crops=crops or CROPS)
-        options: dict[str, Any] = {"device": device, "strengths": strengths, "sample": sample}
-        prepared = prepare(capture, entry, control=control, **options, **parameters)
-    prepared.require(capture, entry, values, where)
-    if bands is None:
-        state = {"resume": resume, "checkpoint": checkpoint, "checkpoint_every": checkpoint_every}
-        result = prepared.solve(values, control, **state)
+        capture, near = _settled(capture, plan, control)
+        sample = None
+        if plan.bands is not None:
+            sample = choose_sample(capture.mask, crops=plan.crops)
+        prepared = prepare_planned(
+            capture,
+            plan.method,
+            plan.method.of_model(plan.values),
+            plan.device,
+            strengths=plan.strengths,
+            sample=sample,
+            control=control,
+        )
+    prepared.require(capture, plan.method, plan.values, plan.device)
+    if plan.bands is None:
+        result = prepared.solve(
+            plan.values,
+            control,
+            resume=resume,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+        )
     else:
-        result = _solve_tiles(prepared, values, bands, control, deal)
-    return replace(result, chosen="" if why is None else str(why), near=near)
+        result = _solve_tiles(prepared, plan.values, plan.bands, control, deal)
+    return replace(result, chosen="" if plan.why is None else str(plan.why), near=near)
 
 
-def _settled(
-    capture: Capture,
-    entry: Method,
-    values: Mapping[str, Any],
-    device: str,
-    strengths: str,
-    control: Control,
-) -> tuple[Capture, str]:
+def _settled(capture: Capture, plan: SolvePlan, control: Control) -> tuple[Capture, str]:
     """Return the capture with near lights that use its depth, and how that was found; unchanged for distant lights."""
     if not capture.lights.is_near or capture.lights.depth is not None:
         return capture, ""
-    alone = find_method(entry.model.name)
-    of_model = entry.of_model(values)
-    known = {parameter.name for parameter in alone.parameters}
+    alone = find_method(plan.method.model.name)
+    of_model = plan.method.of_model(plan.values)
+    # Some parameters of the model exist only beside a prior.
     parameters = {
-        name: value for name, value in of_model.items() if name in known
-    }  # some are for a prior
+        parameter.name: of_model[parameter.name]
+        for parameter in alone.parameters
+        if parameter.name in of_model
+    }
+    values = alone.resolve(parameters)
+    quiet = control.unreported()
 
     def normals(small: Capture) -> Reconstruction:
-        quiet = control.unreported()
-        return solve(small, alone, device=device, strengths=strengths, control=quiet, **parameters)
+        bands = choose_bands(small, alone, values, plan.device, None)
+        return solve_planned(
+            small, SolvePlan(alone, values, plan.device, bands, plan.strengths), control=quiet
+        )
 
     capture, note = with_depth(capture, normals, control)
     return capture, str(note)
-
-
-def _tiles(
-    capture: Capture,
-    entry: Method,
-    values: Mapping[str, Any],
-    device: Device,
-    memory: int | None,
-    crops: int | None,
-) -> list[Band] | None:
-    """Return the bands of a capture whose prior learns on a sample; None if all of it is one tile."""
-    small = capture.pixel_count <= SAMPLE_PIXELS and crops is None
-    if not entry.model.divisible or (small and memory is None):
-        return None
-    bands = bands_of(capture, entry, values, device, memory)
-    return None if small and len(bands) == 1 else bands
 
 
 def _solve_tiles(
@@ -292,10 +339,13 @@ def solve_grid(
     values = [entry.resolve({**parameters, **setting}) for setting in settings]
     if not values:
         return []
+    where = device_for(entry, device)
     if prepared is None:
-        capture = _settled(capture, entry, values[0], device, strengths, control)[0]
-        prepared = prepare(capture, entry, device=device, strengths=strengths, **parameters)
-    prepared.require(capture, entry, values[0], device_for(entry, device))
+        plan = SolvePlan(entry, values[0], where, None, strengths)
+        capture = _settled(capture, plan, control)[0]
+        of_model = entry.of_model(values[0])
+        prepared = prepare_planned(capture, entry, of_model, where, strengths=strengths)
+    prepared.require(capture, entry, values[0], where)
     control.stage("settings", len(values))
     # With a tolerance, each problem stops at a different iteration.
     together = at_once if prepared.device.uses_torch and values[0]["tol"] == 0 else 1

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -218,6 +218,16 @@ def plan_bands(
     return bands
 
 
+def raise_not_divisible(method: Method) -> NoReturn:
+    """Raise a :class:`ParameterError`: the method needs all pixels, and they do not fit into memory."""
+    raise ParameterError(
+        f"{method.name} compares all pixels and cannot be solved in parts. Use another method.",
+        code="method-not-divisible",
+        remedy="more-memory",
+        method=method.name,
+    )
+
+
 def bands_of(
     capture: Capture,
     method: Method,
@@ -227,12 +237,7 @@ def bands_of(
 ) -> list[Band]:
     """Return the bands for solving a capture within ``memory`` bytes; by default half of the free memory."""
     if not method.model.divisible:
-        raise ParameterError(
-            f"{method.name} compares all pixels and cannot be solved in parts. Use another method.",
-            code="method-not-divisible",
-            remedy="more-memory",
-            method=method.name,
-        )
+        raise_not_divisible(method)
     budget = memory
     if budget is None and device.torch_name.startswith("cuda"):
         import torch
@@ -254,3 +259,36 @@ def bands_of(
         else MOST_PIXELS,
         small=capture.pixel_count > PIXELS and not device.uses_torch,
     )
+
+
+def choose_bands(
+    capture: Capture,
+    method: Method,
+    values: Mapping[str, Any],
+    device: Device,
+    memory: int | None,
+    *,
+    crops: int | None = None,
+) -> list[Band] | None:
+    """Return the bands of a capture whose prior learns on a sample; None if it is solved at once.
+
+    Parameters
+    ----------
+    capture : Capture
+        Photographs, lights and mask.
+    method : Method
+        The method.
+    values : mapping
+        All its parameters.
+    device : Device
+        Where to compute.
+    memory : int or None
+        Memory limit in bytes; by default half of the free memory, and a small object is solved at once.
+    crops : int, optional
+        Number of crops in the sample, if that was asked for; then a small object has bands too.
+    """
+    small = capture.pixel_count <= SAMPLE_PIXELS and crops is None
+    if not method.model.divisible or (small and memory is None):
+        return None
+    bands = bands_of(capture, method, values, device, memory)
+    return None if small and len(bands) == 1 else bands
