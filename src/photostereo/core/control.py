@@ -107,8 +107,10 @@ class Control:
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Set the state here, so that a subclass with its own ``__init__`` need not call this one's."""
         self = super().__new__(cls)
-        self.seconds, self._cancelled = {}, threading.Event()
-        self._current, self._since = None, time.perf_counter()
+        self.seconds = {}
+        self._cancelled = threading.Event()
+        self._current = None
+        self._since = time.perf_counter()
         return self
 
     def cancel(self) -> None:
@@ -160,7 +162,8 @@ class Control:
             done.set_result(work(self))
             yield done
             return
-        part, pool = self.unreported(), ThreadPoolExecutor(1)
+        part = self.unreported()
+        pool = ThreadPoolExecutor(1)
         try:
             yield pool.submit(work, part)
         except BaseException:

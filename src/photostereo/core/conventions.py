@@ -66,9 +66,23 @@ def srgb_from_linear(linear: FloatArray) -> FloatArray:
 def encode_normals(
     normals: FloatArray, mask: BoolArray, *, flip_y: bool = False, bits: int = 16
 ) -> NDArray[Any]:
-    """Normals as an RGB picture; OpenGL convention, or DirectX with ``flip_y``. Black outside the mask."""
+    """Return normals as an RGB picture, black outside the mask.
+
+    Parameters
+    ----------
+    normals : (H, W, 3) array
+        Unit normals.
+    mask : (H, W) array of bool
+        The object.
+    flip_y : bool
+        Green points down (DirectX) instead of up (OpenGL).
+    bits : {8, 16}
+        Bits per channel.
+    """
     top = 2**bits - 1
-    sign = np.array([1.0, -1.0 if flip_y else 1.0, 1.0], dtype=np.float32)
+    sign = np.ones(3, dtype=np.float32)
+    if flip_y:
+        sign[1] = -1.0
     encoded: NDArray[Any] = np.empty(normals.shape, np.uint16 if bits == 16 else np.uint8)
     for rows in row_bands(*normals.shape[:2]):
         picture = np.rint((np.asarray(normals[rows], np.float32) * sign + 1.0) * (0.5 * top))

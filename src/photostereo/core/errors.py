@@ -60,30 +60,31 @@ class PhotostereoError(Exception):
         self.code = code or self.kind
         self.message = message or without_message(self.code, values)
         super().__init__(self.message)
-        self.file = None if file is None else Path(file)
+        self.file = Path(file) if file is not None else None
         self.remedy = remedy
         self.values = values
 
     def rendered(self, shell: str = "python") -> str:
         """The message with its remedy in the words of a shell: ``"python"``, ``"terminal"`` or ``"app"``."""
-        advice = "" if self.remedy is None else remedy_text(self.remedy, shell, self.values)
-        return f"{self.message} {advice}".strip()
+        if self.remedy is None:
+            return self.message
+        return f"{self.message} {remedy_text(self.remedy, shell, self.values)}".strip()
 
     def __str__(self) -> str:
         return self.rendered()
 
     def as_dict(self, shell: str = "python") -> dict[str, Any]:
         """For JSON: kind, code, message, file, values."""
-        facts: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "kind": self.kind,
             "code": self.code,
             "message": self.rendered(shell),
         }
         if self.file is not None:
-            facts["file"] = str(self.file)
+            entry["file"] = str(self.file)
         if self.values:
-            facts["values"] = {name: plain(value) for name, value in self.values.items()}
-        return facts
+            entry["values"] = {name: plain(value) for name, value in self.values.items()}
+        return entry
 
     def about(self, file: str | os.PathLike[str], note: str = "") -> PhotostereoError:
         """Return the same error with its file, if none was known, and a note at the end of its message."""
@@ -92,8 +93,10 @@ class PhotostereoError(Exception):
         return same.with_traceback(self.__traceback__)
 
     def __reduce__(self) -> Any:  # keep all fields when it is sent to another process
-        facts = {"code": self.code, "file": self.file, "remedy": self.remedy, **self.values}
-        return partial(type(self), **facts), (self.message,)
+        make = partial(
+            type(self), code=self.code, file=self.file, remedy=self.remedy, **self.values
+        )
+        return make, (self.message,)
 
 
 def without_message(code: str, values: Mapping[str, Any]) -> str:
@@ -151,17 +154,35 @@ def not_a_folder(path: Path) -> CaptureError:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint such as ``' Did you mean "pdlnv"?'`` or an empty string."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f' Did you mean "{close[0]}"?' if close else ""
+    matches = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    if not matches:
+        return ""
+    return f' Did you mean "{matches[0]}"?'
 
 
 def require_known(name: str, known: Iterable[str], what: str, code: str = "") -> None:
-    """Raise a :class:`ParameterError`, ``"unknown-WHAT"``, if a name is none of the known ones."""
-    words = tuple(known)
-    if name not in words:
-        hint, choice = did_you_mean(str(name), words), ", ".join(words)
-        said = f'There is no {what} "{name}".{hint} Choose from {choice}.'
-        raise ParameterError(said, code=code or f"unknown-{what}", name=name, known=list(words))
+    """Raise a :class:`ParameterError` if a name is none of the known ones.
+
+    Parameters
+    ----------
+    name : str
+        What the user wrote.
+    known : iterable of str
+        The names to choose from.
+    what : str
+        What the name is of, such as ``"method"``.
+    code : str
+        The code of the error; ``"unknown-WHAT"`` by default.
+    """
+    choices = list(known)
+    if name not in choices:
+        hint = did_you_mean(str(name), choices)
+        raise ParameterError(
+            f'There is no {what} "{name}".{hint} Choose from {", ".join(choices)}.',
+            code=code or f"unknown-{what}",
+            name=name,
+            known=choices,
+        )
 
 
 def plain(value: Any) -> Any:
@@ -170,7 +191,9 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, (list, tuple)):
         return [plain(part) for part in value]
-    return plain(value.tolist()) if hasattr(value, "tolist") else str(value)
+    if hasattr(value, "tolist"):  # an array, or a number of NumPy's
+        return plain(value.tolist())
+    return str(value)
 
 
 def require_extra(library: str, extra: str, what: str) -> None:

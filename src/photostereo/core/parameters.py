@@ -40,7 +40,20 @@ class Parameter:
     when: Literal["always", "alone", "prior"] = "always"
 
     def convert(self, value: Any, method: str) -> Any:
-        """Convert and check a value."""
+        """Convert and check a value.
+
+        Parameters
+        ----------
+        value
+            What the user gave: a value, or its text.
+        method : str
+            The name of the method, for the error message.
+
+        Raises
+        ------
+        ParameterError
+            ``"bad-parameter"``
+        """
         try:
             result = self.kind(value)
             if isinstance(result, (int, float)) and not self._is_in_range(result):
@@ -63,30 +76,38 @@ class Parameter:
             ) from None
 
     def _is_in_range(self, value: float) -> bool:
-        low = -math.inf if self.minimum is None else self.minimum
-        high = math.inf if self.maximum is None else self.maximum
-        return (
-            math.isfinite(value)
-            and low <= value <= high
-            and (self.above is None or value > self.above)
-        )
+        if not math.isfinite(value):
+            return False
+        if self.minimum is not None and value < self.minimum:
+            return False
+        if self.maximum is not None and value > self.maximum:
+            return False
+        return self.above is None or value > self.above
 
     @property
     def allowed(self) -> str:
         """The type and the range in words, such as ``"a whole number from 1 to 32"``."""
-        bounds = [f"above {self.above:g}"] if self.above is not None else []
-        if self.minimum is not None:
-            bounds.append(f"from {self.minimum:g}")
-        if self.maximum is not None:
-            bounds.append(f"{'up ' if self.minimum is None else ''}to {self.maximum:g}")
         kind, auto, _ = self.expects.partition(' or "auto"')
-        return " ".join([kind, *bounds]) + ("," * bool(bounds) + auto if auto else "")
+        words = [kind]
+        if self.above is not None:
+            words.append(f"above {self.above:g}")
+        if self.minimum is not None:
+            words.append(f"from {self.minimum:g}")
+        elif self.maximum is not None:
+            words.append("up")
+        if self.maximum is not None:
+            words.append(f"to {self.maximum:g}")
+        comma = "," if auto and len(words) > 1 else ""
+        return " ".join(words) + comma + auto
 
     def show_default(self) -> str:
+        """The default as users write it."""
         if isinstance(self.default, tuple):
             return "x".join(str(part) for part in self.default)
-        shown = str(self.default)
-        return {"None": "auto", "True": "true", "False": "false"}.get(shown, shown)
+        if self.default is None:
+            return "auto"
+        text = str(self.default)
+        return text.lower() if isinstance(self.default, bool) else text
 
 
 def _number(value: Any) -> float:
@@ -111,7 +132,21 @@ def _flag(value: Any) -> bool:
 
 
 def custom(default: Any, doc: str, expects: str, kind: Callable[[Any], Any], **more: Any) -> Any:
-    """A field with a custom conversion; ``more`` holds its range, and when it applies."""
+    """Declare a field of a dataclass as a parameter.
+
+    Parameters
+    ----------
+    default
+        The value if the user gives none.
+    doc : str
+        One line on what it does.
+    expects : str
+        The type in words, such as ``"a number"``.
+    kind : callable
+        Converts a value or its text; raises a ValueError or TypeError.
+    **more
+        The range, and when the parameter applies: see :class:`Parameter`.
+    """
     parameter = Parameter("", kind, default, doc, expects, **more)
     return field(default=default, metadata={_KEY: parameter})
 
@@ -126,7 +161,9 @@ def number_or_auto(doc: str, default: float | None = None, **more: Any) -> Any:
     """A field that holds a number, or None for one that is measured."""
 
     def parse(value: Any) -> float | None:
-        return None if value is None or value == "auto" else _number(value)
+        if value is None or value == "auto":
+            return None
+        return _number(value)
 
     return custom(default, doc, 'a number or "auto"', parse, **more)
 
@@ -161,11 +198,27 @@ def parameters_of(declared: type) -> tuple[Parameter, ...]:
 
 
 def resolve(known: Iterable[Parameter], given: Mapping[str, Any], method: str) -> dict[str, Any]:
-    """Return all parameters of a method with their values: the given ones, checked, and defaults for the rest."""
+    """Return all parameters of a method with their values.
+
+    Parameters
+    ----------
+    known : iterable of Parameter
+        Those that the method has.
+    given : mapping
+        Values or their texts, by name; they are checked.
+    method : str
+        The name of the method, for error messages.
+
+    Returns
+    -------
+    dict
+        A value for every parameter, the default if none was given.
+    """
     by_name = {parameter.name: parameter for parameter in known}
     for name in given:
         if name not in by_name:
-            hint, names = did_you_mean(name, by_name), ", ".join(by_name) or "none"
+            hint = did_you_mean(name, by_name)
+            names = ", ".join(by_name) or "none"
             raise ParameterError(
                 f'Method {method} has no parameter "{name}".{hint} Its parameters: {names}.',
                 code="unknown-parameter",
@@ -173,7 +226,7 @@ def resolve(known: Iterable[Parameter], given: Mapping[str, Any], method: str) -
                 method=method,
                 names=names,
             )
-    return {
-        name: parameter.convert(given[name], method) if name in given else parameter.default
-        for name, parameter in by_name.items()
-    }
+    values = {name: parameter.default for name, parameter in by_name.items()}
+    for name, value in given.items():
+        values[name] = by_name[name].convert(value, method)
+    return values

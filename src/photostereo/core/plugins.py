@@ -27,9 +27,16 @@ def announced(
 ) -> tuple[Kind, ...]:
     """Return everything that installed packages register in a group; warn about entries that cannot be used.
 
-    ``check`` is called with each entry and raises if it cannot be used.
+    Parameters
+    ----------
+    group : str
+        The group of entry points, such as ``"photostereo.models"``.
+    kind : type
+        What an entry must be. The fields of a dataclass are checked, too.
+    check : callable, optional
+        Is called with each entry, and raises if it cannot be used.
     """
-    found = []
+    entries = []
     for point in sorted(entry_points(group=group), key=lambda point: point.name):
         try:
             value = point.load()
@@ -42,16 +49,27 @@ def announced(
             finding = Finding("bad-plugin", name=point.value, group=group, problem=wrong)
             warnings.warn(PhotostereoWarning(finding), stacklevel=2)
         else:
-            found.append(value)
-    return tuple(found)
+            entries.append(value)
+    return tuple(entries)
 
 
 def registered(kind: type[Kind], group: str, modules: Iterable[str]) -> dict[str, Kind]:
-    """Return the entries of our own modules by name, then those of other packages, which cannot replace ours."""
-    parts = (part for module in modules for part in vars(import_module(module)).values())
+    """Return the entries of our own modules by name, then those of other packages, which cannot replace ours.
+
+    Parameters
+    ----------
+    kind : type
+        What an entry is: it has a ``name``.
+    group : str
+        The group of entry points of other packages.
+    modules : iterable of str
+        Names of our own modules.
+    """
     name = attrgetter("name")
-    own = {name(part): part for part in parts if isinstance(part, kind)}
-    return own | {name(entry): entry for entry in announced(group, kind)} | own
+    values = (value for module in modules for value in vars(import_module(module)).values())
+    ours = {name(value): value for value in values if isinstance(value, kind)}
+    theirs = {name(entry): entry for entry in announced(group, kind)}
+    return ours | theirs | ours
 
 
 def _wrong_kind(value: object, expected: type) -> str:
@@ -61,9 +79,12 @@ def _wrong_kind(value: object, expected: type) -> str:
     if not is_dataclass(value):
         return ""
     for name, hint in get_type_hints(type(value)).items():
-        kind, held = get_origin(hint) or hint, getattr(value, name)
-        if kind is type and not is_dataclass(held):
+        kind = get_origin(hint) or hint
+        content = getattr(value, name)
+        if kind is type and not is_dataclass(content):
             return f"{name} is not a dataclass"
-        if isinstance(kind, type) and not isinstance(held, (int, float) if kind is float else kind):
-            return f"{name} is {type(held).__name__}, not {kind.__name__}"
+        # A whole number is a number, too.
+        allowed = (int, float) if kind is float else kind
+        if isinstance(kind, type) and not isinstance(content, allowed):
+            return f"{name} is {type(content).__name__}, not {kind.__name__}"
     return ""

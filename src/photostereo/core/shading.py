@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from photostereo.core.conventions import BoolArray, Float64, srgb_curve
+from photostereo.core.conventions import BoolArray, Float64, FloatArray, srgb_curve
 
 
 def relight(
@@ -35,15 +35,18 @@ def relight(
     """
     n = np.asarray(normals, dtype=np.float64)
     shade = np.maximum(n @ np.asarray(light, dtype=np.float64), 0.0)[..., None]
-    picture = relative_albedo(albedo, mask) * shade
-    return np.where(
-        mask[..., None], np.clip(picture if linear else srgb_curve(picture), 0.0, 1.0), 0.0
-    )
+    picture: FloatArray = relative_albedo(albedo, mask) * shade
+    if not linear:
+        picture = srgb_curve(picture)
+    return np.asarray(np.where(mask[..., None], np.clip(picture, 0.0, 1.0), 0.0))
 
 
 def relative_albedo(albedo: ArrayLike, mask: BoolArray) -> Float64:
     """Albedo in three channels, divided by its 99th percentile."""
     values = np.nan_to_num(np.maximum(np.asarray(albedo, dtype=np.float64), 0.0), posinf=0.0)
-    values = values if values.ndim == 3 else np.repeat(values[..., None], 3, axis=2)
-    white = float(np.percentile(values[mask], 99.0)) if mask.any() else 1.0
+    if values.ndim == 2:
+        values = np.repeat(values[..., None], 3, axis=2)
+    if not mask.any():
+        return values
+    white = float(np.percentile(values[mask], 99.0))
     return values / (white or 1.0)

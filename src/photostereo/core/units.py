@@ -14,8 +14,11 @@ UNITS = {
     "mm": 1.0, "cm": 10.0, "m": 1000.0, "in": 25.4, "inch": 25.4, '"': 25.4,
 }  # fmt: skip
 
-#: One nanometer and one kilometer, in millimeters.
-SMALLEST, LARGEST = 1e-6, 1e6
+#: The smallest width of a pixel in millimeters, one nanometer. Beyond these two, resolutions and coordinates exceed the
+#: number formats of picture and mesh files.
+SMALLEST = 1e-6
+#: The largest, one kilometer.
+LARGEST = 1e6
 
 _TEXT = re.compile(r"\s*\+?((?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)\s*([^\s\d]*)\s*", re.IGNORECASE)
 
@@ -40,7 +43,6 @@ class PixelSize:
     known: bool = False
 
     def __post_init__(self) -> None:
-        # Beyond these, resolutions and coordinates exceed the number formats of picture and mesh files.
         if not SMALLEST <= self.millimeters <= LARGEST:
             size = self.millimeters
             raise ParameterError(
@@ -67,8 +69,10 @@ class PixelSize:
             return cls()
         if not isinstance(size, str):
             return cls(float(size), known=True)
-        found = _TEXT.fullmatch(size)
-        millimeters = float(found[1]) * UNITS.get(found[2].lower() or "mm", 0.0) if found else 0.0
+        match = _TEXT.fullmatch(size)
+        millimeters = 0.0
+        if match is not None:
+            millimeters = float(match[1]) * UNITS.get(match[2].lower() or "mm", 0.0)
         if not 0 < millimeters < math.inf:
             raise ParameterError(
                 f'"{size}" is not a pixel size. Write a positive number with its unit, for '
