@@ -9,7 +9,8 @@ import pytest
 
 from photostereo.core.errors import CaptureError
 from photostereo.lights.ball.geometry import Circle
-from photostereo.lights.files.reading import base_name, decimal, read_intensities, read_lights
+from photostereo.lights.files.numbers import base_name, decimal
+from photostereo.lights.files.reading import read_intensities, read_lights
 from photostereo.lights.files.table import ball_line, balls_in
 
 LIGHTS = np.array(

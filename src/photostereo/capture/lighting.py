@@ -31,7 +31,7 @@ from photostereo.core.units import PixelSize
 from photostereo.lights.ball.calibration import Calibration, calibrate_lights, merge_calibrations
 from photostereo.lights.ball.geometry import Circle, mask_circle
 from photostereo.lights.ball.picture import dome_picture
-from photostereo.lights.files.reading import ESTIMATED
+from photostereo.lights.files.table import ESTIMATED
 from photostereo.lights.lights import Lights
 from photostereo.lights.strengths import sample_pixels, strengths_of_scene
 from photostereo.lights.unknown.crops import crop_photographs

@@ -27,6 +27,7 @@ from photostereo.core.plugins import announced
 from photostereo.core.wording import listed
 from photostereo.io.images import list_images
 from photostereo.lights.ball.calibration import Calibration
+from photostereo.lights.files.reading import light_file_names
 
 
 @runtime_checkable
@@ -230,12 +231,12 @@ def _lights_of_another(options: ReadOptions) -> ReadOptions:
     other = options.path_of("lights")
     if other is None or not other.is_dir():
         return options
-    for name in folder.LIGHT_FILES:
+    for name in light_file_names():
         if (other / name).is_file():
             return replace(options, lights=other / name)
     if folder.find_alone(other, options).files:
         return replace(options, lights=None, ball=other)
-    names = ", ".join(folder.LIGHT_FILES)
+    names = ", ".join(light_file_names())
     raise CaptureError(
         f"{other} has neither a light file ({names}) nor photographs of a ball, so its lights "
         "cannot be used. Name a light file.",

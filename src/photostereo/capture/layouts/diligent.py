@@ -42,7 +42,8 @@ from photostereo.core.findings import Finding, sentences
 from photostereo.io.atomic import replacing_directory, replacing_file, write_json, write_text
 from photostereo.io.png import write_photographs, write_png
 from photostereo.io.safe import read_json, read_mat, read_text, unreadable_file
-from photostereo.lights.files.reading import base_name, content_lines, read_intensities
+from photostereo.lights.files.numbers import base_name, content_lines
+from photostereo.lights.files.reading import read_intensities
 
 LAYOUT = "DiLiGenT"
 

@@ -19,13 +19,13 @@ from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.io.images import list_images
-from photostereo.lights.files.reading import read_intensities
+from photostereo.lights.files.reading import light_file_names, read_intensities
 
 LAYOUT = "folder"
 #: The same without a light file.
 LAYOUT_ALONE = "photographs alone"
 
-LIGHT_FILES = ("lights.csv", "lights.txt", "lights.json", "light_directions.txt")
+
 _STRENGTH_FILES = ("intensities.csv", "intensities.txt", "light_intensities.txt")
 #: Pictures with these names are results or truth, not photographs.
 _NOT_PHOTOGRAPHS = frozenset({"mask", "ambient", "flat", "normal_gt", "normals", "albedo", "depth"})
@@ -33,7 +33,7 @@ _NOT_PHOTOGRAPHS = frozenset({"mask", "ambient", "flat", "normal_gt", "normals",
 
 def recognizes(path: Path) -> bool:
     """A folder with a light file of one of the known names."""
-    return path.is_dir() and any((path / name).is_file() for name in LIGHT_FILES)
+    return path.is_dir() and any((path / name).is_file() for name in light_file_names())
 
 
 def photographs_and_mask(path: Path) -> tuple[list[Path], Path | None]:
@@ -100,7 +100,7 @@ def _names(options: ReadOptions, path: Path, light_file: Path, photographs: Sequ
 
 def find(path: Path, options: ReadOptions) -> Found:
     """List the contents of the folder without decoding any photograph."""
-    present = [path / name for name in LIGHT_FILES if (path / name).is_file()]
+    present = [path / name for name in light_file_names() if (path / name).is_file()]
     default = present[0] if present else path
     listed = _listed_below(path, options, default)
     table = read_table(path, options, listed["files"], default)

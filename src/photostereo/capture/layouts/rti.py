@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from photostereo.capture.layouts import in_folder, read_table
 from photostereo.capture.opening import Found
 from photostereo.capture.options import ReadOptions
@@ -20,8 +18,7 @@ from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.core.wording import listed
 from photostereo.io.images import is_image
-from photostereo.io.safe import read_text
-from photostereo.lights.files.reading import base_name, content_lines, decimal
+from photostereo.lights.files.light_positions import read_positions, wrong_count
 from photostereo.lights.files.table import LightTable, whole_names
 
 LAYOUT = "RTI"
@@ -55,11 +52,11 @@ def find(path: Path, options: ReadOptions) -> Found:
                 found=found,
                 names=names,
             )
-    table, announced = _read_positions(source)
+    table, announced = read_positions(source)
     places = _locate(table, source)
     if len(table.vectors) != announced:
         if len(places) != announced:
-            raise _wrong_count(source, announced, len(table.vectors))
+            raise wrong_count(source, announced, len(table.vectors))
         table = _without_missing(table, places)
     files = _complete(places, table, source)
     table = replace(table, files=tuple(file.name for file in files))
@@ -73,68 +70,6 @@ def find(path: Path, options: ReadOptions) -> Found:
     notes = (Finding("unlisted-photographs", count=unlisted, file=source.name),) if unlisted else ()
     name = source.stem if path.is_file() else path.name
     return Found(path, LAYOUT, name, files, table, mask_file=mask, notes=notes)
-
-
-def read_light_positions(path: Path) -> LightTable:
-    """Read the table in an ``.lp`` file."""
-    table, announced = _read_positions(path)
-    if len(table.vectors) != announced:
-        raise _wrong_count(path, announced, len(table.vectors))
-    return table
-
-
-def _read_positions(path: Path) -> tuple[LightTable, int]:
-    """Read the table, and the number of photographs that the first line announces."""
-    lines = content_lines(read_text(path, "light-position file"))
-    try:
-        announced = int(lines[0])
-    except (IndexError, ValueError) as error:
-        raise CaptureError(
-            f"The first line of {path} must be the number of photographs; the others: filename x "
-            "y z. Correct the file.",
-            code="light-file-header",
-            file=path,
-        ) from error
-    entries = [_entry(line, number + 2, path) for number, line in enumerate(lines[1:])]
-    if not entries:
-        raise CaptureError(
-            f"{path} lists no photographs. Add lines: filename x y z.",
-            code="light-file-empty",
-            file=path,
-        )
-    names = tuple(name for name, _ in entries)
-    vectors = np.array([vector for _, vector in entries])
-    return LightTable(path, vectors, files=names), announced
-
-
-def _wrong_count(path: Path, announced: int, count: int) -> CaptureError:
-    few = "fewer" if count < announced else "more"
-    return CaptureError(
-        f"{path} announces {announced} photographs in its first line but lists {count}, "
-        f"{few} than that. Complete the list, or correct the number.",
-        code="light-file-count",
-        file=path,
-        announced=announced,
-        found=count,
-        few=few,
-    )
-
-
-def _entry(line: str, number: int, path: Path) -> tuple[str, tuple[float, float, float]]:
-    words = line.rsplit(None, 3)
-    if len(words) != 4:
-        words = line.rsplit(";", 3) if line.count(";") >= 3 else line.rsplit(",", 3)
-    try:
-        x, y, z = (decimal(word.strip().rstrip(",;")) for word in words[1:])
-        return base_name(words[0].strip().rstrip(",;")), (x, y, z)
-    except ValueError as error:
-        raise CaptureError(
-            f"Line {number} of {path} cannot be understood: {line!r}. Expected: filename x y z.",
-            code="light-file-line",
-            file=path,
-            line=number,
-            content=line,
-        ) from error
 
 
 def _light_positions(folder: Path) -> list[Path]:
