@@ -24,7 +24,10 @@ def corrupt(
     color: bool = False,
     force: bool = False,
 ) -> dict[str, Any]:
-    """Add noise to a capture (Poisson, then Gaussian, then salt and pepper) and write it in the DiLiGenT layout."""
+    """Add noise to a capture and write it in the DiLiGenT layout.
+
+    Poisson noise comes first, then Gaussian, then salt and pepper.
+    """
     if poisson is None and salt_pepper is None and gaussian is None and images is None:
         raise ps.ParameterError(
             "Nothing to do. Give --poisson DB, --salt-pepper SHARE, --gaussian SIGMA or --images N.",

@@ -39,8 +39,11 @@ def figure(
     """Draw results side by side for a paper: normals, close-ups, errors, relit views."""
     suffix = out.suffix.lower()
     if suffix not in FORMATS:
-        words = f"A figure is written as {', '.join(FORMATS)}, not as {out.name}."
-        raise ParameterError(words, code="figure-format", file=out)
+        raise ParameterError(
+            f"A figure is written as {', '.join(FORMATS)}, not as {out.name}.",
+            code="figure-format",
+            file=out,
+        )
     boxes = [parse_zoom(text) for text in zoom or []]
     directions = [parse_light(text) for text in relit or []]
     require_extra("matplotlib", "figures", "Figures")
@@ -51,20 +54,19 @@ def figure(
     from photostereo_lab.paper.figure import draw_figure
     from photostereo_lab.paper.gather import columns_of
 
-    with replacing_file(
-        out, force=force
-    ) as partial:  # an existing file is reported before the work starts
+    # An existing file is reported before the work starts.
+    with replacing_file(out, force=force) as partial:
         columns = []
-        known = []
+        reference = None if truth is None else truth_of(truth)
         for source in sources:
-            found, reference = columns_of(source, names(methods))
-            columns += found
-            known += [] if reference is None else [reference]
-        if truth is not None:
-            known = [truth_of(truth)]
+            part, part_truth = columns_of(source, names(methods))
+            columns += part
+            if reference is None:
+                reference = part_truth
         if len(columns) > MOST:
             raise ParameterError(
-                f"{len(columns)} results are too many for one figure (at most {MOST}). Choose some with --methods.",
+                f"{len(columns)} results are too many for one figure (at most {MOST}). Choose some "
+                "with --methods.",
                 code="too-many-results",
                 found=len(columns),
             )
@@ -72,19 +74,18 @@ def figure(
         columns = [
             replace(column, name=title) for column, title in zip(columns, titles, strict=True)
         ]
-        drawn = draw_figure(
+        sheet = draw_figure(
             columns,
-            truth=known[0] if known else None,
+            truth=reference,
             zooms=boxes,
             lights=directions,
             limit=limit,
             width=width,
         )
         # Text as text, in fonts that journals accept (TrueType, not Type 3).
-        with rc_context(
-            {"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "photostereo"}
-        ):
-            drawn.savefig(partial, dpi=300, metadata={FORMATS[suffix]: None}, format=suffix[1:])
+        fonts = {"pdf.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "photostereo"}
+        with rc_context(fonts):
+            sheet.savefig(partial, dpi=300, metadata={FORMATS[suffix]: None}, format=suffix[1:])
     terminal.say(f"{len(columns)} results: {out}")
     return {"out": str(out.absolute()), "results": titles}
 
@@ -97,8 +98,10 @@ def parse_zoom(text: str) -> tuple[slice, slice]:
     """
     x, y, w, h = (int(value) for value in numbers(text, 4, "--zoom", whole=True) or ())
     if min(x, y) < 0 or min(w, h) < 2:
-        words = f'"{text}" is not a close-up: expected x,y,w,h in pixels, for example 120,80,60,60.'
-        raise ParameterError(words, code="not-a-zoom")
+        raise ParameterError(
+            f'"{text}" is not a close-up: expected x,y,w,h in pixels, for example 120,80,60,60.',
+            code="not-a-zoom",
+        )
     return slice(y, y + h), slice(x, x + w)
 
 
@@ -110,6 +113,8 @@ def parse_light(text: str) -> tuple[float, ...]:
     """
     light = numbers(text, 3, "--relit") or ()
     if not light[2] > 0:
-        words = f'"{text}" is not a light: expected x,y,z with z > 0, for example -1,1,1.5.'
-        raise ParameterError(words, code="not-a-light")
+        raise ParameterError(
+            f'"{text}" is not a light: expected x,y,z with z > 0, for example -1,1,1.5.',
+            code="not-a-light",
+        )
     return light

@@ -33,14 +33,11 @@ def reproduce(
     from photostereo_lab.paper.reproduce import reproduce as run
 
     if listing:
-        for name, known in NAMED_RUNS.items():
-            terminal.say(f"{name:16} {known.title}\n{'':16}   the paper: {known.source}")
-        known_runs = [(name, run.title, run.source) for name, run in NAMED_RUNS.items()]
-        return {
-            "runs": [
-                dict(zip(("name", "title", "source"), facts, strict=True)) for facts in known_runs
-            ]
-        }
+        entries = []
+        for name, entry in NAMED_RUNS.items():
+            terminal.say(f"{name:16} {entry.title}\n{'':16}   the paper: {entry.source}")
+            entries.append({"name": name, "title": entry.title, "source": entry.source})
+        return {"runs": entries}
     if not names and not everything:
         raise ParameterError(
             "Name the runs (see `photostereo reproduce --list`), or use --all.", code="no-runs"
@@ -55,8 +52,8 @@ def reproduce(
         device=device,
         control=terminal,
     )
-    counts = [{"total": end.total, "done": end.done, "failed": end.failed} for end in ends]
     runs = [
-        {"name": name, **count} for name, count in zip(names or NAMED_RUNS, counts, strict=True)
+        {"name": name, "total": end.total, "done": end.done, "failed": end.failed}
+        for name, end in zip(names or NAMED_RUNS, ends, strict=True)
     ]
     return {"out": str(out.absolute()), "runs": runs}

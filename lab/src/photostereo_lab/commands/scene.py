@@ -17,7 +17,9 @@ def scene(
     lights: int = option("Number of lights.", min=3, default=20),
     arrangement: str = option("How the lights are placed: dome, ring or random.", default="dome"),
     reflectance: str = option("lambertian, blinn-phong, ggx or oren-nayar.", default="lambertian"),
-    texture: str | None = option("Texture of the albedo."),
+    texture: str | None = option(
+        "Texture of the albedo: uniform, checker, marble, glaze or stone; painted for the figure."
+    ),
     shadows: bool = option("Cast shadows.", flags="--shadows/--no-shadows", default=True),
     color: bool = option("Photographs in RGB.", default=False),
     seed: int = option("Random seed (shape, texture and random lights).", min=0, default=0),

@@ -9,8 +9,9 @@ from photostereo.batch.options import RunOptions
 from photostereo.cli.command import REQUIRED, argument, option
 from photostereo.cli.terminal import Terminal
 
-#: For commands that continue earlier runs.
+#: Help of ``--out``, for commands that continue earlier runs.
 GROWING = "Folder for the results; continues an earlier run."
+#: Redraw from the store.
 ONLY_FIGURES = option("Redraw tables and figures without computing anything.", default=False)
 
 

@@ -23,16 +23,17 @@ from photostereo_lab.sweeps.outputs import (
 from photostereo_lab.sweeps.plan import Cell
 from photostereo_lab.sweeps.store import Store
 
+#: The paper's own methods.
 OURS = ("dlnv", "pdlnv")
 
 
 class Claim(NamedTuple):
     """A statement, whether it holds here, and the supporting figures."""
 
-    run: str
+    run: str  #: name of the run it is checked on
     statement: str
     holds: bool
-    evidence: str
+    evidence: str  #: the figures
 
 
 #: Statement, whether it holds, evidence.
@@ -41,57 +42,65 @@ Found = Iterator[tuple[str, bool, str]]
 
 def check_claims(store: Store) -> list[Claim]:
     """Check every claim whose run is in the store."""
-    found: list[Claim] = []
+    claims: list[Claim] = []
     for name, check in _CHECKS.items():
-        remembered = store.plan(name)
-        if remembered is not None and remembered[0].trials:
-            out = RunOutputs(name, name, remembered[0], store, store.folder / name)
-            found += [Claim(name, *claim) for claim in check(out)] if out.rows else []
-    return found
+        entry = store.plan(name)
+        if entry is None:
+            continue
+        plan, _ = entry
+        out = RunOutputs(name, name, plan, store, store.folder / name)
+        if plan.trials and out.rows:
+            claims += [Claim(name, *claim) for claim in check(out)]
+    return claims
 
 
 def claims_table(claims: Sequence[Claim]) -> tuple[list[str], list[list[str]]]:
-    rows = [[c.run, c.statement, "yes" if c.holds else "no", c.evidence] for c in claims]
+    """Return the header and the rows of a table of claims."""
+    rows = []
+    for claim in claims:
+        rows.append([claim.run, claim.statement, "yes" if claim.holds else "no", claim.evidence])
     return ["run", "claim", "holds", "figures"], rows
 
 
 def _mean(out: RunOutputs, label: str, **where: float | str | None) -> float:
-    """Mean of the oracle over the matching cells: capture, images, level."""
+    """Return the mean of the oracle over cells with this capture, images or level."""
 
-    def fits(cell: Cell) -> bool:
-        facts = {
+    def matches(cell: Cell) -> bool:
+        scene = {
             "capture": cell.capture.name,
             "images": cell.images,
             "level": cell.corruption.level,
         }
-        return cell.label == label and all(facts[name] == value for name, value in where.items())
+        return cell.label == label and all(scene[name] == value for name, value in where.items())
 
-    return average_of(out.results, "oracle", where=fits).mean
+    return average_of(out.results, "oracle", where=matches).mean
 
 
 def _levels(out: RunOutputs) -> list[float]:
+    """Return the levels of noise of a run, in order."""
     return sorted({cell.corruption.level for cell in out.plan.cells})
 
 
 def _others(out: RunOutputs, **where: float | str | None) -> dict[str, float]:
-    """Means of the methods that the paper compares with its own."""
-    return {m: _mean(out, m, **where) for m in labels_of(out.plan, "oracle") if m not in OURS}
+    """Return the means of the methods that the paper compares with its own."""
+    labels = [label for label in labels_of(out.plan, "oracle") if label not in OURS]
+    return {label: _mean(out, label, **where) for label in labels}
 
 
 def _named(values: dict[str, float]) -> str:
+    """Return values by method as text."""
     return ", ".join(f"{name_of(label)} {value:.2f}" for label, value in values.items())
 
 
 def _low_snr(out: RunOutputs) -> Found:
-    for level in (level for level in _levels(out) if level < 10):
+    for level in _levels(out):
+        if level >= 10:
+            continue
         ours = {label: _mean(out, label, level=level) for label in OURS}
         others = _others(out, level=level)
         statement = f"At {level:g} dB DLNV and PDLNV are below all other methods"
-        yield (
-            statement,
-            max(ours.values()) < min(others.values()),
-            f"{_named(ours)}; {_named(others)}",
-        )
+        holds = max(ours.values()) < min(others.values())
+        yield statement, holds, f"{_named(ours)}; {_named(others)}"
 
 
 def _harvard_cat(out: RunOutputs) -> Found:
@@ -111,31 +120,31 @@ def _hippo(out: RunOutputs) -> Found:
 
 
 def _salt_pepper(out: RunOutputs) -> Found:
-    above = [level for level in _levels(out) if level > 0.1]
-    gains = {
-        level: _mean(out, "pls", level=level) - _mean(out, "pdlnv", level=level) for level in above
-    }
+    gains = {}
+    for level in _levels(out):
+        if level > 0.1:
+            gains[level] = _mean(out, "pls", level=level) - _mean(out, "pdlnv", level=level)
     evidence = ", ".join(f"{100 * level:g} %: {gain:.2f} lower" for level, gain in gains.items())
     yield "Over 10 % salt and pepper PDLNV is below PLS", min(gains.values()) > 0, evidence
 
 
 def _never_worse(out: RunOutputs) -> Found:
-    names = captures_of(out.plan)
-    gaps = {
-        name: _mean(out, "pdlnv", capture=name) - _mean(out, "pls", capture=name) for name in names
-    }
+    gaps = {}
+    for name in captures_of(out.plan):
+        gaps[name] = _mean(out, "pdlnv", capture=name) - _mean(out, "pls", capture=name)
     evidence = ", ".join(f"{name} {gap:+.2f}" for name, gap in gaps.items())
     statement = "PDLNV is no worse than PLS (by more than 0.05) on any object"
     yield statement, max(gaps.values()) <= 0.05, evidence
 
 
 def _few_images(out: RunOutputs) -> Found:
+    labels = labels_of(out.plan, "oracle")
     for capture in captures_of(out.plan):
         best = {}
         for count in unique(cell.images for cell in out.plan.cells):
-            labels = labels_of(out.plan, "oracle")
-            errors = {m: _mean(out, m, capture=capture, images=count) for m in labels}
-            best[count] = min(errors, key=lambda label: errors[label])
+            best[count] = min(
+                labels, key=lambda label: _mean(out, label, capture=capture, images=count)
+            )
         wins = sum(label == "pdlnv" for label in best.values())
         evidence = ", ".join(f"{count}: {name_of(label)}" for count, label in best.items())
         statement = f"PDLNV is lowest for most numbers of photographs on {capture}"
@@ -143,18 +152,19 @@ def _few_images(out: RunOutputs) -> Found:
 
 
 def _convergence(out: RunOutputs) -> Found:
-    found = histories(out)
-    if found:
-        costs = [maps["history_cost"] for _, maps in found.values()]
+    runs = histories(out)
+    if runs:
+        costs = [maps["history_cost"] for _, maps in runs.values()]
         rise = max(float((np.diff(cost) / cost[:-1]).max()) for cost in costs)
         evidence = f"largest relative change of any step {rise:.1e}"
         yield "The cost falls at every iteration", rise <= ROUNDING, evidence
-        errors = {int(label.split()[0]): float(row["mean"]) for label, (row, _) in found.items()}
+        errors = {int(label.split()[0]): float(row["mean"]) for label, (row, _) in runs.items()}
         sizes = [size for size in sorted(errors) if size <= 192]
         falls = all(errors[b] <= errors[a] for a, b in pairwise(sizes))
         evidence = ", ".join(f"{size} atoms {error:.2f}" for size, error in sorted(errors.items()))
         yield "A larger dictionary is better up to 192 atoms", falls, evidence
-    if scan := sparsity_scan(out):
+    scan = sparsity_scan(out)
+    if scan:
         share, error, _ = min(scan, key=lambda point: abs(point[0] - 0.1))
         best_share, best, _ = min(scan, key=lambda point: point[1])
         evidence = (
@@ -175,19 +185,20 @@ def _pieces(out: RunOutputs) -> Found:
 
 def _representation(out: RunOutputs) -> Found:
     for cell in out.plan.cells:
-        extra = [row["extra"] for row in done_rows(out, cell)]
-        sparse = [
-            (e["nonzeros"], e["representation_error"]) for e in extra if e["nonzeros"] <= 0.25
-        ]
+        figures = [row["extra"] for row in done_rows(out, cell)]
+        sparse = [figure for figure in figures if figure["nonzeros"] <= 0.25]
         if sparse:
-            share, error = min(sparse, key=lambda point: point[1])
-            name = cell.capture.name
+            best = min(sparse, key=lambda figure: figure["representation_error"])
+            share = 100 * best["nonzeros"]
+            error = 100 * best["representation_error"]
             statement = (
-                f"{name}: the error falls below 5 % while at most a quarter of B is not zero"
+                f"{cell.capture.name}: the error falls below 5 % while at most a quarter of B is "
+                "not zero"
             )
-            yield statement, error < 0.05, f"{100 * error:.2f} % at {100 * share:.1f} %"
+            yield statement, error < 5, f"{error:.2f} % at {share:.1f} %"
 
 
+#: The checks by the name of their run.
 _CHECKS: dict[str, Callable[[RunOutputs], Found]] = {
     "table-pls": _never_worse,
     "representation": _representation,

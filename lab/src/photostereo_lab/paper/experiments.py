@@ -1,4 +1,7 @@
-"""The paper's experiments by name: ``runs.toml`` converted to plans for the objects in the data folder."""
+"""The paper's experiments by name.
+
+``runs.toml`` is converted to plans for the objects in the data folder.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +15,28 @@ from photostereo.core.errors import CaptureError, require_known
 from photostereo.io.safe import read_toml
 from photostereo_lab.sweeps.plan import CLEAN, CaptureSpec, Corruption, MethodPlan, Plan
 
-#: Possible locations of the DiLiGenT objects and of the Harvard set in a folder.
+#: Possible locations of the DiLiGenT objects in a folder.
 _DILIGENT = ("diligent/pmsData", "DiLiGenT/pmsData", "pmsData", ".")
+#: Possible locations of the Harvard set in a folder.
 _HARVARD = ("harvard", "Harvard", ".")
 #: The methods of the paper's comparisons, in the order of its tables.
 ALL_METHODS = ("pdlnv", "dlnv", "pls", "cbr", "sbl", "rpca", "ls")
 #: This package's own methods, which are not in the paper. They choose their strength from the
 #: photographs and run once per scene, so they have no best of a grid.
 OUR_METHODS = ("net", "dlnet")
+#: What every page says about them.
 OURS_NOTE = (
-    "net and DLnet are this package's own methods, not the paper's: a reflectance model learned from synthetic "
-    "pixels, without and with the dictionary. They have no grid, so they appear only among the defaults."
+    "net and DLnet are this package's own methods, not the paper's: a reflectance model learned "
+    "from synthetic pixels, without and with the dictionary. They have no grid, so they appear "
+    "only among the defaults."
 )
+#: What the tables and figures of a quick run say.
 QUICK_NOTE = "Quick: small grids and few trials; the figures are rougher than those of a full run."
 
 
 @cache
 def _document() -> dict[str, Any]:
+    """Return the content of ``runs.toml``."""
     return read_toml(Path(__file__).with_name("runs.toml"), "runs of the paper")
 
 
@@ -41,6 +49,7 @@ class NamedRun:
 
     @property
     def title(self) -> str:
+        """The title of its tables and figures."""
         return str(self.facts["title"])
 
     @property
@@ -49,23 +58,32 @@ class NamedRun:
         return str(self.facts["source"])
 
     def plan(self, data: str | Path, quick: bool) -> tuple[Plan, list[str]]:
-        """Return the plan, without trials if its objects are missing, and notes on differences from the paper."""
+        """Return the plan and notes on differences from the paper.
+
+        Parameters
+        ----------
+        data : path
+            The data folder; the plan has no trials if its objects are missing there.
+        quick : bool
+            Use small grids and few trials.
+        """
         catalog = Catalog(Path(data).expanduser())
-        facts = {**self.facts, **(self.facts.get("quick", {}) if quick else {})}
+        entry = dict(self.facts)
+        notes = []
+        if quick:
+            entry.update(self.facts.get("quick", {}))
+            notes.append(QUICK_NOTE)
+        noises = [Corruption("poisson", float(level)) for level in entry.get("poisson", ())]
+        noises += [Corruption("salt_pepper", level) for level in entry.get("salt_pepper", ())]
         plan = Plan(
-            self.name,
-            catalog.find(facts["objects"]),
-            uses_of(facts["methods"], facts.get("grid", "")),
-            tuple(facts.get("images", [None])),
-            (
-                *(Corruption("poisson", float(level)) for level in facts.get("poisson", ())),
-                *(Corruption("salt_pepper", level) for level in facts.get("salt_pepper", ())),
-            )
-            or (CLEAN,),
-            tuple(range(facts.get("seeds", 1))),
-            facts.get("task", "solve"),
+            name=self.name,
+            captures=catalog.find(entry["objects"]),
+            methods=uses_of(entry["methods"], entry.get("grid", "")),
+            images=tuple(entry.get("images", [None])),
+            corruptions=tuple(noises) or (CLEAN,),
+            seeds=tuple(range(entry.get("seeds", 1))),
+            task=entry.get("task", "solve"),
         )
-        notes = [QUICK_NOTE] if quick else []
         return plan, notes + catalog.notes()
 
 
@@ -89,11 +107,13 @@ def uses_of(methods: str | list[dict[str, Any]], grid: str = "") -> tuple[Method
     """
     if not isinstance(methods, str):
         return tuple(MethodPlan(**use) for use in methods)
-    names = ALL_METHODS if methods == "all" else ("pdlnv", "pls")
     grids = _document()["grids"][grid] if grid else {}
-    paper = tuple(MethodPlan(name, grid=grids.get(name, {})) for name in names)
-    ours = tuple(MethodPlan(name, label=f"{name} (ours)", oracle=False) for name in OUR_METHODS)
-    return paper + (ours if methods == "all" else ())
+    names = ALL_METHODS if methods == "all" else ("pdlnv", "pls")
+    uses = [MethodPlan(name, grid=grids.get(name, {})) for name in names]
+    if methods == "all":
+        for name in OUR_METHODS:
+            uses.append(MethodPlan(name, label=f"{name} (ours)", oracle=False))
+    return tuple(uses)
 
 
 @dataclass
@@ -103,65 +123,73 @@ class Catalog:
     #: contains ``diligent/pmsData/<object>PNG`` and ``harvard/<object>``, or one of the two sets
     #: itself
     root: Path
+    #: objects that are missing, and those that take their places, or ``""``
     missing: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.root.is_dir():
             raise CaptureError(
-                f"The data folder {self.root} does not exist. Give the folder that contains diligent/pmsData and harvard.",
+                f"The data folder {self.root} does not exist. Give the folder that contains "
+                "diligent/pmsData and harvard.",
                 code="missing-data",
                 file=self.root,
             )
 
     def find(self, objects: list[str]) -> tuple[CaptureSpec, ...]:
-        wanted = OBJECTS if objects == ["all"] else tuple(objects)
-        return tuple(
-            spec for words in wanted if (spec := self._first(words.split(" or "))) is not None
-        )
+        """Return the objects that are there; ``"cat or pot1"`` is the first of them that is."""
+        if objects == ["all"]:
+            objects = list(OBJECTS)
+        specs = [self._first(choice.split(" or ")) for choice in objects]
+        return tuple(spec for spec in specs if spec is not None)
 
     def _first(self, names: list[str]) -> CaptureSpec | None:
-        for name in names:
-            if (spec := self._at(name)) is not None:
-                self.missing |= dict.fromkeys(names[: names.index(name)], name)
+        """Return the first object that is there, and record those that are not."""
+        for number, name in enumerate(names):
+            spec = self._at(name)
+            if spec is not None:
+                self.missing |= dict.fromkeys(names[:number], name)
                 return spec
         self.missing |= dict.fromkeys(names, "")
         return None
 
     def _at(self, name: str) -> CaptureSpec | None:
+        """Return an object, if it is there."""
         if name.startswith("harvard "):  # compared with least squares on its clean photographs
-            folders = [self.root / place / name.removeprefix("harvard ") for place in _HARVARD]
-            there = [folder for folder in folders if (folder / "Objects").is_dir()]
-            if there:
-                return CaptureSpec.at(there[0], name, "ls")
+            for place in _HARVARD:
+                folder = self.root / place / name.removeprefix("harvard ")
+                if (folder / "Objects").is_dir():
+                    return CaptureSpec.at(folder, name, "ls")
             return None
-        folders = [self.root / place / f"{name}PNG" for place in _DILIGENT]
-        there = [folder for folder in folders if folder.is_dir()]
-        if there:
-            return CaptureSpec.at(there[0], name)
+        for place in _DILIGENT:
+            folder = self.root / place / f"{name}PNG"
+            if folder.is_dir():
+                return CaptureSpec.at(folder, name)
         return None
 
     def notes(self) -> list[str]:
-        replaced = {name: other for name, other in self.missing.items() if other}
-        notes = [
-            f"{name} is not in the data folder; {other} takes its place."
-            for name, other in replaced.items()
-        ]
-        left_out = [name for name in self.missing if name not in replaced]
-        return notes + (
-            [f"Not in the data folder and left out: {', '.join(left_out)}."] if left_out else []
-        )
+        """Describe what is missing."""
+        notes = []
+        absent = []
+        for name, other in self.missing.items():
+            if other:
+                notes.append(f"{name} is not in the data folder; {other} takes its place.")
+            else:
+                absent.append(name)
+        if absent:
+            notes.append(f"Not in the data folder and left out: {', '.join(absent)}.")
+        return notes
 
 
 def _tables() -> dict[str, dict[str, dict[str, float]]]:
+    document = read_toml(Path(__file__).with_name("published.toml"), "tables of the paper")
     tables = {}
-    for name, rows in read_toml(
-        Path(__file__).with_name("published.toml"), "tables of the paper"
-    ).items():
+    for name, rows in document.items():
         methods = rows.pop("methods")
         tables[name] = {key: dict(zip(methods, row, strict=True)) for key, row in rows.items()}
     return tables
 
 
+#: The paper's tables: name → object → method → value.
 PUBLISHED = _tables()
 #: The ten objects of DiLiGenT, in the paper's order.
 OBJECTS = tuple(PUBLISHED["MEAN_ERROR"])

@@ -1,4 +1,7 @@
-"""Collect the results for a figure: of solves, of a comparison, or of a sweep that kept its maps."""
+"""Collect the results for a figure.
+
+They are those of solves, of a comparison, or of a sweep that kept its maps.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,15 @@ from photostereo_lab.sweeps.store import Store
 def columns_of(
     source: Path, methods: Sequence[str] | None
 ) -> tuple[list[Column], FloatArray | None]:
-    """Return the results in a folder of a solve, comparison or sweep, and the truth if it is in the folder."""
+    """Return the results in a folder, and the ground truth if it is in the folder.
+
+    Parameters
+    ----------
+    source : path
+        A folder of a solve, a comparison or a sweep.
+    methods : sequence of str, optional
+        Which methods; by default all.
+    """
     if (source / "results.sqlite").is_file():
         return _of_store(source, methods)
     if (source / "comparison.json").is_file():
@@ -30,15 +41,22 @@ def columns_of(
     else:
         folders = [source]
     results = [Reconstruction.load(folder) for folder in folders]
-    known = source / "truth" / "normals.npy"
-    truth = read_truth(known, results[0].mask.shape) if results and known.is_file() else None
-    chosen = [result for result in results if methods is None or result.method in methods]
-    if not chosen:
-        words = ", ".join(methods or ())
+    truth = None
+    truth_file = source / "truth" / "normals.npy"
+    if results and truth_file.is_file():
+        truth = read_truth(truth_file, results[0].mask.shape)
+    columns = [
+        Column(name_of(result.method), result.normals, result.mask, result.albedo)
+        for result in results
+        if methods is None or result.method in methods
+    ]
+    if not columns:
         raise ParameterError(
-            f"{source} has no results of {words}.", code="no-such-results", file=source
+            f"{source} has no results of {', '.join(methods or ())}.",
+            code="no-such-results",
+            file=source,
         )
-    return [Column(name_of(r.method), r.normals, r.mask, r.albedo) for r in chosen], truth
+    return columns, truth
 
 
 def _of_store(
@@ -57,14 +75,16 @@ def _of_store(
         )
         if "normals" not in maps:
             continue
-        level = "" if row["corruption"] == "none" else f", {row['corruption']} {row['level']:g}"
-        name = f"{name_of(row['method'])}{level}"
+        name = name_of(row["method"])
+        if row["corruption"] != "none":
+            name += f", {row['corruption']} {row['level']:g}"
         columns.append(Column(name, maps["normals"], np.asarray(maps["mask"], dtype=bool)))
         truth = maps.get("truth", truth)
         captures.add(row["capture"])
     if not columns:
         raise CaptureError(
-            f"No trial in {source} kept its maps. Add the line maps = true to the plan and run the sweep again.",
+            f"No trial in {source} kept its maps. Add the line maps = true to the plan and run the "
+            "sweep again.",
             code="no-maps",
             file=source,
         )

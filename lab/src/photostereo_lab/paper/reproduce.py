@@ -33,32 +33,54 @@ def reproduce(
     device: str = "cpu",
     control: RunControl = SILENT_RUN,
 ) -> list[Progress]:
-    """Run experiments of the paper (default: all) and write their tables and figures.
+    """Run experiments of the paper and write their tables and figures.
 
-    ``data`` contains ``diligent/pmsData`` and ``harvard``. ``out`` gets ``results.sqlite`` and a
-    folder per run; an interrupted run continues where it stopped. ``quick`` runs small grids and
-    few trials, ``only_figures`` redraws from the store without computing anything.
+    An interrupted run continues where it stopped.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The runs; all of them if empty.
+    data : path
+        Contains ``diligent/pmsData`` and ``harvard``.
+    out : path
+        Receives ``results.sqlite`` and a folder per run.
+    quick : bool
+        Use small grids and few trials.
+    only_figures : bool
+        Redraw from the store, without computing anything.
+    options : RunOptions
+        Processes, deadlines, and whether failed trials run again.
+    device : {"cpu", "cuda"}
+        Where trials run.
+    control : RunControl
+        Receives progress and can cancel.
+
+    Returns
+    -------
+    list of Progress
+        The numbers of trials of each run.
     """
-    chosen = [find_run(name) for name in names] or list(NAMED_RUNS.values())
+    runs = [find_run(name) for name in names] or list(NAMED_RUNS.values())
     if data is None and not only_figures:
         raise ParameterError(
             "The data folder is missing.", code="no-data-folder", remedy="give-data"
         )
     store = Store(out, read_only=only_figures)
     if only_figures:
-        summaries = [_redraw(run, store, control) for run in chosen]
+        summaries = [_redraw(run, store, control) for run in runs]
     else:
         options.require(device)
-        planned = [(run, *run.plan(str(data), quick)) for run in chosen]
-        cluster: AbstractContextManager[Any] = (
-            options.connect() if any(plan.trials for _, plan, _ in planned) else nullcontext()
-        )
+        plans = [(run, *run.plan(str(data), quick)) for run in runs]
+        cluster: AbstractContextManager[Any] = nullcontext()
+        if any(plan.trials for _, plan, _ in plans):
+            cluster = options.connect()
         with cluster as executor:
             compute = partial(
                 run_trials, store=store, executor=executor, options=options, device=device
             )
             summaries = [
-                _run(run, plan, notes, store, compute, control) for run, plan, notes in planned
+                _run(run, plan, notes, store, compute, control) for run, plan, notes in plans
             ]
     control.say(f"All tables and figures: {_write_index(store, control)}")
     return summaries
@@ -72,6 +94,7 @@ def _run(
     compute: Callable[..., Progress],
     control: RunControl,
 ) -> Progress:
+    """Compute the trials of a run that are missing, and write its report."""
     for note in notes:
         control.say(f"{run.name}: {note}")
     store.keep_plan(plan, {"notes": notes})
@@ -84,9 +107,9 @@ def _run(
         # The trials shown in a figure are known only when all are done: those few run again and
         # keep their maps.
         rows = store.rows(trial.hash for trial in plan.trials)
-        wanted = {row["hash"] for row in shown_rows(run, results_of(plan, rows))}
-        if wanted:
-            compute((t for t in plan.trials if t.hash in wanted), keep=wanted)
+        keep = {row["hash"] for row in shown_rows(run, results_of(plan, rows))}
+        if keep:
+            compute((trial for trial in plan.trials if trial.hash in keep), keep=keep)
     finally:
         control.end()
     return _redraw(run, store, control)
@@ -94,17 +117,23 @@ def _run(
 
 def _redraw(run: NamedRun, store: Store, control: RunControl) -> Progress:
     """Write the tables, figures and page of a run from the store."""
-    remembered = store.plan(run.name)
-    if remembered is None:
-        known = ", ".join(store.plan_names()) or "none"
+    entry = store.plan(run.name)
+    if entry is None:
+        runs = ", ".join(store.plan_names()) or "none"
         raise ParameterError(
-            f"{store.path} has no results of {run.name} (it has: {known}). Run it first.",
+            f"{store.path} has no results of {run.name} (it has: {runs}). Run it first.",
             code="no-results-of-run",
             file=store.path,
         )
-    plan, facts = remembered
+    plan, facts = entry
     out = RunOutputs(
-        run.name, run.title, plan, store, store.folder / run.name, tuple(facts["notes"]), control
+        name=run.name,
+        title=run.title,
+        plan=plan,
+        store=store,
+        folder=store.folder / run.name,
+        notes=tuple(facts["notes"]),
+        control=control,
     )
     if plan.trials:
         write_report(run, out)
@@ -121,7 +150,8 @@ def _redraw(run: NamedRun, store: Store, control: RunControl) -> Progress:
 def _write_index(store: Store, control: RunControl) -> Path:
     """Write ``index.md``: the claims, then the pages of the runs, in the paper's order."""
     parts = ["# The paper's experiments\n"]
-    if claims := check_claims(store):
+    claims = check_claims(store)
+    if claims:
         header, rows = claims_table(claims)
         table = Table("The paper's claims, on these results", header, rows)
         table.write(store.folder, "claims")

@@ -26,7 +26,7 @@ from photostereo_lab.scenes.owl import figure
 from photostereo_lab.scenes.shadows import cast_shadow
 from photostereo_lab.scenes.shapes import coin, fabric, plane, relief, sphere, step, vase
 from photostereo_lab.scenes.surface import Size, Surface
-from photostereo_lab.scenes.textures import Rng, Texture, texture_named
+from photostereo_lab.scenes.textures import TEXTURES, Rng, Texture, texture_named
 
 #: The brightest value of a capture whose exposure is chosen automatically.
 HEADROOM = 0.95
@@ -142,7 +142,8 @@ def albedo_of(
     if texture == "painted":
         if surface.paint is None:
             raise ParameterError(
-                'This shape has no colors, so it cannot have the texture "painted".',
+                'This shape has no colors, so it cannot have the texture "painted". Choose from '
+                f"{', '.join(TEXTURES)}.",
                 code="shape-without-colors",
             )
         albedo[surface.mask] = surface.paint[surface.mask]
