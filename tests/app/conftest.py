@@ -138,6 +138,9 @@ def tab(browser: Any, served: Served) -> Iterator[Any]:
         )
         page.on("pageerror", lambda problem: faults.append(str(problem)))
         page.on(
+            "response", lambda r: faults.append(f"{r.status} {r.url}") if r.status >= 400 else None
+        )
+        page.on(
             "request",
             lambda r: (
                 faults.append(r.url)

@@ -17,8 +17,10 @@ import pytest
 
 import photostereo as ps
 from photostereo.app import protocol, user_folders
+from photostereo.app.arrange import arrange
+from photostereo.app.findings import grouped
 from photostereo.app.process import end_error
-from photostereo.app.python_code import python_call, solve_settings
+from photostereo.app.python_code import is_outdated, python_call, solve_settings
 from photostereo.app.session import EVENTS, Session
 from photostereo.app.shared_state import PageState, SharedState
 from photostereo.app.small_copies import SmallCopies
@@ -26,6 +28,7 @@ from photostereo.app.tasks import HANDLERS, Tasks
 from photostereo.app.worker import Reporter
 from photostereo.capture import write_archive
 from photostereo.capture.edits import EDITS_FILE, Edits, read_edits, write_edits
+from photostereo.capture.options import ReadOptions
 from photostereo.core.control import Cancelled
 from photostereo.core.errors import ParameterError
 from photostereo.core.findings import Finding
@@ -537,3 +540,95 @@ def test_why_a_process_ended():
         "worker-out-of-memory",
         "worker-stopped",
     )
+
+
+def pictures_of(jpegs, count=4, scale=1.0) -> list[bytes]:
+    """The first photographs, perhaps smaller."""
+    encoded = []
+    for file in sorted(jpegs.glob("*.JPG"))[:count]:
+        picture = cv2.resize(cv2.imread(str(file)), None, fx=scale, fy=scale)
+        encoded.append(cv2.imencode(".jpg", picture)[1].tobytes())
+    return encoded
+
+
+def dropped(folder: Path, files: dict[str, bytes]) -> list[str]:
+    """What becomes of files, by their paths, when they are dropped together."""
+    for path, content in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+    arrange(folder)
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.*"))
+
+
+def test_object_and_ball_that_are_dropped_together_are_told_apart(jpegs, tmp_path):
+    owl, ball = pictures_of(jpegs), pictures_of(jpegs, scale=0.5)
+    whole = [*(f"ball/{n}.jpg" for n in range(4)), *(f"{n}.jpg" for n in range(4))]
+    inside = {f"{place}/{n}.jpg": pictures[n] for place, pictures in (("owl", owl), ("Kugel", ball))
+              for n in range(4)}  # fmt: skip
+    assert dropped(tmp_path / "folders", inside) == sorted(whole)
+    nested = {f"shoot/{path}": content for path, content in inside.items()}
+    assert dropped(tmp_path / "nested", nested) == sorted(whole)
+    harvard = {path.replace("Kugel", "LightProbe-1"): content for path, content in inside.items()}
+    names = dropped(tmp_path / "harvard", {**harvard, "LightProbe-2/0.jpg": ball[0]})
+    assert "0.jpg" in names and "LightProbe-1/0.jpg" in names and "LightProbe-2/0.jpg" in names
+    flat = {f"owl-{n}.jpg": owl[n] for n in range(4)} | {f"b{n}.jpg": ball[n] for n in range(4)}
+    names = dropped(tmp_path / "flat", flat)
+    assert names == [*(f"ball/b{n}.jpg" for n in range(4)), *(f"owl-{n}.jpg" for n in range(4))]
+    swapped = {f"boule-{n}.jpg": owl[n] for n in range(4)} | {
+        f"b{n}.jpg": ball[n] for n in range(4)
+    }
+    assert "ball/boule-0.jpg" in dropped(tmp_path / "swapped", swapped)
+    assert dropped(tmp_path / "one", {"a/b/0.jpg": owl[0], "a/b/1.jpg": owl[1]}) == [
+        "0.jpg",
+        "1.jpg",
+    ]
+
+
+def test_a_dropped_folder_keeps_its_folders(served, jpegs):
+    drop = served.client.post("/api/drop", json={"name": "owl and ball"}).json()
+    for place, scale in (("owl", 1.0), ("chrome", 0.5)):
+        for number, content in enumerate(pictures_of(jpegs, 8, scale)):
+            path = f"/api/drop/{drop['drop']}/{place}/%2e%2e/{number}.jpg"
+            assert served.client.put(path, content=content).is_success
+    desk = served.client.post(f"/api/drop/{drop['drop']}/done").json()["id"]
+    board = served.wait(desk, lambda b: b["opening"]["state"] == "done")
+    assert board["capture"]["files"] == [f"{n}.jpg" for n in range(8)]
+    folder = Path(drop["folder"])
+    assert [path.name for path in folder.iterdir() if path.is_dir()] == ["chrome"]
+    assert folder.parent == user_folders.captures_folder()
+
+
+def test_many_photographs_left_out_alike_are_one_finding():
+    copies = [
+        Finding("left-out", file=f"{n}.png", reason="duplicate", why="it is a copy of 0.png")
+        for n in range(72)
+    ]
+    dark = Finding("left-out", file="x.png", reason="dark", why="it is almost black")
+    entries = grouped([*copies[:40], dark, *copies[40:]])
+    assert [entry["code"] for entry in entries] == ["left-out", "left-out"]
+    assert len(entries[0]["values"]["files"]) == 72 and "72" in entries[0]["text"]
+    assert entries[1]["text"] == dark.rendered("app")
+
+
+def test_results_of_other_corrections_are_marked(folder):
+    reading = {"mask": None, "leave_out": "()", "edits": True}
+    summary = {"provenance": {"reading": reading}}
+    now = time.time()
+    assert not is_outdated(summary, folder, Edits(), now)
+    for edits in (
+        Edits(leave_out=("IMG_1.JPG",)),
+        Edits(mask="full"),
+        Edits(lights="estimate"),
+        Edits(circle=(1.0, 2.0, 3.0)),
+        Edits(moved_lights={"IMG_1.JPG": (0.0, 0.0, 1.0)}),
+    ):
+        assert is_outdated(summary, folder, edits, now), edits
+        filled = edits.fill_in(ReadOptions(), folder)
+        stored = {name: value if value is None or isinstance(value, (bool, int, float, str))
+                  else str(value) for name, value in vars(filled).items()}  # fmt: skip
+        assert not is_outdated({"provenance": {"reading": stored}}, folder, edits, now), edits
+    mask = Edits(mask="photostereo-mask.png")
+    (folder / "photostereo-mask.png").write_bytes(b"x")
+    stored = {"mask": str(folder / "photostereo-mask.png"), "edits": "mask"}
+    assert not is_outdated({"provenance": {"reading": stored}}, folder, mask, now + 60)
+    assert is_outdated({"provenance": {"reading": stored}}, folder, mask, now - 60)

@@ -13,7 +13,7 @@ from photostereo.app.errors import RequestError, TooLargeError
 from photostereo.app.user_folders import free_place
 from photostereo.io.camera import read_shot
 from photostereo.io.images import PLAIN_SUFFIXES, is_image
-from photostereo.io.names import WINDOWS_DEVICES, shortened
+from photostereo.io.names import WINDOWS_DEVICES, folder_name, shortened
 
 #: Maximum bytes of one file: the largest RAW files take a fifth of it.
 FILE_LIMIT = 512 << 20
@@ -21,6 +21,8 @@ FILE_LIMIT = 512 << 20
 DROP_LIMIT = 64 << 30
 #: Maximum number of files of a drop.
 MOST_FILES = 1000
+#: Maximum number of folders within each other; the rest of a path is left away.
+DEPTH = 3
 #: Other files accepted with photographs: lights and their strengths.
 LIGHT_SUFFIXES = (".csv", ".txt", ".json", ".lp")
 
@@ -33,13 +35,13 @@ class Drop:
         self._count = 0  # files, also those on their way
         self._bytes = 0
 
-    async def receive(self, name: str, content: AsyncIterator[bytes]) -> str:
+    async def receive(self, path: str, content: AsyncIterator[bytes]) -> str:
         """Store a file and return its name, changed if it could do harm.
 
         Parameters
         ----------
-        name : str
-            Name of the file on the user's disk.
+        path : str
+            Name of the file on the user's disk, with the folders that were dropped.
         content : asynchronous iterator of bytes
             The file, in parts.
 
@@ -48,6 +50,8 @@ class Drop:
         RequestError
             ``"file-refused"`` if it is neither a photograph nor a light file, ``"too-large"``.
         """
+        *parents, name = re.split(r"[/\\\\]", path)
+        folders = [folder_name(part) for part in parents if part.strip(". ")][:DEPTH]
         safe_name = harmless_name(name)
         if safe_name is None or self._count >= MOST_FILES:
             raise RequestError("This kind of file is not accepted.", code="file-refused")
@@ -55,14 +59,17 @@ class Drop:
             self.folder = free_place(self.folder.parent, self.folder.name)
             self.folder.mkdir(parents=True)
         self._count += 1
+        place = self.folder.joinpath(*folders)
+        place.mkdir(parents=True, exist_ok=True)
         try:
-            self._bytes += await self._store(self.folder / safe_name, content)
+            self._bytes += await self._store(place / safe_name, content)
         except BaseException:
             self._count -= 1
             raise
         finally:
             with suppress(OSError):
-                self.folder.rmdir()  # if it is empty
+                for empty in (place, *place.parents)[: len(folders) + 1]:
+                    empty.rmdir()  # only if it is empty
         return safe_name
 
     async def _store(self, target: Path, content: AsyncIterator[bytes]) -> int:

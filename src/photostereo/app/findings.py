@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from photostereo.app.small_copies import SmallCopies
 from photostereo.capture import Capture
-from photostereo.core.findings import by_code
+from photostereo.core.findings import Finding, by_code
+from photostereo.core.wording import listed
 from photostereo.diagnosis.advice import remarks
 from photostereo.diagnosis.diagnose import Diagnosis
 from photostereo.lights.ball.calibration import Calibration
@@ -18,6 +19,21 @@ from photostereo.photographs.faults import LABELS
 
 #: Photographs with a larger share of clipped values inside the mask are marked; small, harmless highlights stay below.
 CLIPPED = 0.01
+
+
+#: Why several photographs are left out, by the code of the reason.
+REASONS_OF_MANY = {
+    "duplicate": "they are copies of others",
+    "dark": "they are almost black",
+    "light-off": "they were taken with the light off",
+    "blurred": "they are blurred",
+    "mismatched": "they do not match the others",
+    "size-mismatch": "their size differs from that of the others",
+    "mode-mismatch": "they are gray and the others in color, or vice versa",
+    "damaged-image": "they are damaged or truncated",
+    "unreadable-file": "they cannot be read",
+    "excluded": "they were excluded",
+}
 
 
 def original(name: str) -> str:
@@ -50,11 +66,16 @@ def lights_facts(
         "files": list(files),
         "directions": lights.directions.tolist(),
         "strengths": np.atleast_2d(lights.strengths.T).mean(axis=0).tolist(),
-        "balls": [] if calibration is None else _balls(files, calibration, copies),
+        "balls": [],
+        "ball_kind": None,
         "checked": copies is None,
         "warnings": [],
         "suspects": [],
     }
+    if calibration is not None and calibration.balls:
+        facts["ball_kind"] = calibration.balls[0].kind
+        if calibration.in_frame:  # not in photographs of its own, where no circle is drawn
+            facts["balls"] = _balls(files, calibration, copies)
     if copies is not None:
         return facts
     facts |= {
@@ -130,5 +151,27 @@ def findings_of(
             note(names[number], "moved back")
         for number in np.flatnonzero(origin.alignment.uncertain).tolist():
             note(names[number], "may be displaced")
-    general = [finding.as_dict("app") for finding in remarks(capture, diagnosis.findings)]
+    general = grouped(remarks(capture, diagnosis.findings))
     return {"general": general, "photographs": about, "faults": dict(faults)}
+
+
+def grouped(findings: Iterable[Finding]) -> list[dict[str, Any]]:
+    """Return findings for the page; many photographs left out for the same reason are one finding."""
+    entries: list[dict[str, Any]] = []
+    alike: dict[str, list[Finding]] = {}
+    for finding in findings:
+        entry = finding.as_dict("app")
+        if finding.code == "left-out":
+            same = alike.setdefault(str(finding.values["reason"]), [])
+            same.append(finding)
+            if len(same) > 1:
+                continue
+        entries.append(entry)
+    for entry in entries:
+        same = alike.get(str(entry["values"].get("reason")), [])
+        if entry["code"] == "left-out" and len(same) > 1:
+            files = [finding.values["file"] for finding in same]
+            why = REASONS_OF_MANY.get(entry["values"]["reason"], "they cannot be used")
+            entry["text"] = f"{len(files)} photographs are left out: {why} ({listed(files)})"
+            entry["values"] = {**entry["values"], "files": files}
+    return entries

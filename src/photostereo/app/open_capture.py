@@ -238,6 +238,7 @@ class OpenCapture:
             circles=[Circle(*self.copies.scaled(circle))],
             focal=self.copies.focal,
         )
+        calibration = replace(calibration, in_frame=True)
         return lights_facts(names, calibration.lights, calibration, self.copies)
 
 

@@ -8,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from photostereo.capture.edits import Edits
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import ParameterError
 from photostereo.pipeline.settings import Settings
@@ -81,6 +82,31 @@ def stored_settings(summary: Mapping[str, Any]) -> dict[str, Any]:
     if surface not in (None, Settings().surface.method):  # type: ignore[union-attr]
         settings["surface_method"] = surface
     return settings | _changed_reading(provenance.get("reading") or {})
+
+
+def is_outdated(summary: Mapping[str, Any], folder: Path, edits: Edits, made: float) -> bool:
+    """Whether the corrections of a capture are others now than when a result was made.
+
+    Parameters
+    ----------
+    summary : mapping
+        The content of the result's ``summary.json``.
+    folder : path
+        The capture.
+    edits : Edits
+        Its corrections now.
+    made : float
+        When the result was made, in seconds since 1970.
+    """
+    reading = (summary.get("provenance") or {}).get("reading")
+    if reading is None:
+        return False
+    before = _changed_reading(reading)
+    now = _changed_reading(vars(edits.fill_in(ReadOptions(), folder)))
+    if any(before.get(name) != now.get(name) for name in vars(edits)):
+        return True
+    mask = folder / (edits.mask or "")  # it may have been painted again
+    return mask.is_file() and mask.stat().st_mtime > made
 
 
 def _changed_method(summary: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ COOKIE_SECONDS = 7 * 24 * 3600
 #: Leads from the address with the key to the one without. A redirect would not do: if another page led here (the one
 #: that the app opens first), the browser would not send a strict cookie along with it.
 ENTRANCE = (
-    '<!doctype html><html lang="en"><title>photostereo</title>'
+    '<!doctype html><html lang="en"><title>photostereo</title><link rel="icon" href="data:,">'
     '<meta http-equiv="refresh" content="0; url=/"></html>\n'
 )
 

@@ -9,6 +9,7 @@ import secrets
 import shlex
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from photostereo.app import protocol, user_folders
 from photostereo.app.errors import NotFoundError, RequestError, bad_request
 from photostereo.app.process import WorkerProcess
 from photostereo.app.protocol import Event
-from photostereo.app.python_code import python_call, solve_settings
+from photostereo.app.python_code import is_outdated, python_call, solve_settings
 from photostereo.app.shared_state import PageState, SharedState
 from photostereo.app.work_folder import WorkFolder
 from photostereo.capture.edits import Edits, read_edits, write_edits
@@ -65,14 +66,13 @@ class Session:
         self.keys: dict[str, Path] = {}
         self._home = WorkFolder()
         self.work = self._home.path
-        try:
-            edits = read_edits(folder)
-        except PhotostereoError:  # reported when the folder is read
-            edits = Edits()
+        self._edits = Edits()
+        with suppress(PhotostereoError):  # reported when the folder is read
+            self._edits = read_edits(folder)
         self.page = SharedState(
             PageState(
                 capture={"folder": str(folder), "name": folder.name, "files": []},
-                edits=edits.as_dict(),
+                edits=self._edits.as_dict(),
                 opening={"state": "running"},
                 looking={"state": "idle"},
             )
@@ -112,9 +112,15 @@ class Session:
         edits = Edits.from_dict({**read_edits(self.folder).as_dict(), **changes})
         self._require_possible(edits)
         write_edits(self.folder, edits)
-        self.page.put(edits=edits.as_dict())
+        self._put_edits(edits)
         await self.look()
         return edits.as_dict()
+
+    def _put_edits(self, edits: Edits) -> None:
+        """Show corrections, and mark the results that were made with others."""
+        self._edits = edits
+        self.page.put(edits=edits.as_dict())
+        self.refresh_results()
 
     def _require_possible(self, edits: Edits) -> None:
         """Require that corrections name photographs and files of this capture and leave enough photographs."""
@@ -139,7 +145,7 @@ class Session:
             )
         finally:
             file.unlink(missing_ok=True)
-        self.page.put(edits=read_edits(self.folder).as_dict())
+        self._put_edits(read_edits(self.folder))
         await self.look()
         return answer
 
@@ -325,10 +331,11 @@ class Session:
         """Return what the page shows of a result; None if it is damaged."""
         try:
             summary = read_summary(folder)
-            python = python_call(self.folder, summary, f"{self.folder.name}-{folder.name}")
+            python = python_call(self.folder, summary, str(folder))
         except PhotostereoError:
             return None
         files = [path.name for path in folder.iterdir() if path.is_file()]
+        made = (folder / "summary.json").stat().st_mtime
         return {
             "name": folder.name,
             "key": self._key_of(folder),
@@ -336,7 +343,8 @@ class Session:
             "method": summary.get("method"),
             "expected": summary.get("expected_error") or {},
             "seconds": sum((summary.get("seconds") or {}).values()),
-            "made": (folder / "summary.json").stat().st_mtime,
+            "made": made,
+            "outdated": not preview and is_outdated(summary, self.folder, self._edits, made),
             "files": sorted(name for name in files if not name.startswith(".")),
             "folder": str(folder),
             "command": (summary.get("provenance") or {}).get("command"),

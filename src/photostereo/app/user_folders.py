@@ -126,12 +126,14 @@ def show_in_folder(path: Path) -> bool:
     """Open the system's file manager; return False if there is none."""
     if sys.platform == "win32":
         command = ["explorer", f"/select,{path}"]
-    elif sys.platform == "darwin":
-        command = ["open", "-R", str(path)]
     else:
-        command = ["xdg-open", str(path)]
-    if shutil.which(command[0]) is None:
-        return False
+        name = "open" if sys.platform == "darwin" else "xdg-open"
+        opener = shutil.which(name)
+        if opener is None:
+            return False
+        command = [opener, str(path)]
+        if sys.platform == "darwin":
+            command.insert(1, "-R")
     subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

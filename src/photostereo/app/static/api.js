@@ -70,7 +70,9 @@ export async function attempt(work) {
 export class Capture {
   constructor(id, onchange) {
     this.id = id;
+    /** @type {Record<string, any>} */
     this.state = {};
+    this.foundBall = false; // without help; it can be found again
     this.path = `/api/c/${id}`;
     this.source = new EventSource(`${this.path}/events`);
     this.source.onmessage = (message) => {

@@ -6,7 +6,10 @@ import { Dome } from "./dome.js";
 import { columns, Glance, next } from "./panel.js";
 
 function sourceWords(lights) {
-  if (lights.kind === "ball") return `From a ${lights.balls[0]?.kind ?? ""} ball`;
+  if (lights.kind === "ball") {
+    const where = lights.balls.length ? "" : ", in photographs of its own";
+    return `From a ${lights.ball_kind ?? ""} ball${where}`;
+  }
   return lights.kind === "estimated" ? "Estimated from the photographs" : `From ${lights.source}`;
 }
 
@@ -68,6 +71,7 @@ export class LightsStep {
     if (!state.capture?.files?.length) return;
     this.selected ??= state.capture.files[0];
     if (parts.has("lights")) this.live = null;
+    if (state.lights?.kind === "ball" && !state.edits?.circle) this.capture.foundBall = true;
     if (
       ["lights", "edits", "capture", "opening", "looking", "photographs"].some((name) =>
         parts.has(name),
@@ -135,11 +139,15 @@ export class LightsStep {
   }
 
   choose(kind) {
-    const { state } = this.capture;
     if (kind === "file") this.capture.edit({ circle: null, lights: null });
     else if (kind === "estimated") this.capture.edit({ circle: null, lights: "estimate" });
-    else if (state.capture.light_file || state.lights?.kind !== "ball") this.mark();
-    else this.capture.edit({ lights: null });
+    else if (this.capture.foundBall) this.findAgain();
+    else this.mark();
+  }
+
+  // The ball that was found in the photographs, instead of a circle drawn by hand.
+  findAgain() {
+    this.capture.edit({ lights: null, circle: null });
   }
 
   // A circle to be put on the ball.
@@ -173,6 +181,9 @@ export class LightsStep {
       this.words,
       h("p", { class: "lead" }, sourceWords(lights)),
       h("p", {}, h("span", { class: `badge-line ${grade}` }, accuracyWords(lights))),
+      state.edits?.circle && this.capture.foundBall
+        ? h("button", { type: "button", onclick: () => this.findAgain() }, "Find the ball again")
+        : null,
       lights.strengths_source
         ? h("p", { class: "small" }, `Strengths: ${lights.strengths_source}`)
         : null,

@@ -2,6 +2,7 @@
 
 import { ask, Capture, say } from "./api.js";
 import { h, replace } from "./dom.js";
+import { listenForDrops, Sender } from "./drop.js";
 import { LightsStep } from "./lights.js";
 import { MaskStep } from "./mask.js";
 import { PhotographsStep } from "./photographs.js";
@@ -23,13 +24,21 @@ const MARKS = { good: "✓", problem: "!", busy: "" };
 // How a step stands: its mark, and the same in words.
 const DONE = ["good", "done"];
 const WARNINGS = ["notice", "with warnings"];
+const OUTDATED = ["notice", "made with other settings"];
 const PROBLEM = ["problem", "problem"];
 const NOTHING = ["", ""];
+
+function markResults(results = []) {
+  if (!results.length) return NOTHING;
+  return results.every((result) => result.outdated) ? OUTDATED : DONE;
+}
 
 class Frame {
   constructor(facts) {
     this.facts = facts;
     this.main = document.getElementById("main");
+    this.sender = new Sender(facts.accepts, (words) => this.progress(words));
+    listenForDrops(this.sender);
     this.capture = null;
     this.step = null;
     window.addEventListener("hashchange", () => this.route());
@@ -40,7 +49,7 @@ class Frame {
     const [, kind, id, name = "photographs"] = location.hash.split("/");
     if (kind !== "c" || !id) {
       this.leave();
-      this.show(new StartPage(this.facts), "start");
+      this.show(new StartPage(this.facts, this.sender), "start");
       return;
     }
     if (this.capture?.id !== id) {
@@ -49,6 +58,13 @@ class Frame {
     }
     const entry = STEPS.find(([key]) => key === name) ?? STEPS[0];
     this.show(new entry[2](this.capture, this.facts), entry[0]);
+  }
+
+  // How far the copying of photographs is: on the start page, or above any other.
+  progress(words) {
+    const place = document.getElementById("progress");
+    place.textContent = words;
+    place.hidden = !words;
   }
 
   leave() {
@@ -144,9 +160,9 @@ class Frame {
       case "solve":
         if (["running", "canceling"].includes(state.job?.state)) return ["busy", "solving"];
         if (state.job?.state === "failed") return ["problem", "failed"];
-        return state.results?.length ? DONE : NOTHING;
+        return markResults(state.results);
       default:
-        return state.results?.length ? DONE : NOTHING;
+        return markResults(state.results);
     }
   }
 

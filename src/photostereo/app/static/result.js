@@ -146,7 +146,8 @@ export class ResultStep {
     let name = `${entry.name} (${entry.method})`;
     if (entry.preview) name = `Preview (${entry.method})`;
     else if (entry.name.startsWith(entry.method)) name = entry.name;
-    return words ? `${name} · ${words}` : name;
+    const facts = [name, words, entry.outdated ? "other settings" : ""];
+    return facts.filter(Boolean).join(" · ");
   }
 
   frame(entry) {
@@ -270,6 +271,14 @@ export class ResultStep {
         ` · ${seconds(entry.seconds)}`,
         words ? h("span", { class: "small" }, ` · Expected error: ${words}`) : null,
       ),
+      entry.outdated
+        ? h(
+            "p",
+            { class: "small outdated" },
+            "Made with other photographs, lights or mask than those chosen now. ",
+            h("a", { href: `#/c/${this.capture.id}/solve` }, "Solve again"),
+          )
+        : null,
       entry.preview
         ? h("p", { class: "small" }, `${PREVIEW} Solve to get files.`)
         : [

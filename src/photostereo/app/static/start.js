@@ -1,15 +1,16 @@
 // The first page: recent captures, a folder, dropped photographs, or the example.
 
-import { ask, attempt, post, put, say } from "./api.js";
+import { ask, attempt, post } from "./api.js";
 import { h, plural, replace } from "./dom.js";
 
 export class StartPage {
-  constructor(facts) {
+  constructor(facts, sender) {
     this.facts = facts;
+    this.sender = sender;
     this.input = h("input", {
       type: "file",
       multiple: true,
-      accept: "image/*,.heic,.tif,.tiff,.cr2,.cr3,.nef,.arw,.dng,.raf,.orf,.rw2,.exr,.csv,.txt,.lp",
+      accept: `image/*,${facts.accepts.join(",")}`,
       class: "visually-hidden",
       id: "files",
       "aria-label": "Choose photographs",
@@ -19,11 +20,11 @@ export class StartPage {
     this.drop = h(
       "div",
       { class: "drop" },
-      h("p", { class: "drop-title" }, "Drop photographs here"),
+      h("p", { class: "drop-title" }, "Drop photographs or a folder here"),
       h(
         "p",
         { class: "small" },
-        "One object, one camera position, and a light that moves between photographs. With a shiny or matte ball beside the object, the lights can be measured.",
+        "One object, one camera position, and a light that moves between photographs. With a shiny or matte ball beside the object, or photographs of a ball under the same lights, the lights can be measured.",
       ),
       h(
         "div",
@@ -39,16 +40,6 @@ export class StartPage {
       ),
       this.progress,
     );
-    this.drop.addEventListener("dragover", (event) => {
-      event.preventDefault();
-      this.drop.classList.add("over");
-    });
-    this.drop.addEventListener("dragleave", () => this.drop.classList.remove("over"));
-    this.drop.addEventListener("drop", (event) => {
-      event.preventDefault();
-      this.drop.classList.remove("over");
-      this.send([...event.dataTransfer.files]);
-    });
     this.dialog = h("dialog", { class: "browser", "aria-label": "Open a folder" });
     const recent = facts.recent;
     this.element = h(
@@ -114,31 +105,8 @@ export class StartPage {
     if (answer) this.go(answer.id);
   }
 
-  async send(files) {
-    if (!files.length) return;
-    const name =
-      files[0].webkitRelativePath?.split("/")[0] ||
-      `photographs-${new Date().toISOString().slice(0, 10)}`;
-    const begun = await attempt(() => post("/api/drop", { name }));
-    if (!begun) return;
-    let taken = 0;
-    const refused = [];
-    for (const file of files) {
-      this.progress.textContent = `Copying ${taken + 1} of ${files.length} …`;
-      try {
-        await put(`/api/drop/${begun.drop}/${encodeURIComponent(file.name)}`, file);
-        taken += 1;
-      } catch {
-        refused.push(file.name);
-      }
-    }
-    this.progress.textContent = "";
-    if (refused.length)
-      say(
-        `${plural(refused.length, "file")} not used: ${refused.slice(0, 3).join(", ")}${refused.length > 3 ? " …" : ""}`,
-      );
-    const answer = taken ? await attempt(() => post(`/api/drop/${begun.drop}/done`)) : null;
-    if (answer) this.go(answer.id);
+  send(files) {
+    return this.sender.send(files.map((file) => ({ path: file.name, file })));
   }
 
   async browse(path) {
