@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import struct
+import subprocess
+import sys
 import tracemalloc
 import zlib
 from pathlib import Path
@@ -128,3 +131,26 @@ def test_a_strip_that_holds_more_than_its_picture_is_refused(tmp_path):
     with pytest.raises(CaptureError, match="more than the whole picture") as error:
         decode_image(path)
     assert error.value.code == "damaged-image"
+
+
+def test_a_limit_of_opencv_from_outside_is_named(tmp_path):
+    """Another program may have set it for all; the photograph is not damaged."""
+    cv2.imwrite(str(tmp_path / "a.png"), np.zeros((40, 50), np.uint8))
+    program = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from photostereo.core.errors import CaptureError\n"
+        "from photostereo.io.images import decode_image\n"
+        "try:\n"
+        "    decode_image(Path(sys.argv[1]))\n"
+        "except CaptureError as problem:\n"
+        "    sys.stdout.write(f'{problem.code} {problem.values}')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "a.png")],
+        env={**os.environ, "OPENCV_IO_MAX_IMAGE_PIXELS": "1000"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("opencv-limit") and "OPENCV_IO_MAX_IMAGE_PIXELS" in done.stdout

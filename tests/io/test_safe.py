@@ -220,5 +220,5 @@ def test_the_tightest_of_nested_control_groups_counts(tmp_path, version):
     (top / "a" / "memory.stat").write_text("anon 50\ninactive_file 30\n")
     own = tmp_path / "own"
     own.write_text("3:cpu:/x\n4:memory:/a/b\n" if version == 1 else "0::/a/b\n")
-    assert sorted(memory._left_in_groups(own, tmp_path)) == [430, 900]
-    assert memory._left_in_groups(tmp_path / "none", tmp_path) == []
+    assert sorted(memory._free_in_groups(own, tmp_path)) == [430, 900]
+    assert memory._free_in_groups(tmp_path / "none", tmp_path) == []

@@ -77,11 +77,11 @@ def jpeg_segments(data: Content) -> Iterator[Part]:
     """Yield the segments of a JPEG file, but not of thumbnails; raise :class:`HeaderError` if its end is missing."""
     place = len(JPEG_SIGNATURE)
     while True:
-        found = _MARKER.search(data, place)
-        if found is None:
+        match = _MARKER.search(data, place)
+        if match is None:
             raise HeaderError("its end is missing")
-        marker = found.group(1)
-        place = found.end()
+        marker = match.group(1)
+        place = match.end()
         if marker[0] == _END_OF_IMAGE:
             return
         if marker[0] in _WITHOUT_LENGTH:
@@ -129,7 +129,7 @@ def tiff_entries(data: Content, start: int | None = None) -> dict[int, Part]:
         raise HeaderError("its directory is missing or cut") from error
     if start < 8 or start + head + count * width > len(data):
         raise HeaderError("its directory is missing or cut")
-    found: dict[int, Part] = {}
+    entries: dict[int, Part] = {}
     for position in range(start + head, start + head + min(count, MOST_ENTRIES) * width, width):
         tag, kind = struct.unpack_from(order + "HH", data, position)
         (number,) = struct.unpack_from(offset, data, position + 4)
@@ -138,8 +138,8 @@ def tiff_entries(data: Content, start: int | None = None) -> dict[int, Part]:
         where = position + 4 + wide
         if size > wide:
             (where,) = struct.unpack_from(offset, data, where)
-        found.setdefault(tag, Part(form.encode(), where, where + size))
-    return found
+        entries.setdefault(tag, Part(form.encode(), where, where + size))
+    return entries
 
 
 def require_complete(data: Content) -> None:
@@ -224,7 +224,22 @@ def image_shape(path: Path, found: str) -> CaptureError:
 
 
 def require_plausible(declared: Declared, stored: int, path: Path) -> None:
-    """Check a declared size against the file and the memory; raises a :class:`CaptureError` ``"damaged-image"``."""
+    """Check a declared size against the file and the memory.
+
+    Parameters
+    ----------
+    declared : Declared
+        What the header says.
+    stored : int
+        Bytes of the file.
+    path : Path
+        The file, for the message.
+
+    Raises
+    ------
+    CaptureError
+        ``"damaged-image"``, ``"not-enough-memory"``
+    """
     measures = f"{declared.width} × {declared.height} pixels"
     if declared.size > _MOST_RATIO * stored + _SLACK:
         problem = f"it declares {measures}, far more than its {stored} bytes can hold"
@@ -240,8 +255,13 @@ def declared_size(data: Content) -> Declared | None:
     It is 0 for a JPEG or TIFF file whose header is damaged; the decoder reports the damage.
     """
     if data[:8] == PNG_SIGNATURE:
-        width, height = (int.from_bytes(data[start : start + 4], "big") for start in (16, 20))
-        bits, kind = (data[24], data[25]) if len(data) > 25 else (8, 0)
+        width = int.from_bytes(data[16:20], "big")
+        height = int.from_bytes(data[20:24], "big")
+        bits = 8
+        kind = 0
+        if len(data) > 25:
+            bits = data[24]
+            kind = data[25]
         return Declared(width, height, _PNG_CHANNELS.get(kind, 4) * max(bits / 8, 1))
     if data[:2] == JPEG_SIGNATURE:
         with suppress(HeaderError):
@@ -257,12 +277,11 @@ def declared_size(data: Content) -> Declared | None:
             return Declared(width, height, 3)
         return Declared(0, 0, 3)
     if data[:2] == b"BM":
-        signed = (
-            int.from_bytes(data[start : start + 4], "little", signed=True) for start in (18, 22)
-        )
-        width, height = (abs(side) for side in signed)
+        # A negative height says that the rows are stored from the top.
+        width = abs(int.from_bytes(data[18:22], "little", signed=True))
+        height = abs(int.from_bytes(data[22:26], "little", signed=True))
         return Declared(width, height, 3)
-    if found := _PNM_HEADER.match(data):
-        kind, width, height = (int(group) for group in found.groups())
+    if match := _PNM_HEADER.match(data):
+        kind, width, height = (int(group) for group in match.groups())
         return Declared(width, height, 3 if kind in (3, 6) else 2)
     return None

@@ -7,6 +7,7 @@ intensities on one scale by :mod:`photostereo.photographs.files`.
 from __future__ import annotations
 
 import io
+import os
 import re
 import struct
 import zlib
@@ -26,10 +27,15 @@ from photostereo.io.safe import DEFLATE_RATIO, explained, opened, read_bytes
 PLAIN_SUFFIXES = frozenset({".png", ".tif", ".tiff", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm"})
 IMAGE_SUFFIXES = PLAIN_SUFFIXES | READERS.keys()
 
+#: TIFF's tag for the orientation.
 _ORIENTATION = 0x0112
-_DEFLATED = (8, 32946, 50013)  # TIFF's numbers for zlib
+#: TIFF's numbers for zlib.
+_DEFLATED = (8, 32946, 50013)
 #: Strips that cannot hold more bytes than this are harmless.
 _STRIP_BYTES = 1 << 28
+#: Bytes that a strip may hold beyond the picture, as some writers pad the last one.
+_PADDING = 1 << 16
+#: What to do if a photograph is not there.
 _MISSING = "Check the name in the list of photographs, or restore it."
 
 
@@ -68,11 +74,23 @@ def list_images(folder: Path) -> list[Path]:
 def decode_image(
     path: Path, *, alpha: bool = False, seen: Callable[[bytes], None] | None = None
 ) -> NDArray[Any]:
-    """The stored numbers of one PNG, TIFF, JPEG, BMP, PGM or PPM file; EXR, HEIC and camera RAW with their extras.
+    """Return the stored numbers of one PNG, TIFF, JPEG, BMP, PGM or PPM file; EXR, HEIC and camera RAW with their extras.
 
-    An (H, W) or (H, W, 3) array in RGB order, of uint8, uint16 or float32; with ``alpha`` also the fourth channel.
-    Orientation tags and color profiles are ignored: all photographs are treated alike. ``seen`` is called with the bytes
-    of the file, for its digest (not for EXR and RAW, which are read by their libraries).
+    Orientation tags and color profiles are ignored: all photographs are treated alike.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    alpha : bool
+        Also return the fourth channel, if there is one.
+    seen : callable, optional
+        Is called with the bytes of the file, for its digest (not for EXR and RAW, which are read by their libraries).
+
+    Returns
+    -------
+    (H, W), (H, W, 3) or (H, W, 4) array
+        In RGB order, of uint8, uint16, uint32 or float32.
     """
     if read := READERS.get(path.suffix.lower()):
         with opened(path, "image", remedy=_MISSING):
@@ -103,12 +121,36 @@ def _decode_with_opencv(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
     except cv2.error:
         image = None
     if image is None:
+        _require_no_limit(data, path)
         raise headers.damaged_image(path, "its content is not that of an image")
-    if image.ndim == 3 and image.shape[2] >= 3:
-        with_alpha = cv2.COLOR_BGRA2RGBA if alpha else cv2.COLOR_BGRA2RGB
-        code = cv2.COLOR_BGR2RGB if image.shape[2] == 3 else with_alpha
-        image = cv2.cvtColor(image, code)
+    if image.ndim == 3 and image.shape[2] == 3:
+        image = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
+    elif image.ndim == 3 and image.shape[2] == 4:
+        image = cv2.cvtColor(image, cv2.COLOR_BGRA2RGBA if alpha else cv2.COLOR_BGRA2RGB)
     return _checked(image, path, alpha)
+
+
+def _require_no_limit(data: bytes, path: Path) -> None:
+    """Raise an error if OpenCV refuses an image because of an environment variable, perhaps of another program."""
+    declared = headers.declared_size(data)
+    if declared is None:
+        return
+    sizes = {
+        "OPENCV_IO_MAX_IMAGE_PIXELS": declared.width * declared.height,
+        "OPENCV_IO_MAX_IMAGE_WIDTH": declared.width,
+        "OPENCV_IO_MAX_IMAGE_HEIGHT": declared.height,
+    }
+    for name, size in sizes.items():
+        limit = os.environ.get(name, "")
+        if limit.isdecimal() and size > int(limit):
+            raise CaptureError(
+                f"OpenCV refuses to read {path}, of {declared.width} × {declared.height} pixels, "
+                f"because the environment variable {name} is {limit}. Unset it.",
+                code="opencv-limit",
+                file=path,
+                variable=name,
+                limit=limit,
+            )
 
 
 def _decode_tiff(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
@@ -119,9 +161,8 @@ def _decode_tiff(data: bytes, path: Path, alpha: bool) -> NDArray[Any]:
         tifffile.TiffFile(io.BytesIO(data)) as file,
     ):
         page = file.pages[0]
-        ends = [
-            start + size for start, size in zip(page.dataoffsets, page.databytecounts, strict=True)
-        ]
+        strips = zip(page.dataoffsets, page.databytecounts, strict=True)
+        ends = [start + size for start, size in strips]
         if not ends or max(ends) > len(data):
             raise headers.damaged_image(path, "its pixels end too early")
         width = page.imagewidth
@@ -154,12 +195,12 @@ def _require_small_strips(page: Any, data: bytes, path: Path) -> None:
     """Check that no strip holds more than the whole picture: tifffile would unpack all of it."""
     size = int(page.size) * page.dtype.itemsize
     for start, count in zip(page.dataoffsets, page.databytecounts, strict=True):
-        if count * DEFLATE_RATIO > _STRIP_BYTES:
-            unpacked = zlib.decompressobj().decompress(
-                data[start : start + count], size + _STRIP_BYTES
-            )
-            if len(unpacked) > size + (1 << 16):
-                raise headers.damaged_image(path, "a strip contains more than the whole picture")
+        if count * DEFLATE_RATIO <= _STRIP_BYTES:
+            continue
+        strip = data[start : start + count]
+        unpacked = zlib.decompressobj().decompress(strip, size + _STRIP_BYTES)
+        if len(unpacked) > size + _PADDING:
+            raise headers.damaged_image(path, "a strip contains more than the whole picture")
 
 
 def _unturned(data: bytes, page: Any) -> bytes:
@@ -175,8 +216,10 @@ def _unturned(data: bytes, page: Any) -> bytes:
 def _checked(image: NDArray[Any], path: Path, alpha: bool) -> NDArray[Any]:
     """Gray as (H, W), color as (H, W, 3) or with alpha (H, W, 4), of a number type with a known scale."""
     if image.ndim == 3:
-        channels = image.shape[2]
-        image = image[..., 0] if channels <= 2 else image[..., : 4 if alpha else 3]
+        if image.shape[2] <= 2:
+            image = image[..., 0]
+        else:
+            image = image[..., : 4 if alpha else 3]
     if image.ndim != 2 and (image.ndim != 3 or image.shape[2] not in (3, 4)):
         raise headers.image_shape(path, f"the shape {image.shape}")
     if image.dtype in (np.float16, np.float64):

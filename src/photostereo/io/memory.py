@@ -11,8 +11,11 @@ from pathlib import Path
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.core.wording import amount
 
+#: Fewer bytes do not matter.
+TOO_SMALL = 1 << 24
 #: No machine has an exabyte; more is a mistake.
 LARGEST = 1e18
+#: Bytes per unit.
 UNITS = {
     "": 1,
     "B": 1,
@@ -30,42 +33,63 @@ def available_memory() -> int:
     """Bytes that this process can still allocate, given the machine, its container and its own limit."""
     import psutil  # type: ignore[import-untyped]
 
-    found = [int(psutil.virtual_memory().available)]
+    amounts = [int(psutil.virtual_memory().available)]
     try:
         import resource
 
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         if limit != resource.RLIM_INFINITY:
-            found.append(limit - int(psutil.Process().memory_info().vms))
+            amounts.append(limit - int(psutil.Process().memory_info().vms))
     except (ImportError, OSError):  # no such limits on this system
         pass
-    return max(
-        min([*found, *_left_in_groups(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))]), 0
-    )
+    amounts += _free_in_groups(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
+    return max(min(amounts), 0)
 
 
-def _left_in_groups(own: Path, root: Path) -> list[int]:
-    """Bytes left in each control group (version 1 or 2) around this process that has a limit."""
-    left = []
-    lines = own.read_text().splitlines() if own.is_file() else []
-    for _, kinds, place in (line.split(":", 2) for line in lines if line.count(":") > 1):
-        if kinds and "memory" not in kinds.split(","):
+def _free_in_groups(process: Path, root: Path) -> list[int]:
+    """Return the bytes left in each control group around this process that has a limit.
+
+    Parameters
+    ----------
+    process : Path
+        The file that lists the groups of this process, ``ID:CONTROLLERS:PATH`` on each line.
+    root : Path
+        Where the groups are mounted.
+    """
+    if not process.is_file():
+        return []
+    amounts = []
+    for line in process.read_text().splitlines():
+        if line.count(":") < 2:
             continue
-        top = root / "memory" if kinds else root
-        names = ("limit_in_bytes", "usage_in_bytes") if kinds else ("max", "current")
-        group = top / place.strip("/")
-        # In a container the path is that of the host; its own group is at the top.
-        for folder in [top, *(f for f in (group, *group.parents) if top in f.parents)]:
-            with suppress(OSError, ValueError):  # not there, or without a limit
-                limit, used = (int((folder / f"memory.{name}").read_text()) for name in names)
-                left.append(limit - used + _cached_files(folder / "memory.stat"))
-    return left
+        _, controllers, place = line.split(":", 2)
+        if not controllers:  # version 2 has one tree for everything
+            amounts += _free_up_to(root, place, "memory.max", "memory.current")
+        elif "memory" in controllers.split(","):
+            top = root / "memory"
+            amounts += _free_up_to(top, place, "memory.limit_in_bytes", "memory.usage_in_bytes")
+    return amounts
+
+
+def _free_up_to(top: Path, place: str, limit_name: str, usage_name: str) -> list[int]:
+    """Return the bytes left in a group and those around it, up to the top."""
+    group = top / place.strip("/")
+    amounts = []
+    # In a container the path is that of the host; its own group is at the top.
+    for folder in [top, *(f for f in (group, *group.parents) if top in f.parents)]:
+        with suppress(OSError, ValueError):  # not there, or without a limit
+            limit = int((folder / limit_name).read_text())
+            usage = int((folder / usage_name).read_text())
+            amounts.append(limit - usage + _cached_files(folder / "memory.stat"))
+    return amounts
 
 
 def _cached_files(path: Path) -> int:
-    """Bytes of a group that only cache files and are released when memory is needed."""
-    facts = dict(line.split() for line in path.read_text().splitlines()) if path.is_file() else {}
-    return int(facts.get("total_inactive_file", facts.get("inactive_file", 0)))
+    """Return the bytes of a group that only cache files and are released when memory is needed."""
+    if not path.is_file():
+        return 0
+    figures = dict(line.split() for line in path.read_text().splitlines())
+    return int(figures.get("total_inactive_file", figures.get("inactive_file", 0)))
 
 
 def give_back_memory() -> None:
@@ -96,8 +120,18 @@ def memory_limit(amount: int) -> Iterator[None]:
 
 
 def require_memory(size: int, what: str, remedy: str) -> None:
-    """Raise a :class:`CaptureError` if ``what`` needs more bytes than are free, or than :func:`memory_limit` allows."""
-    if size < 1 << 24:  # too small to matter
+    """Raise a :class:`CaptureError` if more memory is needed than is free, or than :func:`memory_limit` allows.
+
+    Parameters
+    ----------
+    size : int
+        Bytes that are needed.
+    what : str
+        What needs them, the beginning of a sentence.
+    remedy : str
+        What to do about it, a sentence.
+    """
+    if size < TOO_SMALL:
         return
     free = available_memory()
     limit = _limit.get()
@@ -116,12 +150,14 @@ def require_memory(size: int, what: str, remedy: str) -> None:
 def parse_memory(text: str) -> int:
     """Bytes of an amount such as ``4GB``, ``500 MB`` or ``2.5GiB``."""
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([A-Za-z]*)\s*", text)
-    amount = float(match[1]) * UNITS.get(match[2].upper(), 0) if match else 0.0
-    if not 0 < amount < LARGEST:
+    size = 0.0
+    if match is not None:
+        size = float(match[1]) * UNITS.get(match[2].upper(), 0)
+    if not 0 < size < LARGEST:
         text = text[:40]
         raise ParameterError(
             f'"{text}" is not an amount of memory. Write a number and a unit, such as 4GB.',
             code="invalid-memory",
             text=text,
         )
-    return int(amount)
+    return int(size)

@@ -36,13 +36,11 @@ def printable(text: str) -> str:
 
 def folder_name(name: str) -> str:
     """A folder name from any capture name, on any system."""
-    kept = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name).strip(
-        "-."
-    )
-    kept = shortened(kept) or "capture"
-    if kept.split(".")[0].lower() in WINDOWS_DEVICES:
-        return f"_{kept}"
-    return kept
+    letters = [letter if letter.isalnum() or letter in "-_." else "-" for letter in name]
+    folder = shortened("".join(letters).strip("-.")) or "capture"
+    if folder.split(".")[0].lower() in WINDOWS_DEVICES:
+        return f"_{folder}"
+    return folder
 
 
 def shortened(name: str) -> str:

@@ -20,6 +20,7 @@ Fail = Callable[[str], Exception]
 
 #: A finite number in a JSON file.
 NUMBER = (int, float)
+#: Kinds of NumPy's types in words.
 _KINDS = {
     "b": "truth values",
     "i": "integers",
@@ -52,34 +53,58 @@ def check_arrays(
     fail: Fail,
     sizes: Mapping[str, int] | None = None,
 ) -> dict[str, int]:
-    """Check arrays by name and return the sizes of the letters in their shapes; other arrays are ignored."""
+    """Check arrays by name; other arrays are ignored.
+
+    Parameters
+    ----------
+    arrays : mapping of str to array
+        The content of a file.
+    specs : mapping of str to ArraySpec
+        What is required of each.
+    fail : callable
+        Turns the description of a problem into an error.
+    sizes : mapping of str to int, optional
+        Letters in shapes whose sizes are known.
+
+    Returns
+    -------
+    dict of str to int
+        The sizes of all letters.
+    """
     known = dict(sizes or {})
     for name, spec in specs.items():
         array = arrays.get(name)
         if array is None:
             raise fail(f"{name} is missing")
         if array.dtype.kind not in spec.kinds:
-            found, wanted = (
-                _KINDS.get(kind, str(array.dtype)) for kind in (array.dtype.kind, spec.kinds[0])
-            )
-            raise fail(f"{name} holds {found}; expected {wanted}")
-        shapes = [shape.split() for shape in spec.shapes.split("|")]
-        agreed = [
-            sizes for shape in shapes if (sizes := _agree(array.shape, shape, known)) is not None
-        ]
-        if not agreed:
-            expected = " or ".join(
-                _times(known.get(word, word) for word in shape) for shape in shapes
-            )
-            raise fail(f"{name} is {_times(array.shape)}; expected {expected}")
-        known = agreed[0]
-        if spec.finite and array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise fail(f"{name} has values that are not finite")
-        if array.dtype.kind in "fiu" and ((array < spec.low).any() or (array > spec.high).any()):
-            raise fail(f"{name} has values outside {spec.low:g} to {spec.high:g}")
-        if spec.nonzero and not array.any():
-            raise fail(f"{name} is zero everywhere")
+            kind = _KINDS.get(array.dtype.kind, str(array.dtype))
+            raise fail(f"{name} holds {kind}; expected {_KINDS[spec.kinds[0]]}")
+        known = _fitting_sizes(name, array, spec, known, fail)
+        _check_values(name, array, spec, fail)
     return known
+
+
+def _fitting_sizes(
+    name: str, array: NDArray[Any], spec: ArraySpec, known: Mapping[str, int], fail: Fail
+) -> dict[str, int]:
+    """Return the sizes of the letters for the first shape of the spec that the array has."""
+    shapes = [shape.split() for shape in spec.shapes.split("|")]
+    for shape in shapes:
+        sizes = _agree(array.shape, shape, known)
+        if sizes is not None:
+            return sizes
+    expected = " or ".join(_times(known.get(word, word) for word in shape) for shape in shapes)
+    raise fail(f"{name} is {_times(array.shape)}; expected {expected}")
+
+
+def _check_values(name: str, array: NDArray[Any], spec: ArraySpec, fail: Fail) -> None:
+    """Check that values are finite, in their range, and not all zero, as far as the spec says so."""
+    if spec.finite and array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise fail(f"{name} has values that are not finite")
+    if array.dtype.kind in "fiu" and ((array < spec.low).any() or (array > spec.high).any()):
+        raise fail(f"{name} has values outside {spec.low:g} to {spec.high:g}")
+    if spec.nonzero and not array.any():
+        raise fail(f"{name} is zero everywhere")
 
 
 def check_facts(
@@ -88,10 +113,24 @@ def check_facts(
     """Check a value from a JSON or TOML file against types, ``{name: spec}``, ``[spec of each]`` or alternatives.
 
     A name that ends in ``?`` may be missing or null; ``object`` is anything; :data:`NUMBER` is a finite number;
-    ``{str: spec}`` is a mapping of any names; a tuple lists alternatives, chosen by type. With ``closed``,
-    names that are not in the spec are rejected.
+    ``{str: spec}`` is a mapping of any names; a tuple lists alternatives, chosen by type.
+
+    Parameters
+    ----------
+    value
+        What was read.
+    spec
+        What it must be.
+    fail : callable
+        Turns the description of a problem into an error.
+    where : str
+        The place of the value in its file, such as ``"lights[3].x"``.
+    closed : bool
+        Reject names that are not in the spec.
     """
-    alternatives = spec if isinstance(spec, tuple) and spec is not NUMBER else (spec,)
+    alternatives = (spec,)
+    if isinstance(spec, tuple) and spec is not NUMBER:
+        alternatives = spec
     chosen = next((kind for kind in alternatives if _is_a(value, kind)), None)
     if chosen is None:
         words = " or ".join(_words(kind) for kind in alternatives)
@@ -100,21 +139,27 @@ def check_facts(
         for number, item in enumerate(value):
             check_facts(item, chosen[0], fail, f"{where}[{number}]", closed=closed)
     elif isinstance(chosen, dict):
-        inside = f"{where}." if where else ""
-        known = {name.removesuffix("?"): name for name in chosen if name is not str}
-        for key, item in value.items():
-            if key in known:
-                if item is not None:
-                    check_facts(item, chosen[known[key]], fail, f"{inside}{key}", closed=closed)
-            elif str in chosen:
-                check_facts(item, chosen[str], fail, f"{inside}{key}", closed=closed)
-            elif closed:
-                raise fail(f"{inside}{key} is not known here.{did_you_mean(key, known)}")
-        for key, name in known.items():
-            if key == name and value.get(key) is None:
-                raise fail(f"{inside}{key} is missing")
+        _check_mapping(value, chosen, fail, f"{where}." if where else "", closed)
 
 
+def _check_mapping(
+    value: Mapping[str, Any], spec: Mapping[Any, Any], fail: Fail, prefix: str, closed: bool
+) -> None:
+    known = {name.removesuffix("?"): name for name in spec if name is not str}
+    for key, item in value.items():
+        if key in known:
+            if item is not None:
+                check_facts(item, spec[known[key]], fail, f"{prefix}{key}", closed=closed)
+        elif str in spec:
+            check_facts(item, spec[str], fail, f"{prefix}{key}", closed=closed)
+        elif closed:
+            raise fail(f"{prefix}{key} is not known here.{did_you_mean(key, known)}")
+    for key, name in known.items():
+        if key == name and value.get(key) is None:
+            raise fail(f"{prefix}{key} is missing")
+
+
+#: Types in words.
 _TYPES = {
     str: "text",
     int: "a whole number",
@@ -153,12 +198,12 @@ def _agree(
         shape = shape[: len(wanted)]
     if len(shape) != len(wanted):
         return None
-    found = dict(known)
+    sizes = dict(known)
     for side, word in zip(shape, wanted, strict=True):
-        expected = int(word) if word.isdigit() else found.setdefault(word, side)
+        expected = int(word) if word.isdigit() else sizes.setdefault(word, side)
         if side != expected or side < 1:
             return None
-    return found
+    return sizes
 
 
 def _times(sides: Iterable[object]) -> str:

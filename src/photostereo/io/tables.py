@@ -12,31 +12,34 @@ class Table:
     title: str  #: one line
     header: Sequence[str]  #: names of the columns
     rows: Sequence[Sequence[str]]  #: a text for each column
-    notes: Sequence[
-        str
-    ] = ()  #: what a reader must know: substitutions, missing objects, what was averaged
+    #: what a reader must know: substitutions, missing objects, what was averaged
+    notes: Sequence[str] = ()
     best: Collection[tuple[int, int]] = ()  #: row and column of cells that LaTeX sets in bold
 
     def latex(self, label: str = "table") -> str:
         """A ``table`` environment that can be referred to as ``tab:label``, without empty columns."""
-        told = [
+        columns = [
             c for c in range(len(self.header)) if any(row[c] not in ("", "–") for row in self.rows)
         ]
         numbers = self.of_numbers()
-        columns = "".join("r" if numbers[c] else "l" for c in told)
-        cells = [
-            [rf"\textbf{{{_tex(row[c])}}}" if (r, c) in self.best else _tex(row[c]) for c in told]
-            for r, row in enumerate(self.rows)
-        ]
-        lines = [" & ".join(row) + r" \\" for row in ([_tex(self.header[c]) for c in told], *cells)]
+        alignment = "".join("r" if numbers[c] else "l" for c in columns)
+        cells = [[_tex(self.header[c]) for c in columns]]
+        for r, row in enumerate(self.rows):
+            cells.append([self._cell(r, c, row[c]) for c in columns])
+        lines = [" & ".join(row) + r" \\" for row in cells]
         caption = _tex(" ".join([f"{self.title}.", *self.notes]))
         return "\n".join(
             [
                 r"\begin{table}", r"\centering", rf"\caption{{{caption}}}", rf"\label{{tab:{label}}}",
-                rf"\begin{{tabular}}{{{columns}}}", r"\hline", lines[0], r"\hline", *lines[1:], r"\hline",
+                rf"\begin{{tabular}}{{{alignment}}}", r"\hline", lines[0], r"\hline", *lines[1:], r"\hline",
                 r"\end{tabular}", r"\end{table}", "",
             ]
         )  # fmt: skip
+
+    def _cell(self, row: int, column: int, text: str) -> str:
+        if (row, column) in self.best:
+            return rf"\textbf{{{_tex(text)}}}"
+        return _tex(text)
 
     def of_numbers(self) -> list[bool]:
         """For each column but the first, whether it holds numbers; they are aligned to the right."""
