@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from photostereo.batch.options import Progress
 from photostereo.cli import terminal
+from photostereo.cli.messages import about_batch
 from photostereo.cli.terminal import Terminal
 from photostereo.core.control import Iteration, Stage
 
@@ -172,5 +174,5 @@ def test_words_in_tables_are_not_broken(columns) -> None:
 def test_a_batch_with_nothing_to_do_shows_no_empty_line(capsys) -> None:
     with Terminal() as shown:
         end = Progress(total=2, done=2, failed=0, failed_earlier=0, running=0)
-        shown.report("batch", end=end, time=shown.summary(), overview="index.html")
+        shown.say_all(about_batch(end, shown.summary(), Path("index.html")))
     assert capsys.readouterr().out == "2 done\nOverview: index.html\n"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.batch.options import RunOptions
+from photostereo.cli.messages import about_batch
 from photostereo.cli.options import Making, Reading
 from photostereo.cli.terminal import Terminal
 from photostereo.core.errors import ParameterError
@@ -48,7 +49,7 @@ def batch(
     )
     terminal.some_failed = end.failed > 0
     overview = out / "index.html"
-    terminal.report("batch", end=end, time=terminal.summary(), overview=overview)
+    terminal.say_all(about_batch(end, terminal.summary(), overview))
     counts = {"done": end.done, "failed": end.failed, "failed_earlier": end.failed_earlier}
     return {
         "out": str(out.absolute()),

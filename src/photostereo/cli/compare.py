@@ -8,6 +8,7 @@ from typing import Any
 
 import photostereo as ps
 from photostereo.cli.command import option
+from photostereo.cli.messages import about_results
 from photostereo.cli.options import Reading, complete_method, names, parse_parameters
 from photostereo.cli.terminal import Terminal
 from photostereo.core.units import PixelSize
@@ -91,7 +92,7 @@ def compare(
             made.write_page(folder, size, terminal)
     terminal.table(None, table.header, table.rows)
     page = target / "report.html" if report else None
-    terminal.report("results", time=terminal.summary(), target=target, page=page)
+    terminal.say_all(about_results(terminal.summary(), target, page))
     return {"out": str(target.absolute()), "methods": made.rows}
 
 
@@ -211,6 +212,6 @@ def compare_results(
         write_text(folder / "comparison.tex", table.latex("comparison"))
         made.write_page(folder, size)
     terminal.table(None, table.header, table.rows)
-    terminal.report("results", time="", target=target, page=target / "report.html")
+    terminal.say_all(about_results("", target, target / "report.html"))
     against = "truth" if known is not None else names[0]
     return {"out": str(target.absolute()), "against": against, "results": made.rows}

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import photostereo as ps
+from photostereo.cli.messages import about_demo
 from photostereo.cli.terminal import Terminal
 
 #: As much noise as signal, typical of a hand-held light and a short exposure in the dark.
@@ -38,5 +39,5 @@ def demo(
     table = comparison_table(rows)
     terminal.table(None, table.header, table.rows)
     best = out / METHODS[-1]
-    terminal.report("demo", time=terminal.summary(), out=out, best=best)
+    terminal.say_all(about_demo(terminal.summary(), out, best))
     return {"out": str(out.absolute()), "methods": rows}

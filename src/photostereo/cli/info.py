@@ -8,6 +8,7 @@ from typing import Any
 
 import photostereo as ps
 from photostereo.capture.options import ESTIMATE, ReadOptions
+from photostereo.cli.messages import about_capture, about_state
 from photostereo.cli.options import Reading
 from photostereo.cli.terminal import Terminal
 from photostereo.core.findings import Finding, Kind, as_finding, sentences
@@ -34,9 +35,7 @@ def info(
     if origin is not None and origin.alignment is not None and origin.alignment.farthest.any():
         facts["alignment"] = moves = origin.alignment.as_dict(origin.files)
         still = origin.alignment.is_still and not moves["uncertain"]
-    terminal.report(
-        "info", **facts | {"notes": notes_of(found)}, still=still, findings=diagnosis.findings
-    )
+    terminal.say_all(about_capture(facts, notes_of(found), diagnosis.findings, still=still))
     findings = [finding.as_dict("terminal") for finding in diagnosis.findings]
     return {**facts, "advice": list(diagnosis.advice), "findings": findings}
 
@@ -56,7 +55,7 @@ def _what_there_is(
         raise problem from None
     unsaid = ("no-lights", "full-mask")  # they were not looked for
     facts = photograph_facts(found, unsaid)
-    terminal.report("info", **facts | {"notes": notes_of(found, unsaid)}, findings=[problem])
+    terminal.say_all(about_capture(facts, notes_of(found, unsaid), [problem]))
     return {**facts, "problem": problem.as_dict("terminal")}
 
 
@@ -125,4 +124,4 @@ def report_state(terminal: Terminal, pipeline: ps.Pipeline) -> None:
     )
     lights = None if calibration is None else calibration.lights
     findings = pipeline.diagnosis.findings
-    terminal.report("state", lights=lights, warnings=warnings, notes=notes, findings=findings)
+    terminal.say_all(about_state(lights, warnings, notes, findings))

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from photostereo.cli.messages import about_lights
 from photostereo.cli.options import BallReading
 from photostereo.cli.terminal import Terminal, text_table
 from photostereo.core.findings import sentences
@@ -47,7 +48,7 @@ def lights(
             write_png(drawn, calibration.picture)
     terminal.say(lights_table(calibration))
     written = None if drawn is None else str(shown)
-    terminal.report("lights", warnings=calibration.warnings, target=target, picture=written)
+    terminal.say_all(about_lights(calibration.warnings, target, written))
     found = calibration.lights
     return {
         "out": str(target.absolute()),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import photostereo as ps
 from photostereo.cli.command import argument
+from photostereo.cli.messages import about_methods
 from photostereo.cli.options import complete_method
 from photostereo.cli.terminal import Terminal
 
@@ -28,7 +29,7 @@ def methods(
     known = [ps.find_method(each) for each in ps.method_names()]
     rows = [[method.name, method.title, method.assumes] for method in known]
     terminal.table(None, ["name", "method", "use it for"], rows)
-    terminal.report("methods", best=BEST, fast=FAST, priors=prior_names())
+    terminal.say_all(about_methods(BEST, FAST, prior_names()))
     return {"methods": [method.as_dict() for method in known]}
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import photostereo as ps
+from photostereo.cli.messages import about_solve
 from photostereo.cli.options import Making, Reading
 from photostereo.cli.terminal import Terminal
 from photostereo.core.findings import sentences
@@ -41,17 +42,18 @@ def solve(
         written = pipeline.fill(folder, release=True, began=began)
     result = pipeline.solution
     total = sum(written.summary["seconds"].values())
-    terminal.report(
-        "solve",
-        warnings=written.warnings,
-        result=result,
-        seconds=total,
-        expected=pipeline.expected,
-        correction=describe_correction(result.strengths),
-        surface=written.summary.get("surface", {}),
-        time=terminal.summary(total),
-        target=target,
-        page=target / "report.html" if pipeline.settings.report else None,
+    terminal.say_all(
+        about_solve(
+            result,
+            total,
+            warnings=written.warnings,
+            expected=pipeline.expected,
+            correction=describe_correction(result.strengths),
+            surface=written.summary.get("surface", {}),
+            time=terminal.summary(total),
+            target=target,
+            page=target / "report.html" if (target / "report.html").exists() else None,
+        )
     )
     return {
         **written.summary,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import textwrap
 import time
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from photostereo.batch.options import Progress, RunControl, as_time
@@ -76,10 +75,12 @@ class Terminal(RunControl):
         """Print a line or a table unless quiet is set."""
         self._print(self.out, text)
 
-    def report(self, template: str, **facts: Any) -> None:
-        """Print a text from ``templates/``."""
-        if not self.quiet and (text := _templates().get_template(f"{template}.txt").render(facts)):
-            self.say(text.removesuffix("\n"))
+    def say_all(self, lines: Iterable[str]) -> None:
+        """Print lines of :mod:`photostereo.cli.messages`; unless quiet is set, they are not even made."""
+        if not self.quiet:
+            text = "\n".join(lines)
+            if text:
+                self.say(text)
 
     def table(
         self, title: str | None, header: Sequence[str], rows: Sequence[Sequence[str]]
@@ -180,16 +181,6 @@ class Terminal(RunControl):
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
-
-
-@cache
-def _templates() -> Any:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    loader = PackageLoader("photostereo.cli")
-    return Environment(
-        loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
 
 
 def wrapped(text: str, console: Console) -> str:

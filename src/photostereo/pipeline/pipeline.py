@@ -26,6 +26,7 @@ from photostereo.io.memory import share_one_heap
 from photostereo.photographs.files import PhotographFiles
 from photostereo.pipeline import budget
 from photostereo.pipeline.capture_stages import DECIDING, ReadingStages
+from photostereo.pipeline.parts import make_part
 from photostereo.pipeline.settings import FLAT, Settings
 from photostereo.pipeline.stage import stage
 from photostereo.report.about import check_about, read_about
@@ -230,8 +231,18 @@ class Pipeline(ReadingStages):
         return integrate(normals, mask, method=method, control=self.control, **options)
 
     @stage(after=("solution", "diagnosis"))
+    def assessment(self) -> tuple[ExpectedError | None, tuple[Finding, ...]]:
+        """The expected error of the solution, and the failure if it cannot be estimated."""
+        failures: list[Finding] = []
+        expected = make_part("expected error", self._assessed, failures)
+        return expected, tuple(failures)
+
+    @property
     def expected(self) -> ExpectedError | None:
-        """The expected error of the solution, with its reasons."""
+        """The expected error of the solution, with its reasons; None if it cannot be estimated."""
+        return self.assessment[0]
+
+    def _assessed(self) -> ExpectedError | None:
         capture = self.at_hand
         result = self.solution
         if "spread" not in result.maps and (
@@ -323,7 +334,7 @@ class Pipeline(ReadingStages):
         began : float, optional
             When the work began, a value of :func:`time.perf_counter`; by default now.
         """
-        from photostereo.pipeline.write_results import ResultWriter, make_part
+        from photostereo.pipeline.write_results import ResultWriter
 
         since = time.perf_counter() if began is None else began
         if self.settings.material is not None:
@@ -333,8 +344,8 @@ class Pipeline(ReadingStages):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # returned to the caller
             solution = self.solution
-        failures: list[Finding] = []
-        expected = make_part("expected error", lambda: self.expected, failures)
+        expected, unassessed = self.assessment
+        failures = [*unassessed]
         made = make_part("provenance", lambda: self._provenance(command), failures)
         self.control.check()
         releases = release and not self.capture.in_memory

@@ -12,13 +12,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from traceback import walk_tb
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from photostereo.capture import Capture
-from photostereo.core.attempt import failure_of, log
 from photostereo.core.control import SILENT, Control
 from photostereo.core.findings import Finding, by_code
 from photostereo.core.units import PixelSize
@@ -28,6 +26,7 @@ from photostereo.io.memory import give_back_memory
 from photostereo.io.png import write_png
 from photostereo.lights.files.table import write_lights
 from photostereo.photographs.source import hash_of
+from photostereo.pipeline.parts import Answer, make_part
 from photostereo.pipeline.settings import Settings
 from photostereo.report.about import check_about, read_about
 from photostereo.results.choice import SurfaceChoice
@@ -41,10 +40,6 @@ from photostereo.surface.integration import check_method
 if TYPE_CHECKING:
     from photostereo.report.document import Page
 
-Answer = TypeVar("Answer")
-
-#: Methods of a control that a program overrides; an error in one of them ends the work.
-CALLBACKS = ("on_stage", "on_advance", "on_iteration", "check")
 #: Descriptions of files in ``summary.json``.
 MEANING_OF_MASK = "White on the object, at the size of the photographs; edit it and use it again."
 MEANING_OF_LIGHTS = "Directions from the object to the lights: x right, y up, z toward the camera."
@@ -329,50 +324,6 @@ class ResultWriter:
             summary["lights"] = origin.calibration.facts()
             write_lights(origin.calibration, self.folder / "lights.csv")
             meanings["lights.csv"] = MEANING_OF_LIGHTS
-
-
-def make_part(part: str, work: Callable[[], Answer], failures: list[Finding]) -> Answer | None:
-    """Make a part of the output that the result is complete without; return None if that fails.
-
-    A lack of memory, and errors that the user can fix, do not end the work either: the solve is done, and its result would
-    be lost.
-
-    Parameters
-    ----------
-    part : str
-        What is made, in a few words, such as ``"depth and meshes"``.
-    work : callable
-        Makes it.
-    failures : list of Finding
-        If the work fails, a finding ``"part-missing"`` is appended.
-
-    Examples
-    --------
-    >>> failures = []
-    >>> make_part("page", lambda: 1 / 0, failures)
-    >>> failures[0].code, failures[0].values["part"], failures[0].values["error"]
-    ('part-missing', 'page', 'ZeroDivisionError: division by zero')
-    """
-    try:
-        return work()
-    except Exception as error:
-        if _is_from_callback(error):
-            raise
-        log.exception("%s failed", part)
-        facts = failure_of(part, error).values
-        failures.append(
-            Finding("part-missing", part=part, error=facts["error"], place=facts["place"])
-        )
-        return None
-
-
-def _is_from_callback(error: Exception) -> bool:
-    """Whether an error comes from a callback of a control: a program may raise it to stop the work."""
-    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
-    return any(
-        frame.f_code.co_name in CALLBACKS and isinstance(frame.f_locals.get("self"), Control)
-        for frame in frames
-    )
 
 
 def provenance(
