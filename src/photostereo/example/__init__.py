@@ -12,14 +12,30 @@ import numpy as np
 
 from photostereo.capture import Capture
 
-#: Units of the stored colors and normals.
-COLOR_UNIT, NORMAL_UNIT = 1.2 / 255, 1.0 / 32767
-#: Oren–Nayar reflectance for facets with a standard deviation of 0.4 rad: its constant part and its retroreflection.
-CONSTANT, RETRO = 1.0 - 0.5 * 0.16 / (0.16 + 0.33), 0.45 * 0.16 / (0.16 + 0.09)
+#: Unit of the stored colors.
+COLOR_UNIT = 1.2 / 255
+#: Unit of the stored normals.
+NORMAL_UNIT = 1.0 / 32767
+#: Variance of the slope of the owl's facets, in squared radians (a standard deviation of 0.4).
+FACETS = 0.16
+#: Oren–Nayar reflectance of such facets: its constant part.
+CONSTANT = 1.0 - 0.5 * FACETS / (FACETS + 0.33)
+#: Oren–Nayar reflectance of such facets: its retroreflection.
+RETRO = 0.45 * FACETS / (FACETS + 0.09)
 
 
 def owl(snr: float, *, seed: int = 0, step: int = 1) -> Capture:
-    """Return the photographs with Poisson noise (``snr`` in dB); with ``step``, only every n-th pixel of a row or column."""
+    """Return the photographs of the owl with Poisson noise.
+
+    Parameters
+    ----------
+    snr : float
+        Signal-to-noise ratio in decibels.
+    seed : int
+        Seed of the noise.
+    step : int
+        Return only every n-th pixel of a row or column.
+    """
     with files(__name__).joinpath("owl.npz").open("rb") as file, np.load(file) as stored:
         mask = stored["mask"]
         lights = stored["lights"]
@@ -38,15 +54,13 @@ def owl(snr: float, *, seed: int = 0, step: int = 1) -> Capture:
     truth[mask] = normals
     albedo[mask] = color
     every = np.s_[::step, ::step]
-    seen = images[:, *every][:, mask[every]].astype(np.float64)
+    clean = images[:, *every][:, mask[every]].astype(np.float64)
+    total = sum(float(intensities.sum()) for intensities in clean)
+    squares = sum(float((intensities * intensities).sum()) for intensities in clean)
     # Intensities times this are photons; their noise has the ratio asked for.
-    photons = (
-        10 ** (snr / 10)
-        * sum(float(i.sum()) for i in seen)
-        / sum(float((i * i).sum()) for i in seen)
-    )
+    photons = 10 ** (snr / 10) * total / squares
     noisy = np.zeros_like(images[:, *every])
-    noisy[:, mask[every]] = np.random.default_rng(seed).poisson(photons * seen) / photons
+    noisy[:, mask[every]] = np.random.default_rng(seed).poisson(photons * clean) / photons
     return Capture(
         noisy, lights, mask[every], name="owl", truth=truth[every], truth_albedo=albedo[every]
     )
