@@ -1,4 +1,4 @@
-"""What belongs to torch is marked so: `make test` runs without it, `make test-torch` runs what is marked."""
+"""Tests that need torch are marked `torch`: `make test` skips them without it, `make test-torch` runs them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _TRAINING = _SOURCES[1] / "photostereo_lab" / "training"
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Modules that are torch's own cannot even be imported without it, so their doctests are not looked for."""
+    """Do not collect doctests of modules that cannot be imported without torch."""
     needs_torch = collection_path.name.startswith("torch_") or _TRAINING in collection_path.parents
     own = any(source in collection_path.parents for source in _SOURCES)
     return True if own and needs_torch and find_spec("torch") is None else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the torch path and the doctests that import torch; skip what is marked without it."""
+    """Mark tests of the torch code path and doctests that import torch; skip them without torch."""
     without = pytest.mark.skip(reason="PyTorch is not installed (the gpu extra)")
     for item in items:
         imports_torch = isinstance(item, pytest.DoctestItem) and any(

@@ -1,4 +1,4 @@
-"""Build the source archives and the wheels of photostereo and its lab and try them, as somebody who downloads them would.
+"""Build source archives and wheels of photostereo and the lab, and install and run them in a clean environment.
 
     python tools/test_package.py               into dist/
     python tools/test_package.py --lowest      with the lowest hatchling that pyproject.toml allows

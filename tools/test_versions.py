@@ -1,9 +1,9 @@
 """Run the fast tests with the lowest versions that pyproject.toml declares, and with the newest there are.
 
-    make test-versions                 the lowest on Python 3.11, the newest on 3.12 and 3.13
+    make test-versions                 the lowest on Python 3.11, the newest on 3.12 to 3.14
     python tools/test_versions.py 3.11 -- tests/surface -x     one of them, with arguments for pytest
 
-Interpreters that are not found are named and left out. Environments are kept in .venv-versions/.
+Python versions that are not installed are skipped with a message. Environments are kept in .venv-versions/.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
 PLACE = PROJECT / ".venv-versions"
-#: Python's version and how uv chooses those of the dependencies.
-CASES = {"3.11": "lowest-direct", "3.12": "highest", "3.13": "highest"}
+#: Versions of Python, and how uv resolves the dependencies for each.
+CASES = {"3.11": "lowest-direct", "3.12": "highest", "3.13": "highest", "3.14": "highest"}
 #: As ``make test`` runs them.
 IN_TWO_PROCESSES = ("--numprocesses", "2", "--dist", "loadfile")
 
 
 def find_python(version: str) -> str | None:
-    """An interpreter of this version: this one, on the path, or one of pyenv's."""
+    """Find an interpreter of this version: this one, one on the path, or one of pyenv's."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     candidates = [
         sys.executable,
@@ -42,7 +42,7 @@ def find_python(version: str) -> str | None:
 
 
 def install_uv() -> str:
-    """uv in an environment of its own, unless there is one."""
+    """Return the path of uv; install it into its own environment if necessary."""
     found = shutil.which("uv")
     if found:
         return found
@@ -56,10 +56,10 @@ def install_uv() -> str:
 
 
 def run_tests(uv: str, version: str, resolution: str, arguments: list[str]) -> bool:
-    """Install and test in an environment for this case; whether all is well."""
+    """Install the packages into an environment for this case, and run the tests; return whether they passed."""
     python = find_python(version)
     if python is None:
-        say(f"There is no Python {version} here: left out.")
+        say(f"Python {version} is not installed: skipped.")
         return True
     place = PLACE / f"{version}-{resolution}"
     say(f"Python {version}, {resolution} versions of the dependencies")

@@ -30,10 +30,13 @@ def _library(name: str, path: Path, kind: str, extra: str) -> Iterator[Any]:
     try:
         library = import_module(name)
     except ImportError as error:
-        what = f"{path} is {kind} file, and the library that reads them is not installed."
-        how = f"pip install 'photostereo[{extra}]', or export the photographs in another format."
-        words = f"{what} Install it with: {how}"
-        raise MissingDependencyError(words, code=f"missing-{extra}", file=path) from error
+        raise MissingDependencyError(
+            f"{path} is {kind} file, and the library that reads them is not installed. Install it "
+            f"with: pip install 'photostereo[{extra}]', or export the photographs in another "
+            "format.",
+            code=f"missing-{extra}",
+            file=path,
+        ) from error
 
     with explained(partial(damaged_image, path)):
         yield library

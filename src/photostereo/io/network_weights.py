@@ -58,9 +58,7 @@ def read_weights(path: str | Path, shapes: Shapes) -> Weights:
     claimed = str(content.pop("digest", ""))
     expected = shapes(content)
     for name in (*expected, *content):
-        array = content.get(name)
-        half = array is not None and array.dtype == np.float16 and bool(np.isfinite(array).all())
-        if array is None or not half or array.shape != expected.get(name):
+        if not _is_half(content.get(name), expected.get(name)):
             problem = (
                 f"{name} is missing, unknown, or not of the expected shape in finite 16-bit numbers"
             )
@@ -85,9 +83,26 @@ def read_weights(path: str | Path, shapes: Shapes) -> Weights:
     return Weights(arrays, claimed)
 
 
+def _is_half(array: NDArray[np.float16] | None, shape: tuple[int, ...] | None) -> bool:
+    """Whether an array has a shape, and finite numbers of 16 bits."""
+    if array is None or array.shape != shape:
+        return False
+    return array.dtype == np.float16 and bool(np.isfinite(array).all())
+
+
 @cache
 def shipped_weights(package: str, shapes: Shapes, digest: str) -> Weights:
-    """Read the weights that a package includes; their digest must be the one in the source."""
+    """Read the weights that a package includes.
+
+    Parameters
+    ----------
+    package : str
+        The package that holds the archive.
+    shapes : callable
+        Returns the expected shapes.
+    digest : str
+        The digest in the source code; that of the archive must be the same.
+    """
     with as_file(files(package) / SHIPPED) as path:
         weights = read_weights(path, shapes)
     if weights.digest != digest:

@@ -17,6 +17,7 @@ from photostereo.core.errors import PhotostereoError
 from photostereo.io.json_text import json_bytes
 from photostereo.io.safe import read_json
 
+#: Name of the marker.
 MARK = ".photostereo.json"
 _FORMAT = "photostereo folder"
 #: Files that operating systems put into folders by themselves.
@@ -25,10 +26,10 @@ _SYSTEM_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 
 def mark_content(folder: Path, foreign: Collection[str] = ()) -> bytes:
     """The marker of a folder: every file that is in it now, except foreign ones."""
-    paths = ((name, path) for name, path in _files_in(folder) if name not in foreign)
-    files = {
-        name: _content_of(path) for name, path in paths if path.is_file() and not path.is_symlink()
-    }
+    files = {}
+    for name, path in _files_in(folder):
+        if name not in foreign and path.is_file() and not path.is_symlink():
+            files[name] = _content_of(path)
     return json_bytes({"format": _FORMAT, "version": __version__, "files": files})
 
 
@@ -73,10 +74,9 @@ def _files_in(folder: Path) -> Iterator[tuple[str, Path]]:
     for place, folders, files in os.walk(folder):
         inside = Path(place)
         links = [name for name in folders if (inside / name).is_symlink()]
-        for path in (
-            inside / name for name in sorted([*files, *links]) if name not in _SYSTEM_FILES
-        ):
-            if path != folder / MARK:
+        for name in sorted([*files, *links]):
+            path = inside / name
+            if name not in _SYSTEM_FILES and path != folder / MARK:
                 yield path.relative_to(folder).as_posix(), path
         if not files and not folders and inside != folder:
             yield inside.relative_to(folder).as_posix(), inside

@@ -27,8 +27,16 @@ def encode_png(
 ) -> bytes:
     """Encode a gray, RGB or RGBA picture of 8 or 16 bits as PNG.
 
-    The pixel size becomes the resolution (pHYs), if it is known; ``comment`` says what the numbers mean (iTXt). ``fast``
-    is several times faster, and about a tenth larger on photographs with noise.
+    Parameters
+    ----------
+    picture : (H, W), (H, W, 3) or (H, W, 4) array
+        Of uint8 or uint16.
+    size : PixelSize, optional
+        Becomes the resolution of the picture (pHYs), if it is known.
+    comment : str
+        What the numbers mean (iTXt).
+    fast : bool
+        Several times faster, and about a tenth larger on photographs with noise.
     """
     plain = encode_picture(picture, "png", fast=fast)
     chunks = b""
@@ -48,19 +56,36 @@ def encode_picture(
     fast: bool = False,
     full_color: bool = False,
 ) -> bytes:
-    """Encode a gray, RGB or RGBA picture as ``png`` or ``jpeg``."""
+    """Encode a gray, RGB or RGBA picture.
+
+    Parameters
+    ----------
+    picture : (H, W), (H, W, 3) or (H, W, 4) array
+        Of uint8, or uint16 for PNG.
+    kind : {"png", "jpeg"}
+        The format.
+    quality : int
+        Of JPEG, up to 100.
+    fast : bool
+        Compress PNG with little effort.
+    full_color : bool
+        Keep the color of every pixel in JPEG, which otherwise shares it among four.
+    """
     import cv2
 
-    order = {3: cv2.COLOR_RGB2BGR, 4: cv2.COLOR_RGBA2BGRA}
-    pixels = np.ascontiguousarray(picture)
-    stored = pixels if picture.ndim == 2 else cv2.cvtColor(pixels, order[picture.shape[2]])
-    options = {
-        "png": [cv2.IMWRITE_PNG_COMPRESSION, 1] if fast else [],
-        "jpeg": [cv2.IMWRITE_JPEG_QUALITY, quality]
-        + ([cv2.IMWRITE_JPEG_SAMPLING_FACTOR, 0x111111] if full_color else []),
-    }
-    done, data = cv2.imencode(f".{kind}", stored, options[kind])
-    if not done:
+    stored = np.ascontiguousarray(picture)
+    if picture.ndim == 3:
+        order = {3: cv2.COLOR_RGB2BGR, 4: cv2.COLOR_RGBA2BGRA}
+        stored = cv2.cvtColor(stored, order[picture.shape[2]])
+    options: list[int] = []
+    if kind == "jpeg":
+        options += [cv2.IMWRITE_JPEG_QUALITY, quality]
+        if full_color:
+            options += [cv2.IMWRITE_JPEG_SAMPLING_FACTOR, 0x111111]
+    elif fast:
+        options += [cv2.IMWRITE_PNG_COMPRESSION, 1]
+    succeeded, data = cv2.imencode(f".{kind}", stored, options)
+    if not succeeded:
         raise OutputError(
             f"A picture of shape {picture.shape} cannot be encoded as {kind.upper()}.",
             code="cannot-encode",
@@ -75,10 +100,9 @@ def encode_webp(picture: NDArray[np.uint8], *, exact: bool = False) -> bytes:
 
     Lossless at the usual effort takes four times as long, for 6 % fewer bytes of normals; PNG has 30 % more bytes.
     """
-    options: dict[str, Any] = (
-        {"lossless": True, "quality": 0, "method": 1} if exact else {"quality": 90}
-    )
-    return _encode_with_pillow(picture, "webp", **options)
+    if exact:
+        return _encode_with_pillow(picture, "webp", lossless=True, quality=0, method=1)
+    return _encode_with_pillow(picture, "webp", quality=90)
 
 
 def encode_indexed_png(index: NDArray[np.uint8], colors: NDArray[np.uint8]) -> bytes:
@@ -101,12 +125,9 @@ def _encode_with_pillow(
 
 
 def _chunk(kind: bytes, content: bytes) -> bytes:
-    return (
-        struct.pack(">I", len(content))
-        + kind
-        + content
-        + struct.pack(">I", zlib.crc32(kind + content))
-    )
+    length = struct.pack(">I", len(content))
+    checksum = struct.pack(">I", zlib.crc32(kind + content))
+    return length + kind + content + checksum
 
 
 def write_png(path: Path, picture: NDArray[Any]) -> None:
@@ -115,14 +136,24 @@ def write_png(path: Path, picture: NDArray[Any]) -> None:
 
 
 def write_photographs(images: NDArray[Any], paths: Sequence[Path], exposure: float) -> None:
-    """Write ``round(65535 · exposure · intensity)`` of each photograph as 16-bit RGB PNG, gray in three channels."""
+    """Write ``round(65535 · exposure · intensity)`` of each photograph as 16-bit RGB PNG, gray in three channels.
+
+    Parameters
+    ----------
+    images : (d, H, W) or (d, H, W, 3) array
+        Intensities; values beyond the range of 16 bits are clipped.
+    paths : sequence of Path
+        The files.
+    exposure : float
+        The factor.
+    """
 
     def write(number: int) -> None:
         values = np.rint(np.asarray(images[number], dtype=np.float64) * (65535 * exposure))
         stored = np.clip(values, 0, 65535).astype(np.uint16)
-        write_png(
-            paths[number], stored if stored.ndim == 3 else np.repeat(stored[..., None], 3, axis=2)
-        )
+        if stored.ndim == 2:
+            stored = np.repeat(stored[..., None], 3, axis=2)
+        write_png(paths[number], stored)
 
     for _ in in_turn(write, len(paths), processors()):
         pass

@@ -44,7 +44,19 @@ Complaint = Callable[[str], PhotostereoError]
 
 
 def read_bytes(path: Path, what: str, *, limit: int | None = None, remedy: str = "") -> bytes:
-    """The content of a regular file of at most ``limit`` bytes."""
+    """Return the content of a regular file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    what : str
+        What it should contain, such as ``"light file"``, for messages.
+    limit : int, optional
+        The largest size in bytes.
+    remedy : str
+        What to do if it cannot be read, a sentence.
+    """
     with opened(path, what, remedy=remedy) as file:
         size = os.fstat(file.fileno()).st_size
         if limit is not None and size > limit:
@@ -85,9 +97,10 @@ def explained(complain: Complaint) -> Iterator[None]:
     except MemoryError as error:
         raise complain("it needs more memory than is available") from error
     except Exception as error:  # decoders may raise anything if bytes are damaged
-        said = error.args[0] if error.args else ""
-        said = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(error)
-        raise complain(said or type(error).__name__) from error
+        message = str(error)
+        if error.args and isinstance(error.args[0], bytes):
+            message = error.args[0].decode("utf-8", "replace")
+        raise complain(message or type(error).__name__) from error
 
 
 def unreadable_file(path: Path, what: str, remedy: str, problem: str) -> CaptureError:

@@ -25,7 +25,22 @@ NEWTON_STEPS = 30
 
 
 def solve_shifted_3x3(entries: Array, weight: Array, right: Array) -> Array:
-    """Solve ``(H + w I) n = b``, one system per pixel: entries (..., 6) xx, xy, xz, yy, yz, zz; w (...); b (..., 3)."""
+    """Solve ``(H + w I) n = b``, one system per pixel.
+
+    Parameters
+    ----------
+    entries : (..., 6) array
+        The entries xx, xy, xz, yy, yz, zz of H.
+    weight : (...) array
+        w
+    right : (..., 3) array
+        b
+
+    Returns
+    -------
+    (..., 3) array
+        n
+    """
     if are_doubles(right, entries, weight):
         counts = prod(entries.shape[:-1]), prod(weight.shape)
         return launch_per_pixel(
@@ -53,7 +68,19 @@ def quadratic_form(entries: Array, n: Array) -> Array:
 
 
 def quadratic_cost(entries: Array, linear: Array, constant: Array, n: Array) -> Array:
-    """Return nᵀH n − 2 hᵀn + κ of each pixel: entries (..., 6), linear (..., 3), constant (...), n (..., 3)."""
+    """Return nᵀH n − 2 hᵀn + κ of each pixel.
+
+    Parameters
+    ----------
+    entries : (..., 6) array
+        The entries xx, xy, xz, yy, yz, zz of H.
+    linear : (..., 3) array
+        h
+    constant : (...) array
+        κ
+    n : (..., 3) array
+        Scaled normals.
+    """
     return quadratic_form(entries, n) - 2.0 * (linear * n).sum(-1) + constant
 
 
@@ -61,9 +88,8 @@ def _for_loops(first: Array, *others: Array) -> bool:
     """Return whether these are NumPy arrays of one problem, each with a row for every pixel."""
     if is_tensor(first) or first.ndim != 2:
         return False
-    return all(
-        one.shape[:1] == first.shape[:1] and one.dtype == np.float64 for one in (first, *others)
-    )
+    rows = first.shape[:1]
+    return all(array.shape[:1] == rows and array.dtype == np.float64 for array in (first, *others))
 
 
 _inlined = njit(cache=True, inline="always")

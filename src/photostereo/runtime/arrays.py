@@ -55,7 +55,9 @@ def namespace(array: Array) -> Any:
 
 def to_numpy(array: Array) -> NDArray[Any]:
     """Return the array in main memory; waits until a GPU has computed it."""
-    return np.asarray(array.detach().cpu().numpy() if is_tensor(array) else array)
+    if is_tensor(array):
+        return np.asarray(array.detach().cpu().numpy())
+    return np.asarray(array)
 
 
 def like(values: Array, reference: Array) -> Array:
@@ -82,14 +84,24 @@ def contiguous(array: Array) -> Array:
 
 
 def zeros(shape: tuple[int, ...], reference: Array, dtype: str = "float64") -> Array:
-    """Return zeros of the reference's kind, on its device; NumPy allocates their memory on first use."""
+    """Return zeros.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Their shape.
+    reference : array
+        Decides kind and device. NumPy allocates memory on first use.
+    dtype : {"float64", "float32", ...}
+        Their type.
+    """
     if is_tensor(reference):
         return reference.new_zeros(shape, dtype=getattr(namespace(reference), dtype))
     return np.zeros(shape, dtype)
 
 
 def empty(shape: tuple[int, ...], reference: Array, dtype: str = "float64") -> Array:
-    """Return an uninitialized array of the reference's kind, on its device."""
+    """Return an uninitialized array; parameters as of :func:`zeros`."""
     if is_tensor(reference):
         return reference.new_empty(shape, dtype=getattr(namespace(reference), dtype))
     return np.empty(shape, dtype=dtype)
@@ -131,8 +143,11 @@ class Device:
             return array
         import torch
 
-        # Copy a read-only array, which torch cannot represent; what is uploaded may only share its memory.
-        source = array if array.flags.writeable or self.torch_name != "cpu" else array.copy()
+        source = array
+        if self.torch_name == "cpu" and not array.flags.writeable:
+            source = (
+                array.copy()
+            )  # torch cannot represent it; what is uploaded may share its memory
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             tensor = torch.from_numpy(np.ascontiguousarray(source))
@@ -173,14 +188,24 @@ def find_device(name: str) -> Device:
             name=name,
         )
     require_extra("torch", "gpu", "Solving and training on a GPU")
-    import torch
 
     if kind == "torch-cpu":
         return Device(name, "cpu")
+    _require_gpu(name, int(number or 0))
+    return Device(name, name)
+
+
+def _require_gpu(name: str, number: int) -> None:
+    """Raise an error if there is no GPU with this number, or it is too old."""
+    import torch
+
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if torch.version.cuda is None or int(number or 0) >= count:
-        without = torch.version.cuda is None
-        reason = "this PyTorch is built without CUDA" if without else f"the driver finds {count}"
+    reason = ""
+    if torch.version.cuda is None:
+        reason = "this PyTorch is built without CUDA"
+    elif number >= count:
+        reason = f"the driver finds {count}"
+    if reason:
         raise ParameterError(
             f"There is no NVIDIA GPU for the device {name}: {reason}. Check `nvidia-smi` and "
             "https://pytorch.org/get-started, or leave the device out to compute on the CPU.",
@@ -188,7 +213,7 @@ def find_device(name: str) -> Device:
             name=name,
             reason=reason,
         )
-    major, minor = torch.cuda.get_device_capability(int(number or 0))
+    major, minor = torch.cuda.get_device_capability(number)
     if major < OLDEST_CAPABILITY:
         raise ParameterError(
             f"The GPU of the device {name} is too old: it has compute capability {major}.{minor}, "
@@ -199,7 +224,6 @@ def find_device(name: str) -> Device:
             minor=minor,
             oldest=OLDEST_CAPABILITY,
         )
-    return Device(name, name)
 
 
 @contextmanager
@@ -229,9 +253,8 @@ def matmul_precision(name: str) -> Iterator[None]:
 
 def _precision_of_libraries(torch: Any) -> list[Any]:
     """Return the per-library precision settings of newer torch versions, which are set along with the global one."""
-    products = (
-        getattr(getattr(torch.backends, name, None), "matmul", None) for name in ("cuda", "mkldnn")
-    )
+    backends = [getattr(torch.backends, name, None) for name in ("cuda", "mkldnn")]
+    products = [getattr(backend, "matmul", None) for backend in backends]
     return [product for product in products if hasattr(product, "fp32_precision")]
 
 

@@ -19,30 +19,56 @@ from typing import Any
 from photostereo.core.errors import MissingDependencyError
 from photostereo.runtime.arrays import is_tensor
 
+#: Threads in a block; a multiple of the 32 that run in step.
 _THREADS_PER_BLOCK = 256
-_SHARED_BY_DEFAULT = 48 * 1024  # bytes available to every kernel
-_MAX_DYNAMIC_SHARED_MEMORY = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+#: Blocks of a kernel whose threads take several pixels each.
+_MOST_BLOCKS = 1 << 20
+#: Bytes of shared memory available to every kernel.
+_SHARED_BY_DEFAULT = 48 * 1024
+#: The driver's number of the attribute CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
+_MAX_DYNAMIC_SHARED_MEMORY = 8
 
 
 def are_doubles(first: Any, *others: Any) -> bool:
     """Return whether these are GPU tensors in double precision, the others with the axes of the first or its last ones."""
-    return all(
-        is_tensor(array)
-        and array.is_cuda
-        and array.dtype.itemsize == 8
-        and array.is_floating_point()
-        for array in (first, *others)
-    ) and all(other.ndim > 0 for other in others)
+    if any(other.ndim == 0 for other in others):
+        return False
+    return all(map(_is_double_on_gpu, (first, *others)))
+
+
+def _is_double_on_gpu(array: Any) -> bool:
+    if not is_tensor(array) or not array.is_cuda:
+        return False
+    return array.dtype.itemsize == 8 and bool(array.is_floating_point())
 
 
 def launch_per_pixel(
     name: str, vectors: Any, arrays: tuple[Any, ...], shape: Any, *counts: int
 ) -> Any:
-    """Run a kernel of ``pixelwise.cu``: a small step that a descent repeats for each of the vectors (..., 3)."""
+    """Run a kernel of ``pixelwise.cu``: a small step that a descent repeats for each pixel.
+
+    Parameters
+    ----------
+    name : str
+        The kernel.
+    vectors : (..., 3) tensor
+        A vector per pixel; it selects the GPU and the type of the output.
+    arrays : tuple of tensor
+        The kernel's arguments, before the output.
+    shape : tuple of int
+        The shape of the output.
+    *counts : int
+        Numbers of rows of arrays that may be shared by pixels, before the number of pixels.
+
+    Returns
+    -------
+    tensor
+        The output.
+    """
     total = vectors.numel() // 3
     out = vectors.new_empty(shape)
     arguments = tuple(array.contiguous() for array in (*arrays, out))
-    blocks = min(-(-total // _THREADS_PER_BLOCK), 1 << 20)
+    blocks = min(-(-total // _THREADS_PER_BLOCK), _MOST_BLOCKS)
     launch(__package__, "pixelwise.cu", name, {}, (*arguments, *counts, total), blocks)
     return out
 
@@ -59,11 +85,24 @@ def launch(
     shared: int = 0,
     cooperative: bool = False,
 ) -> None:
-    """Compile a kernel (``extern "C" __global__``) of a package's ``.cu`` file once, and queue it on torch's current stream.
+    """Compile a kernel of a package's ``.cu`` file once, and queue it on torch's current stream.
 
-    Definitions are preprocessor macros. Arguments are tensors (passed as pointers; the first one selects the GPU), int (as
-    C int) and float (as C double); ``shared`` is bytes of dynamic shared memory per block. The blocks of a
-    ``cooperative`` kernel wait for each other: all must run at once.
+    Parameters
+    ----------
+    package, file : str
+        Where the source is.
+    name : str
+        The kernel, declared as ``extern "C" __global__``.
+    definitions : mapping
+        Preprocessor macros by name.
+    arguments : tuple
+        Tensors (passed as pointers; the first one selects the GPU), int (as C int) and float (as C double).
+    blocks, threads : int
+        Number of blocks, and of threads in each.
+    shared : int
+        Bytes of dynamic shared memory per block.
+    cooperative : bool
+        The blocks wait for each other: all must run at once.
     """
     import torch
 
@@ -130,8 +169,8 @@ def _cubin(source: str, file: str, options: list[str]) -> bytes:
             nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
             log = ctypes.create_string_buffer(size.value)
             nvrtc.nvrtcGetProgramLog(program, log)
-            said = log.value.decode(errors="replace")
-            raise RuntimeError(f"{file} did not compile with {options}:\n{said}")
+            message = log.value.decode(errors="replace")
+            raise RuntimeError(f"{file} did not compile with {options}:\n{message}")
         nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size))
         image = ctypes.create_string_buffer(size.value)
         nvrtc.nvrtcGetCUBIN(program, image)
@@ -148,8 +187,8 @@ def _nvrtc() -> ctypes.CDLL:
     windows = sys.platform == "win32"
     name = f"nvrtc64_{major}0_0.dll" if windows else f"libnvrtc.so.{major}"
     # pip installs NVIDIA's libraries in torch/lib on Windows, and in nvidia/*/lib next to torch on Linux.
-    beside = Path(torch.__file__).parent
-    places = [beside / "lib" / name, *sorted(beside.parent.glob(f"nvidia/*/lib/{name}"))]
+    folder = Path(torch.__file__).parent
+    places = [folder / "lib" / name, *sorted(folder.parent.glob(f"nvidia/*/lib/{name}"))]
     for place in [name, *(str(place) for place in places if place.exists())]:
         try:
             return ctypes.CDLL(place)
@@ -181,7 +220,9 @@ def _as_c(argument: Any) -> Any:
 def _check(result: int, driver: Any) -> None:
     if result == 0:
         return
-    words = ctypes.c_char_p()
-    driver.cuGetErrorString(result, ctypes.byref(words))
-    message = words.value.decode() if words.value else f"error {result}"
+    text = ctypes.c_char_p()
+    driver.cuGetErrorString(result, ctypes.byref(text))
+    message = f"error {result}"
+    if text.value:
+        message = text.value.decode()
     raise RuntimeError(f"The CUDA driver rejected a kernel: {message}.")

@@ -46,9 +46,22 @@ def processors() -> int:
 def in_turn(
     work: Callable[[int], T], count: int, workers: int, control: Control = SILENT, *, ahead: int = 0
 ) -> Iterator[T]:
-    """Yield ``work`` of 0, 1, ... in order, and compute the next ``ahead`` of them meanwhile, by default one per thread.
+    """Yield the results of ``work(0)``, ``work(1)``, ... in order, and compute the next ones meanwhile.
 
     On a cancellation, an error or an early stop, work in progress is not awaited.
+
+    Parameters
+    ----------
+    work : callable
+        Is called with a number, in a thread.
+    count : int
+        How many results there are.
+    workers : int
+        Number of threads.
+    control : Control
+        Can cancel the work.
+    ahead : int
+        How many results are computed ahead, and take memory; by default one per thread.
     """
     pool = ThreadPoolExecutor(max_workers=workers)
     try:

@@ -81,7 +81,7 @@ def crop_photographs(photographs: Iterable[FloatArray], mask: BoolArray) -> Thum
     crop = Crop(mask, SIDE)
     if np.count_nonzero(crop.mask) < LEAST_PIXELS:
         raise CaptureError(
-            f"The mask is too thin: almost nothing of the object is left in a picture of {SIDE} × "
+            f"The mask is too thin: almost no pixels remain after reduction to {SIDE} × "
             f"{SIDE} pixels. Give a mask that covers the object.",
             code="thin-mask",
             side=SIDE,
