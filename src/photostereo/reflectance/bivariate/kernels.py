@@ -1,4 +1,7 @@
-"""Compiled per-pixel loops of the bivariate model: statistics and small non-negative least squares."""
+"""Compiled per-pixel loops of the bivariate model: statistics and small non-negative least squares.
+
+The symbols are those of :class:`.model.Bivariate`.
+"""
 
 import numpy as np
 
@@ -7,10 +10,15 @@ from photostereo.runtime.loops import njit, prange
 
 #: Pixels that share one set of scratch arrays.
 CHUNK = 64
+#: The smallest pivot, relative to the diagonal, of a matrix that counts as definite.
+LEAST_PIVOT = 1e-12
+#: Gradients below this, relative to the right-hand side, are rounding.
+LEAST_GRADIENT = 1e-13
 
 
 @njit(cache=True)
 def _lambertian(y, L, T, Q):  # type: ignore[no-untyped-def]
+    """Fill T and Q of the Lambertian model, with one coefficient."""
     T[:] = 0.0
     Q[:] = 0.0
     for j in range(y.size):
@@ -22,9 +30,25 @@ def _lambertian(y, L, T, Q):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=SUMS)
 def _columns(x, angle_basis, order, scale, phi, triangle):  # type: ignore[no-untyped-def]
-    """Fill the columns of Φ, one per row of ``phi`` (order · m, lit): products of two Bernstein
-    polynomials. Those of the intensities are computed by their triangle of convex combinations;
-    every loop runs over the photographs.
+    """Fill the columns of Φ, one per row of ``phi``: products of two Bernstein polynomials.
+
+    Those of the intensities are computed by their triangle of convex combinations; every loop runs
+    over the photographs.
+
+    Parameters
+    ----------
+    x : array (lit,)
+        Relative intensities.
+    angle_basis : array (m, d)
+        The polynomials of the light-view cosine.
+    order : int
+        N1.
+    scale : float
+        Of all columns.
+    phi : array (N1 · m, d)
+        Filled.
+    triangle : array (N1 + 1, d)
+        Scratch.
     """
     m = angle_basis.shape[0]
     lit = x.size
@@ -46,6 +70,7 @@ def _columns(x, angle_basis, order, scale, phi, triangle):  # type: ignore[no-un
 
 @njit(cache=True)
 def _lights_gram(lights, lit, A):  # type: ignore[no-untyped-def]
+    """Fill L Lᵀ of the first ``lit`` lights as xx, xy, xz, yy, yz, zz."""
     entry = 0
     for r in range(3):
         for c in range(r, 3):
@@ -53,15 +78,56 @@ def _lights_gram(lights, lit, A):  # type: ignore[no-untyped-def]
             entry += 1
 
 
+@njit(cache=True)
+def _gather_lit(y, top, darkest, L, angle_basis, x, lights, angles):  # type: ignore[no-untyped-def]
+    """Move the lit photographs together, so that sums run over contiguous values; count them.
+
+    Fills the relative intensities x, the lights and the polynomials of their angles.
+    """
+    count = 0
+    all_lit = darkest <= 0.0
+    for j in range(y.size):
+        value = np.float64(y[j])
+        if all_lit:
+            x[count] = max(value, 0.0) * (1.0 / top)
+        elif value < darkest:
+            continue
+        else:
+            x[count] = value / top
+        for c in range(3):
+            lights[c, count] = L[c, j]
+        for k in range(angle_basis.shape[0]):
+            angles[k, count] = angle_basis[k, j]
+        count += 1
+    return count
+
+
 @njit(cache=True, parallel=True)
 def statistics(Y, all_lights, all_angles, order, shadow, unit, T, Q, A, usable):  # type: ignore[no-untyped-def]
     """Compute ``T = ΦᵀΦ``, ``Q = ΦᵀLᵀ`` and ``A = L Lᵀ`` over the lit photographs of every pixel.
 
-    Column (i, k) of Φ is the product of Bernstein polynomial i = 1…order of the pixel's relative
-    intensity and row k of ``all_angles`` (1 or N × m × d), times ``unit`` times the pixel's
-    maximum. A pixel is not usable if its curve cannot be determined (no light, no range, too few
-    lit photographs); it gets the statistics of the Lambertian model, with one coefficient fixed at
-    1: ``T₀₀ = |y|²``, ``Q₀ = L y``.
+    Column (i, k) of Φ is the product of Bernstein polynomial i = 1…N1 of the pixel's relative
+    intensity and row k of the pixel's angles, times ``unit`` times the pixel's maximum. A pixel is
+    not usable if its curve cannot be determined (no light, no range, too few lit photographs); it
+    gets the statistics of the Lambertian model, with one coefficient fixed at 1: ``T₀₀ = |y|²``,
+    ``Q₀ = L y``.
+
+    Parameters
+    ----------
+    Y : array (N, d)
+        Intensities.
+    all_lights : array (1, 3, d) or (N, 3, d)
+        Unit lights.
+    all_angles : array (1, m, d) or (N, m, d)
+        Bernstein polynomials of the light-view cosine.
+    order : int
+        N1.
+    shadow : float
+        Entries darker than this share of their pixel's maximum are left out.
+    unit : float
+        Scale of Φ.
+    T, Q, A, usable : arrays (N, M, M), (N, M, 3), (N, 6) and (N,)
+        Filled; M = N1 m.
     """
     pixels, d = Y.shape
     m = all_angles.shape[1]
@@ -76,23 +142,12 @@ def statistics(Y, all_lights, all_angles, order, shadow, unit, T, Q, A, usable):
         for p in range(first * CHUNK, min((first + 1) * CHUNK, pixels)):
             own = min(np.int64(p), len(all_lights) - 1)
             L = all_lights[own]
-            angle_basis = all_angles[own]
+            lit = 0
             low, top = value_range(Y[p])
             usable[p] = top > 0.0 and low < top
             if usable[p]:
-                # Move the lit photographs together, so that the sums run over contiguous values.
-                lit = 0
-                all_lit = shadow <= 0.0 or low >= shadow * top
-                for j in range(d):
-                    value = np.float64(Y[p, j])
-                    if not all_lit and value < shadow * top:
-                        continue
-                    x[lit] = max(value, 0.0) * (1.0 / top) if all_lit else value / top
-                    for c in range(3):
-                        lights[c, lit] = L[c, j]
-                    for k in range(m):
-                        angles[k, lit] = angle_basis[k, j]
-                    lit += 1
+                darkest = 0.0 if shadow <= 0.0 or low >= shadow * top else shadow * top
+                lit = _gather_lit(Y[p], top, darkest, L, all_angles[own], x, lights, angles)
                 _lights_gram(lights, lit, A[p])
                 usable[p] = lit > 3 and invert_if_regular(A[p], inverse)
             if not usable[p]:
@@ -109,16 +164,14 @@ def statistics(Y, all_lights, all_angles, order, shadow, unit, T, Q, A, usable):
 
 @njit(cache=True)
 def _solve_passive(M, b, passive, count, factor, z):  # type: ignore[no-untyped-def]
-    """Solve rows and columns ``passive[:count]`` of ``M z = b`` by Cholesky; return False if not
-    definite.
-    """
+    """Solve rows and columns ``passive[:count]`` of ``M z = b``; return False if not definite."""
     for r in range(count):
         for c in range(r + 1):
             value = M[passive[r], passive[c]]
             for k in range(c):
                 value -= factor[r, k] * factor[c, k]
             if r == c:
-                if value <= 1e-12 * M[passive[r], passive[r]]:
+                if value <= LEAST_PIVOT * M[passive[r], passive[r]]:
                     return False
                 factor[r, r] = np.sqrt(value)
             else:
@@ -138,7 +191,7 @@ def _solve_passive(M, b, passive, count, factor, z):  # type: ignore[no-untyped-
 
 @njit(cache=True)
 def scratch(size):  # type: ignore[no-untyped-def]
-    """Allocate the scratch arrays of :func:`nonnegative_least_squares` for problems of this size."""
+    """Return scratch arrays of :func:`nonnegative_least_squares`: passive, banned, factor, z."""
     return (
         np.empty(size, np.int64),
         np.empty(size, np.bool_),
@@ -149,12 +202,27 @@ def scratch(size):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def nonnegative_least_squares(M, b, w, tol, passive, banned, factor, z):  # type: ignore[no-untyped-def]
-    """Solve ``min wᵀM w − 2 bᵀw`` over w ≥ 0 by Lawson and Hanson's active sets; fill w, return the
-    steps taken.
+    """Solve ``min wᵀM w − 2 bᵀw`` over w ≥ 0 by Lawson and Hanson's active sets.
 
-    M is positive semidefinite. A column that depends on the passive ones (up to rounding) never
-    enters: it could not lower the cost. ``passive``, ``banned``, ``factor``, ``z`` are scratch: see
-    :func:`scratch`.
+    A column that depends on the passive ones (up to rounding) never enters: it could not lower the
+    cost.
+
+    Parameters
+    ----------
+    M : array (n, n)
+        Positive semidefinite.
+    b : array (n,)
+    w : array (n,)
+        Filled with the solution.
+    tol : float
+        Columns whose gradient is below this do not enter.
+    passive, banned, factor, z : arrays
+        From :func:`scratch`.
+
+    Returns
+    -------
+    int
+        The steps taken.
     """
     size = b.size
     banned[:] = False
@@ -162,17 +230,7 @@ def nonnegative_least_squares(M, b, w, tol, passive, banned, factor, z):  # type
     w[:] = 0.0
     steps = 0
     while count < size and steps < 10 * size:
-        best = tol
-        entering = -1
-        for i in range(size):
-            if banned[i] or w[i] > 0.0:
-                continue
-            gradient = b[i]
-            for k in range(count):
-                gradient -= M[i, passive[k]] * w[passive[k]]
-            if gradient > best:
-                best = gradient
-                entering = i
+        entering = _steepest(M, b, w, tol, passive, count, banned)
         if entering < 0:
             break
         passive[count] = entering
@@ -183,31 +241,61 @@ def nonnegative_least_squares(M, b, w, tol, passive, banned, factor, z):  # type
         banned[:] = False
         while True:
             steps += 1
-            step = 1.0
-            leaving = -1
-            for k in range(count):
-                if z[k] <= 0.0:
-                    ratio = w[passive[k]] / (w[passive[k]] - z[k])
-                    if leaving < 0 or ratio < step:
-                        step = ratio
-                        leaving = k
-            for k in range(count):
-                w[passive[k]] += step * (z[k] - w[passive[k]])
+            leaving = _step_towards(z, w, passive, count)
             if leaving < 0:
                 break
             # Set to zero explicitly, so that rounding does not keep the leaving column.
             w[passive[leaving]] = 0.0
-            kept = 0
-            for k in range(count):
-                if w[passive[k]] > 0.0:
-                    passive[kept] = passive[k]
-                    kept += 1
-                else:
-                    w[passive[k]] = 0.0
-            count = kept
+            count = _positive(w, passive, count)
             if count == 0 or not _solve_passive(M, b, passive, count, factor, z):
                 break
     return steps
+
+
+@njit(cache=True)
+def _steepest(M, b, w, tol, passive, count, banned):  # type: ignore[no-untyped-def]
+    """Return the column outside the passive ones along which the cost falls most; -1: none."""
+    best = tol
+    entering = -1
+    for i in range(b.size):
+        if banned[i] or w[i] > 0.0:
+            continue
+        gradient = b[i]
+        for k in range(count):
+            gradient -= M[i, passive[k]] * w[passive[k]]
+        if gradient > best:
+            best = gradient
+            entering = i
+    return entering
+
+
+@njit(cache=True)
+def _step_towards(z, w, passive, count):  # type: ignore[no-untyped-def]
+    """Move w towards z until a column becomes zero; return its place among the passive, or -1."""
+    step = 1.0
+    leaving = -1
+    for k in range(count):
+        if z[k] <= 0.0:
+            ratio = w[passive[k]] / (w[passive[k]] - z[k])
+            if leaving < 0 or ratio < step:
+                step = ratio
+                leaving = k
+    for k in range(count):
+        w[passive[k]] += step * (z[k] - w[passive[k]])
+    return leaving
+
+
+@njit(cache=True)
+def _positive(w, passive, count):  # type: ignore[no-untyped-def]
+    """Remove passive columns that are not positive, in place; return how many remain."""
+    remaining = 0
+    for k in range(count):
+        if w[passive[k]] > 0.0:
+            passive[remaining] = passive[k]
+            remaining += 1
+        else:
+            w[passive[k]] = 0.0
+    return remaining
 
 
 @njit(cache=True)
@@ -229,11 +317,47 @@ def _through_cone(S, cone, half, out):  # type: ignore[no-untyped-def]
             out[g, h] = out[h, g] = total
 
 
+@njit(cache=True)
+def _eliminate_normal(T, Q, inverse, ridge, projected, S):  # type: ignore[no-untyped-def]
+    """Fill ``projected = Q A⁻¹`` and ``S = T − Q A⁻¹ Qᵀ`` of one pixel, with a ridge."""
+    size = Q.shape[0]
+    trace = 0.0
+    for i in range(size):
+        trace += T[i, i]
+        for r in range(3):
+            projected[i, r] = (
+                Q[i, 0] * inverse[0, r] + Q[i, 1] * inverse[1, r] + Q[i, 2] * inverse[2, r]
+            )
+    for i in range(size):
+        for k in range(i + 1):
+            value = T[i, k]
+            for r in range(3):
+                value -= projected[i, r] * Q[k, r]
+            S[i, k] = S[k, i] = value
+        S[i, i] += ridge * trace
+
+
 @njit(cache=True, parallel=True)
 def constrained_fit(T, Q, A, cone, total, fallback, usable, ridge, n, a):  # type: ignore[no-untyped-def]
-    """Fit normals and coefficients without a prior, ``totalᵀa = 1`` exactly; the fallback if a
-    pixel is not usable. The cost is homogeneous on the cone, so the minimizer with ``totalᵀa = 1``
-    is that of cost + (totalᵀa − 1)², rescaled.
+    """Fit normals and coefficients without a prior, with ``totalᵀa = 1`` exactly.
+
+    The cost is homogeneous on the cone, so the minimizer with ``totalᵀa = 1`` is that of
+    cost + (totalᵀa − 1)², rescaled.
+
+    Parameters
+    ----------
+    T, Q, A, usable : arrays
+        From :func:`statistics`.
+    cone : array (G, M)
+        Generators of the monotone coefficients.
+    total : array (M,)
+        c of the constraint.
+    fallback : array (N, 3)
+        Normals of pixels that are not usable.
+    ridge : float
+        On T, relative to its trace.
+    n, a : arrays (N, 3) and (N, M)
+        Filled with normals and coefficients.
     """
     pixels = Q.shape[0]
     size = Q.shape[1]
@@ -257,22 +381,7 @@ def constrained_fit(T, Q, A, cone, total, fallback, usable, ridge, n, a):  # typ
                 a[p, 0] = 1.0
                 continue
             invert_if_regular(A[p], inverse)
-            trace = 0.0
-            for i in range(size):
-                trace += T[p, i, i]
-                for r in range(3):
-                    projected[i, r] = (
-                        Q[p, i, 0] * inverse[0, r]
-                        + Q[p, i, 1] * inverse[1, r]
-                        + Q[p, i, 2] * inverse[2, r]
-                    )
-            for i in range(size):
-                for k in range(i + 1):
-                    value = T[p, i, k]
-                    for r in range(3):
-                        value -= projected[i, r] * Q[p, k, r]
-                    S[i, k] = S[k, i] = value
-                S[i, i] += ridge * trace
+            _eliminate_normal(T[p], Q[p], inverse, ridge, projected, S)
             _through_cone(S, cone, half, M)
             spread = 0.0
             for g in range(generators):
@@ -280,7 +389,7 @@ def constrained_fit(T, Q, A, cone, total, fallback, usable, ridge, n, a):  # typ
             for g in range(generators):
                 for h in range(generators):
                     M[g, h] = M[g, h] * (generators / spread) + sums[g] * sums[h]
-            nonnegative_least_squares(M, sums, w, 1e-13, passive, banned, factor, z)
+            nonnegative_least_squares(M, sums, w, LEAST_GRADIENT, passive, banned, factor, z)
             reached = 0.0
             for g in range(generators):
                 reached += w[g] * sums[g]
@@ -296,7 +405,23 @@ def constrained_fit(T, Q, A, cone, total, fallback, usable, ridge, n, a):  # typ
 
 @njit(cache=True, parallel=True)
 def update_coefficients(T, Q, cone, total, normals, gamma, usable, a):  # type: ignore[no-untyped-def]
-    """Minimize ``‖Φ a − Lᵀn‖² + γ (totalᵀa − 1)²`` over the cone at fixed normals; fills a."""
+    """Minimize ``‖Φ a − Lᵀn‖² + γ (totalᵀa − 1)²`` over the cone at fixed normals.
+
+    Parameters
+    ----------
+    T, Q, usable : arrays
+        From :func:`statistics`.
+    cone : array (G, M)
+        Generators of the monotone coefficients.
+    total : array (M,)
+        c of the constraint.
+    normals : array (N, 3)
+        n.
+    gamma : float
+        γ.
+    a : array (N, M)
+        Filled with the coefficients.
+    """
     pixels = Q.shape[0]
     size = Q.shape[1]
     generators = cone.shape[0]
@@ -326,7 +451,8 @@ def update_coefficients(T, Q, cone, total, normals, gamma, usable, a):  # type: 
                 for i in range(size):
                     right[g] += cone[g, i] * b[i]
                 largest = max(largest, abs(right[g]))
-            nonnegative_least_squares(M, right, w, 1e-13 * largest, passive, banned, factor, z)
+            tol = LEAST_GRADIENT * largest
+            nonnegative_least_squares(M, right, w, tol, passive, banned, factor, z)
             for g in range(generators):
                 for i in range(size):
                     a[p, i] += cone[g, i] * w[g]
