@@ -1,1 +1,4 @@
-"""Research tools on top of photostereo: synthetic scenes, sweeps, the paper's experiments, training, figures."""
+"""Research tools on top of photostereo.
+
+They are synthetic scenes, sweeps, the paper's experiments, training and figures.
+"""

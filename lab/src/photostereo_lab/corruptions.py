@@ -7,8 +7,8 @@ clipped or rescaled afterwards. The same seed gives the same noise.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,20 +18,24 @@ from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.core.findings import Finding
 from photostereo.photographs.source import LARGEST_INTENSITY
 
+#: A generator or a seed; None for different noise each time.
 Rng = np.random.Generator | int | None
-
-
+#: Changes the intensities of a photograph (n,) or (n, 3).
+Change = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 #: Limit in decibels, beyond which only noise or only signal is left.
 SNR_LIMIT = 120.0
 
 
 def noise_of_seed(seed: int) -> np.random.Generator:
-    """Random generator for noise: a separate stream, so that curves over the noise level compare like with like."""
+    """Return the random generator for noise.
+
+    It is a separate stream, so that curves over the noise level compare like with like.
+    """
     return np.random.default_rng([seed, 2])
 
 
 def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
-    """Add photon noise: that of a camera with so little light that the signal-to-noise ratio is ``snr_db``.
+    """Add photon noise, as of a camera with little light.
 
     With all intensities I of the mask pixels, over all photographs (and channels),
 
@@ -79,8 +83,10 @@ def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
         total += float(values.sum())
         squares += float(values @ values) if values.ndim == 1 else float((values * values).sum())
     if squares == 0:
-        words = f"{capture.name} is black inside its mask: no signal-to-noise ratio can be reached."
-        raise CaptureError(words, code="black-photographs")
+        raise CaptureError(
+            f"{capture.name} is black inside its mask: no signal-to-noise ratio can be reached.",
+            code="black-photographs",
+        )
     photons = 10 ** (snr_db / 10) * total / squares
     generator = np.random.default_rng(rng)
 
@@ -95,7 +101,7 @@ def add_poisson(capture: Capture, snr_db: float, rng: Rng = None) -> Capture:
 def add_salt_and_pepper(
     capture: Capture, fraction: float, rng: Rng = None, *, salt: float = 1.0
 ) -> Capture:
-    """Replace a fraction of the (pixel, photograph) entries: half of them by 0, half by ``salt``, independently.
+    """Replace a fraction of the (pixel, photograph) entries by 0 or ``salt``, half each.
 
     Parameters
     ----------
@@ -119,15 +125,14 @@ def add_salt_and_pepper(
     _require_within(fraction, "fraction of lost entries", 0.0, 1.0)
     generator = np.random.default_rng(rng)
 
-    def lose(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def replace_some(values: NDArray[np.float64]) -> NDArray[np.float64]:
         draw = generator.random(len(values))
         values[draw < fraction] = salt
         values[draw < fraction / 2] = 0.0
         return values
 
-    return _changed(
-        capture, lose, f"salt and pepper noise on a fraction {fraction:g} of the entries"
-    )
+    noise = f"salt and pepper noise on a fraction {fraction:g} of the entries"
+    return _changed(capture, replace_some, noise)
 
 
 def add_gaussian(capture: Capture, sigma: float, rng: Rng = None) -> Capture:
@@ -161,7 +166,10 @@ def add_gaussian(capture: Capture, sigma: float, rng: Rng = None) -> Capture:
 
 
 def signal_to_noise(clean: Capture, noisy: Capture) -> float:
-    """The measured ratio ``10 log₁₀(‖I‖² / ‖Î − I‖²)`` in decibels inside the mask of the clean capture."""
+    """Return the measured signal-to-noise ratio in decibels.
+
+    It is ``10 log₁₀(‖I‖² / ‖Î − I‖²)`` inside the mask of the clean capture.
+    """
     signal = 0.0
     noise = 0.0
     for before, after in zip(clean.images, noisy.images, strict=True):
@@ -174,24 +182,24 @@ def signal_to_noise(clean: Capture, noisy: Capture) -> float:
     return float("inf")
 
 
-def _changed(capture: Capture, change: Any, words: str) -> Capture:
+def _changed(capture: Capture, change: Change, noise: str) -> Capture:
     """Apply ``change`` to the mask pixels of each photograph in turn; set the rest to zero."""
     images = np.zeros_like(capture.images)
     for target, image in zip(images, capture.images, strict=True):
         target[capture.mask] = change(image[capture.mask].astype(np.float64))
     origin = capture.origin
     if origin is not None:
-        origin = replace(origin, notes=(*origin.notes, Finding("noise-added", noise=words)))
+        origin = replace(origin, notes=(*origin.notes, Finding("noise-added", noise=noise)))
     return replace(capture.with_images(images), origin=origin)
 
 
-def _require_within(value: float, words: str, low: float, high: float) -> None:
+def _require_within(value: float, what: str, low: float, high: float) -> None:
     # Written so that NaN fails.
     if not isinstance(value, (int, float, np.integer, np.floating)) or not low <= value <= high:
         raise ParameterError(
-            f"The {words} must be a number from {low:g} to {high:g}, not {value!r}.",
+            f"The {what} must be a number from {low:g} to {high:g}, not {value!r}.",
             code="bad-noise",
-            words=words,
+            what=what,
             low=low,
             high=high,
             value=value,

@@ -34,12 +34,14 @@ from photostereo_lab.scenes.near import render_near
 
 #: Enough iterations to exercise every step; convergence is tested elsewhere.
 FEW = 4
-#: Limits of the error on the matte scene in degrees, for any method with its defaults: most are
-#: exact to 1e-3. Robust PCA gives up single pixels (0.6°), the smoothness prior bends the outline
-#: (0.1°).
-MATTE_MEAN, MATTE_WORST = 0.02, 1.0
-#: The same for near lights, under which the photographs are not of low rank; treating them as
-#: distant costs 5° to 15°.
+#: Limit of the mean error on the matte scene in degrees, for any method with its defaults: most are
+#: exact to 1e-3.
+MATTE_MEAN = 0.02
+#: Limit of the error of each pixel there: robust PCA gives up single pixels (0.6°), the smoothness
+#: prior bends the outline (0.1°).
+MATTE_WORST = 1.0
+#: The limit of the mean error under near lights, under which the photographs are not of low rank;
+#: treating them as distant costs 5° to 15°.
 NEAR_MEAN = 0.2
 #: A cost may rise by this share through rounding in single precision.
 ROUNDING = 1e-6
@@ -66,7 +68,10 @@ def shiny_scene() -> Capture:
 
 
 def check_exact_on_a_matte_scene(name: str, device: str = "cpu") -> None:
-    """On a matte scene every method finds the truth; to the entry's tolerance if the model claims to be exact."""
+    """On a matte scene every method finds the ground truth.
+
+    If the model claims to be exact, the error is within the entry's tolerance.
+    """
     method = find_method(name)
     matte = matte_scene()
     assert matte.truth is not None
@@ -76,15 +81,19 @@ def check_exact_on_a_matte_scene(name: str, device: str = "cpu") -> None:
     if method.model.exact:
         options: dict[str, Any] = {}
         if method.prior is not None:  # present, but without weight
-            options = {"max_iter": FEW, **dict.fromkeys(method.prior.strengths, 0.01)}
+            options = dict.fromkeys(method.prior.strengths, 0.01)
             options[method.prior.strengths[0]] = 0.0
+            options["max_iter"] = FEW
         result = solve(matte, method, device=device, **options)
         worst = _angles(result.normals, matte.truth, matte.mask).max()
         assert worst < method.model.tolerance, worst
 
 
 def check_near_lights(name: str, device: str = "cpu") -> None:
-    """Lights that differ from pixel to pixel are used as such; distant lights would cause errors of several degrees."""
+    """Lights that differ from pixel to pixel are used as such.
+
+    Distant lights would cause errors of several degrees.
+    """
     near = near_scene()
     assert near.truth is not None
     error = _angles(_run(near, name, device).normals, near.truth, near.mask)
@@ -92,11 +101,13 @@ def check_near_lights(name: str, device: str = "cpu") -> None:
 
 
 def check_cost_never_rises(name: str, device: str = "cpu") -> None:
-    """No iteration with a prior raises the total cost of data and prior; without a prior there are no iterations."""
+    """No iteration with a prior raises the total cost of data and prior.
+
+    Without a prior there are no iterations.
+    """
     history = _run_shiny(name, device).history
-    assert (
-        bool(history) == find_method(name).has_prior and len(history) <= FEW
-    )  # it may stop earlier
+    assert bool(history) == find_method(name).has_prior
+    assert len(history) <= FEW  # it may stop earlier
     for before, after in pairwise(history):
         assert after.cost <= before.cost + ROUNDING * abs(before.cost), (before.cost, after.cost)
     assert all(np.isfinite(list(record.figures.values())).all() for record in history)
@@ -145,9 +156,8 @@ def check_outside_of_the_mask(name: str, device: str = "cpu") -> None:
     """Pixels outside the mask do not change a single bit of the result."""
     shiny = shiny_scene()
     images = shiny.images.copy()
-    images[:, ~shiny.mask] = np.random.default_rng(2).uniform(
-        0, 9, size=images[:, ~shiny.mask].shape
-    )
+    outside = images[:, ~shiny.mask].shape
+    images[:, ~shiny.mask] = np.random.default_rng(2).uniform(0, 9, size=outside)
     _equal(_run_shiny(name, device), _run(shiny.with_images(images), name, device))
 
 
@@ -157,22 +167,26 @@ def check_same_answer_again(name: str, device: str = "cpu") -> None:
     before = shiny.images.copy(), shiny.lights.directions.copy(), shiny.mask.copy()
     first = _run_shiny(name, device)
     second = _run(shiny, name, device)
-    for kept, now in zip(before, (shiny.images, shiny.lights.directions, shiny.mask), strict=True):
-        assert np.array_equal(kept, now)
+    after = shiny.images, shiny.lights.directions, shiny.mask
+    for old, new in zip(before, after, strict=True):
+        assert np.array_equal(old, new)
     _equal(first, second)
 
 
 def check_unit_inside_zero_outside(name: str, device: str = "cpu") -> None:
-    """Unit normals where a photograph saw light, zero outside the mask; a finite albedo that is not negative."""
+    """Normals are unit where a photograph saw light, and zero outside the mask.
+
+    The albedo is finite and not negative.
+    """
     shiny = shiny_scene()
     result = _run_shiny(name, device)
     assert result.normals.shape == (*shiny.frame, 3)
     assert result.normals.dtype == np.float32
     assert not result.normals[~shiny.mask].any()
     assert not result.albedo[~shiny.mask].any()
-    seen = shiny.images[:, shiny.mask].max(axis=0) > 0
+    bright = shiny.images[:, shiny.mask].max(axis=0) > 0
     length = np.linalg.norm(result.normals[shiny.mask], axis=1)
-    assert np.abs(length[seen] - 1).max() < 1e-5
+    assert np.abs(length[bright] - 1).max() < 1e-5
     assert np.isfinite(result.albedo).all()
     assert result.albedo.min() >= 0
 
@@ -189,22 +203,24 @@ def check_black_pixels(name: str, device: str = "cpu") -> None:
 
 
 def check_describes_itself(name: str, device: str = "cpu") -> None:
-    """The method has a title, assumptions, a citation and a line on every parameter; each default is a valid value."""
+    """The method has a title, assumptions, a citation and a line on every parameter.
+
+    Each default is a valid value.
+    """
     method = find_method(name)
     assert method.title
     assert method.assumes
     assert method.citation
     for parameter in method.parameters:
         assert parameter.doc
-        assert (
-            parameter.default is None
-            or parameter.convert(parameter.default, name) == parameter.default
-        )
+        if parameter.default is not None:
+            assert parameter.convert(parameter.default, name) == parameter.default
 
 
+#: A check takes the name of a method and a device.
 Check = Callable[..., None]
 
-#: All checks; each takes the name of a method and a device.
+#: All checks.
 CHECKS: tuple[Check, ...] = (
     check_exact_on_a_matte_scene,
     check_near_lights,
@@ -221,6 +237,7 @@ CHECKS: tuple[Check, ...] = (
 
 
 def _run(capture: Capture, name: str, device: str) -> Reconstruction:
+    """Solve a capture with few iterations."""
     method = find_method(name)
     options: dict[str, Any] = {"max_iter": FEW} if method.has_prior else {}
     return solve(capture, method, device=device, **options)
@@ -235,6 +252,7 @@ def _run_shiny(name: str, device: str) -> Reconstruction:
 def _angles(
     first: NDArray[Any], second: NDArray[Any], mask: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
+    """Return the angles in degrees between two normal maps, inside a mask."""
     return angle_between(first[mask], second[mask])
 
 

@@ -1,4 +1,4 @@
-"""Write heights, normals and albedo as NPY, PNG, 32-bit TIFF and EXR; read normal maps from other tools.
+"""Write heights, normals and albedo as NPY, PNG, TIFF and EXR; read normal maps.
 
 The metadata of every picture describe its numbers and, if the pixel size is known, its resolution:
 TIFF in pixels per centimeter, EXR in pixels per inch, PNG in pixels per meter.
@@ -32,7 +32,10 @@ from photostereo.solver.reconstruction import Reconstruction
 
 
 def describe_heights(size: PixelSize | None, outside: str) -> str:
-    """Describe a file of heights in a sentence; with ``size`` None, they are in pixels by intent."""
+    """Describe a file of heights in a sentence.
+
+    With ``size`` None, they are in pixels by intent.
+    """
     unit = "pixels"
     if size is not None:
         unit = "mm" if size.known else "pixels (the size of a pixel was not given)"

@@ -1,4 +1,4 @@
-"""A light mesh that looks like the full surface: few triangles, with albedo and normals as textures.
+"""A light mesh that looks like the full surface, with albedo and normals as textures.
 
 The textures are aligned with the photograph: the texture coordinates of a vertex are its pixel. The
 normal map is in tangent space, the frame that viewers build at every point from the interpolated
@@ -122,7 +122,10 @@ def texture_mesh(
 
 
 def tangents_of(normals: Float64) -> Float64:
-    """Return unit tangents along +u = +x on the surface: orthogonal to the normal, with no y component."""
+    """Return unit tangents along +u = +x on the surface.
+
+    They are orthogonal to the normal, with no y component.
+    """
     along = np.stack([normals[:, 2], np.zeros(len(normals)), -normals[:, 0]], axis=1)
     length = np.linalg.norm(along, axis=1, keepdims=True)
     return np.where(length > 1e-9, along / np.maximum(length, 1e-9), [1.0, 0.0, 0.0])
@@ -202,7 +205,10 @@ def _resized_albedo(
 
 
 def _complete_normals(normals: NDArray[Any], inside: BoolArray) -> FloatArray:
-    """Return normals (h, w, 3) in single precision; an unknown one is that of its nearest neighbor."""
+    """Return normals (h, w, 3) in single precision.
+
+    An unknown one is that of its nearest neighbor.
+    """
     normals = normals.astype(np.float32, copy=False)
     length = np.einsum("ijk,ijk->ij", normals, normals)
     usable = inside & (length > 1e-12) & np.isfinite(length)

@@ -1,9 +1,9 @@
 """Make maps that wrap: cut a sample where its end continues in its beginning.
 
-1. *Flatten*: waves of the height longer than a third of the sample are removed. They would repeat with
-   every tile, which the eye sees first, and they belong to how the sample lay.
-2. *Period*: the length of the tile is where the sample resembles itself most (autocorrelation), so that
-   a weave continues in step.
+1. *Flatten*: waves of the height longer than a third of the sample are removed. They would repeat
+   with every tile, which the eye sees first, and they belong to how the sample lay.
+2. *Period*: the length of the tile is where the sample resembles itself most (autocorrelation), so
+   that a weave continues in step.
 3. *Seam*: the end of the sample overlaps its beginning. The cut between them follows the path along
    which they differ least (dynamic programming), and only fine detail changes there at once; what
    is wider than a part of the overlap is blended over all of it.
@@ -62,7 +62,10 @@ UNSEEN = 0.15
 
 
 def largest_rectangle(mask: BoolArray) -> tuple[slice, slice]:
-    """Return rows and columns of the largest rectangle inside a mask; raise an error if narrower than 32 pixels."""
+    """Return rows and columns of the largest rectangle inside a mask.
+
+    Raises an error if it is narrower than 32 pixels.
+    """
     top, bottom, left, right = _largest(np.ascontiguousarray(mask, dtype=np.bool_))
     height, width = int(bottom - top), int(right - left)
     if min(height, width) < LEAST_TEXELS:
@@ -80,7 +83,11 @@ def largest_rectangle(mask: BoolArray) -> tuple[slice, slice]:
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def _largest(mask: BoolArray) -> tuple[int, int, int, int]:
-    """Find, for every row, the largest rectangle in the histogram of mask pixels above it (with a stack)."""
+    """Return top, bottom, left and right of the largest rectangle inside a mask.
+
+    For every row, it is the largest rectangle in the histogram of mask pixels above it, found with
+    a stack.
+    """
     rows, cols = mask.shape
     height = np.zeros(
         cols + 1, dtype=np.int64
@@ -200,7 +207,10 @@ def _step(distance: NDArray[np.generic], reach: float) -> Float64:
 
 
 def _features(maps: Float64, sample: Float64) -> Float64:
-    """Return what is compared (h, w, 3): slopes and brightness, in units of their spread in a sample."""
+    """Return what is compared (h, w, 3): slopes and brightness.
+
+    They are in units of their spread in a sample.
+    """
 
     def of(values: Float64) -> Float64:
         return np.dstack([values[..., :2], values[..., 2:5].mean(axis=-1)])
@@ -214,7 +224,10 @@ def _features(maps: Float64, sample: Float64) -> Float64:
 
 
 def _length(costs: Float64, side: int) -> int:
-    """Return the best length of a tile from :func:`_costs_of_lengths`, for this side of a sample."""
+    """Return the best length of a tile, for this side of a sample.
+
+    ``costs`` are those of :func:`_costs_of_lengths`.
+    """
     return _lengths(side)[0] + int(np.argmin(costs))
 
 
@@ -352,7 +365,10 @@ def _nearest(
 
 
 def _ordinary_place(tile: Float64, slope: int) -> int:
-    """Return the column of a wrapping tile with the most typical step into it: a tile may begin anywhere."""
+    """Return the column of a wrapping tile with the most typical step into it.
+
+    A tile may begin anywhere.
+    """
     before = np.roll(tile, 1, axis=1)
     steps = np.abs(tile - before).mean(axis=0)
     heights = np.abs(tile[..., slope] + before[..., slope]).mean(axis=0)[:, None]
@@ -393,7 +409,10 @@ def resample_square(maps: Float64, size: int, *, wrap: bool) -> Float64:
 
 
 def seam_ratio(picture: NDArray[np.generic], axis: int) -> float:
-    """Ratio of the mean step across the seam to that between neighboring columns (axis 1) or rows (axis 0)."""
+    """Return the mean step across the edge of a tile, relative to that between neighbors.
+
+    The neighbors are columns (axis 1) or rows (axis 0).
+    """
     values = np.asarray(picture, dtype=np.float64)
     inner = float(np.abs(np.diff(values, axis=axis)).mean())
     seam = np.abs(np.take(values, 0, axis=axis) - np.take(values, -1, axis=axis)).mean()

@@ -1,4 +1,4 @@
-"""Use fewer triangles where a surface is smooth: a quadtree over the pixels, coarse where it bends little.
+"""Use fewer triangles where a surface is smooth: a quadtree over the pixels.
 
 A block of 2^l × 2^l squares between pixels becomes one cell if all its pixels lie inside the mask,
 no link in it is torn, and no height in it is farther than a tolerance from the mesh. Neighboring
@@ -168,7 +168,10 @@ def _finer_sides(split: BoolArray) -> list[BoolArray]:
 
 
 def _cells(split: list[BoolArray], level: int) -> BoolArray:
-    """Return the blocks of a level that are cells: not split themselves, but inside a split block."""
+    """Return the blocks of a level that are cells.
+
+    They are not split themselves, but inside a split block.
+    """
     blocks = ~split[level - 1]
     if level < len(split):
         blocks &= enlarge(split[level], blocks.shape)
@@ -218,7 +221,10 @@ def _cells_of_level(depth: Float64, split: list[BoolArray], level: int) -> Faces
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
 def patch_errors(depth: Float64, usable: BoolArray, side: int, errors: Float32) -> None:
-    """Write the errors of the usable blocks of ``side`` pixels, the distances from their patches."""
+    """Write the errors of the usable blocks of ``side`` pixels.
+
+    They are the distances from the patches over their corners.
+    """
     for block_row in range(errors.shape[0]):
         for block_col in range(errors.shape[1]):
             if not usable[block_row, block_col]:

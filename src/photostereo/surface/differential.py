@@ -218,7 +218,10 @@ class _Band:
         return along_col, along_row, variance
 
     def _moments(self) -> tuple[Float64, ...]:
-        """Return sum, means and variances of the columns and rows around a pixel; NaN if too few."""
+        """Return sum, means and variances of the columns and rows around a pixel.
+
+        They are NaN if there are too few.
+        """
         weights = self.usable.astype(np.float64)
         total = self._sum(weights, 0, 0)
         total[~self.usable] = np.nan

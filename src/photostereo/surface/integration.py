@@ -1,4 +1,7 @@
-"""Integrate a normal map into heights: three methods, with parts, cameras, anchors and flattening."""
+"""Integrate a normal map into heights, by three methods.
+
+The object may have several parts; cameras, anchors and flattening are options.
+"""
 
 from __future__ import annotations
 

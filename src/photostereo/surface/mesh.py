@@ -1,4 +1,6 @@
-"""Triangle meshes of an integrated surface, with normals from the normal map and colors from the albedo.
+"""Triangle meshes of an integrated surface.
+
+Normals are those of the normal map, colors those of the albedo.
 
 Vertices are ``(x right, y up, z toward the camera)``, a right-handed frame, in the user's units.
 Orthographic pixels lie at ``(col, −row)`` around the middle of the picture; a camera puts each on

@@ -1,4 +1,4 @@
-"""Solve a lattice by conjugate gradients with geometric multigrid on the pixel grid, without a matrix.
+"""Solve a lattice by conjugate gradients with geometric multigrid, without a matrix.
 
 The problem is positive definite if every connected part has a pull; otherwise it is singular, and
 the null space holds the constants of the parts without one. Conjugate gradients stay in the range

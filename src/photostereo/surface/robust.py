@@ -1,4 +1,6 @@
-"""Integration that may tear the surface at occlusions: each pixel follows the side on which it is continuous.
+"""Integration that may tear the surface at occlusions.
+
+Each pixel follows the side on which it is continuous.
 
     minimize_z   Σ_pixels c Σ_axes  −(1/k) log( ½ exp(−k r₊²) + ½ exp(−k r₋²) ) ,      r_± = n_z ∂_±
     z − t
@@ -208,7 +210,7 @@ def descend(problem: RobustProblem, start: Float64, control: Control = SILENT) -
 def _step(
     problem: RobustProblem, values: Float64, rtol: float, reach: float, control: Control
 ) -> tuple[float, _State, float]:
-    """Return the residual of a solve, the better of its state and a longer step, and the next reach.
+    """Return the residual of a solve, its state or a better one, and the next reach.
 
     Reweighting takes short steps, so the step is extrapolated by ``reach``.
     """
@@ -276,7 +278,10 @@ def first_start(problem: RobustProblem, control: Control) -> Float64:
 
 
 def coarsen(field: SlopeField, control: Control) -> SlopeField:
-    """Average the equations over blocks of 2 × 2 pixels; a block is used if any of its pixels is."""
+    """Average the equations over blocks of 2 × 2 pixels.
+
+    A block is used if any of its pixels is.
+    """
     trust = field.confidence.astype(np.float64)
     total = combine_blocks(np.add, trust)
     inside = total > 0

@@ -54,7 +54,10 @@ NO_NORMALS = "Every normal inside the mask is zero or not finite: there is nothi
 
 @dataclass(frozen=True)
 class SlopeField:
-    """Slope equations ``facing · ∂z = tilt`` of every pixel, as pictures that are zero outside the mask."""
+    """Slope equations ``facing · ∂z = tilt`` of every pixel.
+
+    The pictures are zero outside the mask.
+    """
 
     facing: Float64  #: (H, W), the coefficient of both slopes: n_z, or m with a camera.
     tilt_col: Float64  #: (H, W), the right-hand side along columns.

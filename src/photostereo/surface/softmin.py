@@ -1,4 +1,4 @@
-"""Soft choice between the two sides of a pixel: its energy, its shares, and the resulting torn links.
+"""Soft choice between the two sides of a pixel: energy, shares, torn links.
 
     e(p, m) = −(1/k) log( ½ exp(−k p) + ½ exp(−k m) ) = min_w  w p + (1 − w) m + (1/k) KL(w ‖ ½)
 
@@ -191,7 +191,10 @@ def shift_tears(field: SlopeField, values: Float64, sharpness: float, control: C
 
 @njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
 def _choose(plus: float, minus: float, sharpness: float) -> tuple[float, float]:
-    """Return the forward share and the energy of two squared residuals; a missing one is negative."""
+    """Return the forward share and the energy of two squared residuals.
+
+    A missing one is negative.
+    """
     if plus < 0.0 or minus < 0.0:
         return 0.5, 0.5 * max(plus, minus, 0.0)
     gap = minus - plus

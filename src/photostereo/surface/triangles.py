@@ -51,7 +51,9 @@ class Squares:
 
 
 def triangles_of_squares(squares: Squares, chosen: BoolArray) -> Faces:
-    """Return triangles (F, 3) of the chosen squares (H − 1, W − 1), counter-clockwise from the camera.
+    """Return triangles (F, 3) of the chosen squares (H − 1, W − 1).
+
+    They are counter-clockwise as seen from the camera.
 
     Corners are pixel numbers, row · W + col.
 

@@ -1,1 +1,4 @@
-"""The commands that this package adds to photostereo, one file each, declared in its ``pyproject.toml``."""
+"""The commands that this package adds to photostereo, one file each.
+
+They are declared in its ``pyproject.toml``.
+"""

@@ -30,7 +30,8 @@ def corrupt(
     """
     if poisson is None and salt_pepper is None and gaussian is None and images is None:
         raise ps.ParameterError(
-            "Nothing to do. Give --poisson DB, --salt-pepper SHARE, --gaussian SIGMA or --images N.",
+            "Nothing to do. Give --poisson DB, --salt-pepper SHARE, --gaussian SIGMA or "
+            "--images N.",
             code="nothing-to-do",
         )
     from photostereo.capture.layouts.diligent import write_diligent

@@ -99,7 +99,10 @@ def _task(model: Model, device: str, minutes: float, seed: int) -> Task:
 
 
 def evaluation(folder: Path, weights: Path) -> list[str]:
-    """Return the mean error of `net` with these weights on every capture with truth under a folder."""
+    """Return the mean error of `net` with these weights.
+
+    It is that on every capture with ground truth under a folder.
+    """
     from photostereo.capture.loading import recognize
 
     lines = []

@@ -1,1 +1,1 @@
-"""The tables and figures of the paper, by name; see :func:`.reproduce.reproduce` and :func:`.reproduce.list_runs`."""
+"""The tables and figures of the paper, by name; see :func:`.reproduce.reproduce`."""

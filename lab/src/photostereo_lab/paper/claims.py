@@ -1,4 +1,4 @@
-"""The paper's qualitative claims, checked on the rows of a store: whether each holds, and by how much.
+"""The paper's qualitative claims, and whether each holds on the rows of a store.
 
 Only oracle values are compared, as in the paper. A claim whose run is not in the store is skipped.
 """

@@ -102,7 +102,8 @@ def find_run(name: str) -> NamedRun:
 def uses_of(methods: str | list[dict[str, Any]], grid: str = "") -> tuple[MethodPlan, ...]:
     """Return the methods of a run with their grids.
 
-    >>> [use.title for use in uses_of("pls", "quick")], len(list(uses_of("pls", "quick")[1].points()))
+    >>> uses = uses_of("pls", "quick")
+    >>> [use.title for use in uses], len(list(uses[1].points()))
     (['pdlnv', 'pls'], 3)
     """
     if not isinstance(methods, str):

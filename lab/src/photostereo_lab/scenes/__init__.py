@@ -1,4 +1,4 @@
-"""Synthetic captures with exact truth: shapes, albedo textures, reflectances, attached and cast shadows.
+"""Synthetic captures with exact ground truth: shapes, textures, reflectances, shadows.
 
 >>> from photostereo_lab import scenes
 >>> capture = scenes.render_scene("vase", size=48, reflectance="ggx", lights=scenes.ring_lights(8))

@@ -29,7 +29,10 @@ class Brdf(Protocol):
     """Reflectance of a synthetic surface."""
 
     def terms(self, nl: Array, nv: Array, lv: Array) -> tuple[Array, Array]:
-        """Diffuse factor and specular part (both times π) for cosines n·l, n·v, l·v; n·l and n·v above 0."""
+        """Return the diffuse factor and the specular part, both times π.
+
+        ``nl``, ``nv`` and ``lv`` are the cosines n·l, n·v (both above 0) and l·v.
+        """
         ...
 
 
@@ -126,7 +129,7 @@ class Ggx:
 
 @dataclass(frozen=True)
 class OrenNayar:
-    """Rough matte surface (clay, plaster) of Lambertian facets, flatter than Lambert toward the rim.
+    """A rough matte surface (clay, plaster) of Lambertian facets, flatter toward the rim.
 
         π f = albedo (A + B max(0, l·v − n·l n·v) / max(n·l, n·v)),
         A = 1 − σ² / (2 (σ² + 0.33)),   B = 0.45 σ² / (σ² + 0.09).

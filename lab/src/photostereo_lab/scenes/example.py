@@ -1,4 +1,7 @@
-"""Regenerate the packaged example: ``python -m photostereo_lab.scenes.example src/photostereo/example/owl.npz``."""
+"""Regenerate the packaged example.
+
+Run ``python -m photostereo_lab.scenes.example src/photostereo/example/owl.npz``.
+"""
 
 from __future__ import annotations
 

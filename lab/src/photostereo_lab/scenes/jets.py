@@ -75,7 +75,10 @@ class Jet:
         return self.chain(self.value * self.value, 2.0 * self.value)
 
     def sqrt(self, *, floor: float = 1e-12) -> Jet:
-        """Square root; constant √floor where the field is below ``floor``, which keeps slopes finite."""
+        """Return the square root, constant where the field is below ``floor``.
+
+        That keeps slopes finite.
+        """
         root = np.sqrt(np.maximum(self.value, floor))
         return self.chain(root, np.where(self.value > floor, 0.5 / root, 0.0))
 
@@ -90,7 +93,10 @@ class Jet:
         return self.chain(value, value)
 
     def smoothstep(self, low: float, high: float) -> Jet:
-        """0 below ``low``, 1 above ``high``, the quintic 6t⁵ − 15t⁴ + 10t³ between (smooth to order 2)."""
+        """Return 0 below ``low``, 1 above ``high``, and a quintic between.
+
+        It is 6t⁵ − 15t⁴ + 10t³, smooth to order 2.
+        """
         t = np.clip((self.value - low) / (high - low), 0.0, 1.0)
         value = t * t * t * (t * (6.0 * t - 15.0) + 10.0)
         slope = 30.0 * (t * (1.0 - t)) ** 2 / (high - low)

@@ -53,7 +53,9 @@ def ring_lights(d: int, *, elevation: float = 45.0) -> Array:
 
 
 def random_lights(d: int, *, rng: int | np.random.Generator = 0, max_angle: float = 60.0) -> Array:
-    """d independent lights, uniform by area on the cap within ``max_angle`` degrees of the camera's axis.
+    """Return d independent lights, uniform by area on a cap around the camera's axis.
+
+    The cap reaches ``max_angle`` degrees from the axis.
 
     >>> bool(np.allclose(np.linalg.norm(random_lights(5, rng=1), axis=1), 1.0))
     True

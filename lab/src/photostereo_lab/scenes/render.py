@@ -1,4 +1,4 @@
-"""Render photographs of a shape under known lights, with exact truth: the synthetic captures of the package.
+"""Render photographs of a shape under known lights, with exact ground truth.
 
 A pixel with albedo ρ, normal n, under the light l, seen along v = (0, 0, 1), has the intensity
 
@@ -187,7 +187,10 @@ def render_surface(
     images = np.zeros((len(directions), *albedo.shape), dtype=np.float32)
 
     def photograph(number: int) -> None:
-        """Render one photograph before exposure, straight into its place: no second stack in memory."""
+        """Render one photograph before exposure, straight into its place.
+
+        There is no second stack in memory.
+        """
         light = directions[number]
         shading = _shading(normals, shades, light, brdf, attached)
         if cast_shadows:
@@ -243,7 +246,9 @@ def _shading(
 def lambertian_reference(
     size: Size = 64, *, d: int = 12, color: bool = False, rng: Rng = 0
 ) -> Capture:
-    """A capture on which Lambertian methods must be exact: no noise, shadows or highlights, but texture.
+    """Return a capture on which Lambertian methods must be exact.
+
+    It has texture, but no noise, shadows or highlights.
 
     The part of a sphere that faces the camera within 55 degrees, under lights within 25 degrees of
     the camera's axis: n·l ≥ cos 80° everywhere, and a convex shape casts no shadow on itself.

@@ -1,4 +1,7 @@
-"""The compiled march of :mod:`photostereo_lab.scenes.shadows`; imported only when a shadow is cast."""
+"""The compiled march of :mod:`photostereo_lab.scenes.shadows`.
+
+It is imported only when a shadow is cast.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,11 @@ def march(
     bias: float,
     shadow: BoolArray,
 ) -> None:
-    """Fill ``shadow``; rays run along rows (``sign`` ±1), with ``drift`` columns and ``rise`` in height per row."""
+    """Fill ``shadow`` (H, W).
+
+    Rays run along rows (``sign`` ±1), with ``drift`` columns and ``rise`` in height per row, from
+    ``bias`` above the surface.
+    """
     rows, columns = inside.shape
     top = heights.max()
     for i in range(rows):

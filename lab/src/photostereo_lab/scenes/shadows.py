@@ -54,7 +54,11 @@ def cast_shadow(
 def oriented(
     depth: Array, mask: BoolArray, light: NDArray[Any]
 ) -> tuple[Array, BoolArray, bool, int, float, float | None]:
-    """Transpose the field so that the march runs along rows: heights (a spare column), mask, drift, rise."""
+    """Transpose the field so that the march runs along rows.
+
+    Returns heights (with a spare column), mask, whether they are transposed, the sign of the march,
+    drift, and rise, None if the light is on the camera's axis.
+    """
     across = float(light[0])
     down = -float(light[1])
     up = float(light[2])

@@ -19,7 +19,9 @@ RIM = 0.03
 
 
 def plane(size: Size = 256, *, slope: tuple[float, float] = (0.0, 0.0)) -> Surface:
-    """A plane over the full frame, z = s_x u + s_y v, that rises to the right and upward by ``slope``.
+    """Return a plane over the full frame, z = s_x u + s_y v.
+
+    ``slope`` is how much it rises to the right and upward.
 
     >>> tilted = plane(4, slope=(0.75, 0.0))
     >>> tilted.normals[0, 0].tolist()
@@ -30,7 +32,9 @@ def plane(size: Size = 256, *, slope: tuple[float, float] = (0.0, 0.0)) -> Surfa
 
 
 def step(size: Size = 256, *, height: float = 20.0, position: float = 0.5) -> Surface:
-    """Two flat terraces, the right one ``height`` pixels above the left one; every normal is (0, 0, 1).
+    """Return two flat terraces, the right one ``height`` pixels above the left one.
+
+    Every normal is (0, 0, 1).
 
     >>> step((2, 4), height=3.0).depth[0].tolist()
     [0.0, 0.0, 3.0, 3.0]
@@ -61,8 +65,9 @@ def sphere(size: Size = 256, *, radius: float = 0.92) -> Surface:
 
 
 def vase(size: Size = 256, *, ridges: float = 0.0025) -> Surface:
-    """A vase: the profile r(v) rotated about the vertical axis, z = √(r(v)² − u²), with the potter's throwing
-    lines.
+    """Return a vase: the profile r(v) rotated about the vertical axis, z = √(r(v)² − u²).
+
+    ``ridges`` is the height of the potter's throwing lines.
     """
     u, v, scale = grid_variables(size)
     body = 0.37 * _bell(v, -0.12, 0.40)
@@ -95,8 +100,9 @@ def relief(size: Size = 256, *, grain: float = 0.12, rng: int | np.random.Genera
 
 
 def coin(size: Size = 256, *, wear: float = 0.03, rng: int | np.random.Generator = 0) -> Surface:
-    """A struck coin: a raised rim, a ring of beads, an eight-pointed star on a slightly domed field. ``wear`` is
-    the root mean square slope of fine scratches and pits.
+    """Return a struck coin: a rim, a ring of beads, a star on a slightly domed field.
+
+    ``wear`` is the root mean square slope of fine scratches and pits.
 
     >>> struck = coin(64)
     >>> bool(struck.mask[32, 32]), bool(struck.mask[0, 0])
@@ -117,7 +123,10 @@ def coin(size: Size = 256, *, wear: float = 0.03, rng: int | np.random.Generator
 
 
 def fabric(size: Size = 256, *, threads: float = 22.0, thickness: float = 0.005) -> Surface:
-    """A plain weave over the full frame, with soft folds: periodic detail as fine as a few pixels."""
+    """Return a plain weave over the full frame, with soft folds.
+
+    Its detail is periodic, and as fine as a few pixels.
+    """
     u, v, scale = grid_variables(size)
     along = np.pi * threads * u
     across = np.pi * threads * v
@@ -145,7 +154,10 @@ def _petals(u: Jet, v: Jet, count: int) -> Jet:
 
 
 def _grain(u: Jet, v: Jet, slope: float, rng: int | np.random.Generator, waves: int = 28) -> Jet:
-    """Plane waves of random direction, phase and wavelength (0.05 to 0.2), each of the same slope."""
+    """Return a sum of plane waves of the same slope.
+
+    Direction, phase and wavelength (0.05 to 0.2) are random.
+    """
     generator = np.random.default_rng(rng)
     total = constant(0.0, u)
     for _ in range(waves if slope > 0.0 else 0):

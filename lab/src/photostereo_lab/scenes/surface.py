@@ -1,4 +1,4 @@
-"""The geometry of a scene seen by an orthographic camera: depth, exact normals and mask on a grid of pixels.
+"""The geometry of a scene seen by an orthographic camera, on a grid of pixels.
 
 Object coordinates (u, v) are 0 in the middle of the frame and ±1 at the edges of its shorter side,
 u to the right and v up, so shapes do not depend on the resolution. Depth is in **pixels**: slopes
@@ -38,13 +38,19 @@ class Surface:
 
     @property
     def points(self) -> Array:
-        """Object coordinates (u, v, z) of the pixels (H, W, 3), z = 0 outside the mask; for textures."""
+        """Object coordinates (u, v, z) of the pixels (H, W, 3), for textures.
+
+        z is 0 outside the mask.
+        """
         height, width = self.mask.shape
         u, v, _ = grid((height, width))
         return np.stack([u, v, np.where(self.mask, self.depth, 0.0) / self.scale], axis=-1)
 
     def restrict(self, max_tilt: float) -> Surface:
-        """Return the surface without pixels that face more than ``max_tilt`` degrees away from the camera."""
+        """Return the surface without pixels that face away from the camera.
+
+        ``max_tilt`` is the largest angle to the viewing direction in degrees.
+        """
         keep = self.mask & (self.normals[..., 2] >= np.cos(np.deg2rad(max_tilt)))
         depth = np.where(keep, self.depth, np.nan)
         normals = np.where(keep[..., None], self.normals, 0.0)

@@ -115,7 +115,8 @@ class Database:
 
     def _damaged(self, problem: Exception) -> OutputError:
         return OutputError(
-            f"The {self.what} in {self.path} are damaged: {problem}. Remove the file to start over.",
+            f"The {self.what} in {self.path} are damaged: {problem}. Remove the file to start "
+            "over.",
             code="damaged-database",
             file=self.path,
             problem=str(problem),

@@ -1,4 +1,6 @@
-"""Turn rows into figures and tables: oracle and defaults of every cell, averaged over trials and never mixed.
+"""Turn rows into figures and tables: oracle and defaults of every cell.
+
+They are averaged over trials and never mixed.
 
 *Oracle*: the row of a method's grid on one scene with the lowest mean angular error, as in the
 paper; it uses the truth. *Defaults*: the one row without a grid, which is what a user gets.

@@ -109,7 +109,7 @@ class Trial:
 
     @property
     def scene(self) -> tuple[CaptureSpec, int | None, Corruption, int | None]:
-        """Identifies the method's input; trials of one scene share loading, noise and statistics."""
+        """The method's input: trials of one scene share loading, noise and statistics."""
         return (self.capture, self.images, self.corruption, self.seed)
 
     @property

@@ -32,7 +32,10 @@ _SPEC = {
     "corruptions?": [(str, {"poisson?": _LEVELS, "salt_pepper?": _LEVELS, "gaussian?": _LEVELS})],
     "seeds?": (int, [int]),
     "methods": [
-        {"name": str, "label?": str, "fixed?": {str: object}, "grid?": {str: [object]}, "defaults?": bool}
+        {
+            "name": str, "label?": str, "fixed?": {str: object}, "grid?": {str: [object]},
+            "defaults?": bool,
+        }
     ],
 }  # fmt: skip
 #: The range of each kind of noise: decibels, share of the values, standard deviation.

@@ -21,11 +21,12 @@ _ERRORS = (
 )  # fmt: skip
 #: The schema of a trial's row.
 _ROW = {
-    "hash": str, "capture": str, "fingerprint": str, "reference": str, "images?": int, "corruption": str,
-    "level": NUMBER, "seed?": int, "method": str, "parameters": dict, "task": str, "status": str, "error?": str,
+    "hash": str, "capture": str, "fingerprint": str, "reference": str, "images?": int,
+    "corruption": str, "level": NUMBER, "seed?": int, "method": str, "parameters": dict,
+    "task": str, "status": str, "error?": str,
     **{f"{name}?": NUMBER for name in _ERRORS},
-    "outcome?": str, "iterations?": int, "settled?": dict, "extra?": {str: object}, "seconds?": NUMBER,
-    "stages?": dict, "versions?": dict, "host?": dict, "finished?": str,
+    "outcome?": str, "iterations?": int, "settled?": dict, "extra?": {str: object},
+    "seconds?": NUMBER, "stages?": dict, "versions?": dict, "host?": dict, "finished?": str,
 }  # fmt: skip
 #: The schema of a stored plan.
 _PLAN = {"name": str, "plan": dict, "facts": {"notes": [str]}, "started": str}

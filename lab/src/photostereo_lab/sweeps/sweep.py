@@ -172,8 +172,9 @@ def _write_trials(outputs: RunOutputs) -> None:
     ``settled`` holds the choices of "auto".
     """
     columns = (
-        "hash", "capture", "images", "corruption", "level", "seed", "method", "parameters", "settled", "status",
-        "mean", "median", "p90", "p95", "max", "within_10deg", "iterations", "seconds", "error",
+        "hash", "capture", "images", "corruption", "level", "seed", "method", "parameters",
+        "settled", "status", "mean", "median", "p90", "p95", "max", "within_10deg", "iterations",
+        "seconds", "error",
     )  # fmt: skip
     text = io.StringIO()
     writer = csv.writer(text)

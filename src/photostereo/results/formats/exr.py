@@ -1,4 +1,7 @@
-"""Heights and normals as 32-bit EXR: signed normals in R, G, B = x, y, z, heights in the channel Z."""
+"""Heights and normals as 32-bit EXR.
+
+Normals are signed, R, G, B = x, y, z; heights are in the channel Z.
+"""
 
 from __future__ import annotations
 

@@ -95,7 +95,10 @@ class Job:
 
     @cached_property
     def mesh(self) -> Mesh:
-        """The full mesh with a color per vertex, in millimeters (or pixels if the size is unknown)."""
+        """The full mesh with a color per vertex.
+
+        It is in millimeters, or in pixels if the size of a pixel is unknown.
+        """
         few = self.choice.decimate
         base = None
         if self.choice.watertight:

@@ -295,8 +295,9 @@ def write_material(job: Job) -> dict[str, str]:
     )
     if material.seam_visibility is not None and material.seam_visibility > VISIBLE:
         job.notes.append(
-            f"The seams of the material stand out (visibility {material.seam_visibility:.1f}, where "
-            "1 is not at all): photograph a larger sample, or one that is more alike everywhere."
+            f"The seams of the material stand out (visibility {material.seam_visibility:.1f}, "
+            "where 1 is not at all): photograph a larger sample, or one that is more alike "
+            "everywhere."
         )
     files, meanings = encode_material(material, job.size, job.stem)
     for name, content in files.items():

@@ -16,7 +16,9 @@ PTM_ORDER = (3, 5, 4, 1, 2, 0)
 
 
 def encode_ptm(model: LightModel) -> bytes:
-    """Encode a PTM_1.2 file, PTM_FORMAT_LRGB: six bytes of luminance per pixel, then three of color.
+    """Encode a PTM_1.2 file, PTM_FORMAT_LRGB.
+
+    It has six bytes of luminance per pixel, then three of color.
 
     Rows run bottom up. A reader decodes a coefficient as ``(byte − bias) · scale``; the resulting
     luminance is in 0 … 255. ``model`` must use the basis ``ptm``.

@@ -19,7 +19,9 @@ from photostereo.results.relighting import LightModel, encoding_in_words, fit_li
 
 
 def encode_relight(model: LightModel, size: PixelSize) -> dict[str, bytes]:
-    """Return a relight folder, name → content: ``info.json`` and a picture ``plane_K`` for every function K.
+    """Return the files of a relight folder, name → content.
+
+    They are ``info.json`` and a picture ``plane_K`` for every function K.
 
     The pictures hold the coefficients of red, green and blue. They are PNG, as declared in
     ``info.json``, with JPEG copies for readers that support nothing else.

@@ -1,4 +1,7 @@
-"""Heights as 32-bit TIFF; every surface has them (:func:`photostereo.results.maps.write_heights`)."""
+"""Heights as 32-bit TIFF.
+
+Every surface has them: see :func:`photostereo.results.maps.write_heights`.
+"""
 
 from photostereo.results.formats.format import Format
 
