@@ -563,12 +563,12 @@ def dropped(folder: Path, files: dict[str, bytes]) -> list[str]:
 def test_object_and_ball_that_are_dropped_together_are_told_apart(jpegs, tmp_path):
     owl, ball = pictures_of(jpegs), pictures_of(jpegs, scale=0.5)
     whole = [*(f"ball/{n}.jpg" for n in range(4)), *(f"{n}.jpg" for n in range(4))]
-    inside = {f"{place}/{n}.jpg": pictures[n] for place, pictures in (("owl", owl), ("Kugel", ball))
+    inside = {f"{place}/{n}.jpg": pictures[n] for place, pictures in (("owl", owl), ("boule", ball))
               for n in range(4)}  # fmt: skip
     assert dropped(tmp_path / "folders", inside) == sorted(whole)
     nested = {f"shoot/{path}": content for path, content in inside.items()}
     assert dropped(tmp_path / "nested", nested) == sorted(whole)
-    harvard = {path.replace("Kugel", "LightProbe-1"): content for path, content in inside.items()}
+    harvard = {path.replace("boule", "LightProbe-1"): content for path, content in inside.items()}
     names = dropped(tmp_path / "harvard", {**harvard, "LightProbe-2/0.jpg": ball[0]})
     assert "0.jpg" in names and "LightProbe-1/0.jpg" in names and "LightProbe-2/0.jpg" in names
     flat = {f"owl-{n}.jpg": owl[n] for n in range(4)} | {f"b{n}.jpg": ball[n] for n in range(4)}

@@ -7,13 +7,15 @@ import re
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from photostereo.app.errors import RequestError, TooLargeError
 from photostereo.app.user_folders import free_place
 from photostereo.io.camera import read_shot
-from photostereo.io.images import PLAIN_SUFFIXES, is_image
+from photostereo.io.images import IMAGE_SUFFIXES, PLAIN_SUFFIXES
 from photostereo.io.names import WINDOWS_DEVICES, folder_name, shortened
+from photostereo.lights.files.reading import formats
 
 #: Maximum bytes of one file: the largest RAW files take a fifth of it.
 FILE_LIMIT = 512 << 20
@@ -23,8 +25,6 @@ DROP_LIMIT = 64 << 30
 MOST_FILES = 1000
 #: Maximum number of folders within each other; the rest of a path is left away.
 DEPTH = 3
-#: Other files accepted with photographs: lights and their strengths.
-LIGHT_SUFFIXES = (".csv", ".txt", ".json", ".lp")
 
 
 class Drop:
@@ -114,5 +114,11 @@ def harmless_name(name: str) -> str | None:
     if stem.casefold() in WINDOWS_DEVICES:
         stem = "_" + stem
     safe = shortened(stem) + suffix
-    is_accepted = is_image(Path(safe)) or suffix.lower() in LIGHT_SUFFIXES
-    return safe if is_accepted and stem else None
+    return safe if stem and suffix.lower() in accepted_suffixes() else None
+
+
+@cache
+def accepted_suffixes() -> frozenset[str]:
+    """Return the suffixes of photographs and of light files that can be dropped."""
+    lights = [suffix for entry in formats().values() for suffix in entry.suffixes]
+    return frozenset(lights) | IMAGE_SUFFIXES

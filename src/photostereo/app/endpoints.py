@@ -17,12 +17,11 @@ from starlette.staticfiles import StaticFiles
 
 from photostereo.app import user_folders
 from photostereo.app.arrange import arrange
-from photostereo.app.drops import LIGHT_SUFFIXES, Drop
+from photostereo.app.drops import Drop, accepted_suffixes
 from photostereo.app.errors import NotFoundError, RequestError, TooLargeError, bad_request
 from photostereo.app.session import ACTIONS, RESULTS, Session, session_id
 from photostereo.app.sessions import Sessions
 from photostereo.core.errors import PhotostereoError
-from photostereo.io.images import IMAGE_SUFFIXES
 from photostereo.io.names import folder_name
 from photostereo.report.serving import PAGE, ResultTiles, is_own, page_text
 from photostereo.results.choice import FORMAT_NAMES
@@ -99,7 +98,7 @@ class Endpoints:
                 "results": self.results_origin,
                 "formats": FORMAT_NAMES,
                 "processors": processors(),
-                "accepts": sorted({*IMAGE_SUFFIXES, *LIGHT_SUFFIXES}),
+                "accepts": sorted(accepted_suffixes()),
             }
         )
 

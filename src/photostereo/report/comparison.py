@@ -248,38 +248,62 @@ def figures_table(
     capture: Capture | None,
     expected: Sequence[float | None] = (),
 ) -> list[dict[str, Any]]:
+    """Return the columns of the table that compares results.
+
+    Parameters
+    ----------
+    results : sequence of Reconstruction
+        A row each.
+    entries : sequence of Entry
+        The same, with their errors if there are true normals.
+    mask : (H, W) array
+        The pixels that count.
+    capture : Capture, optional
+        The photographs, which say how much the normals leave unexplained.
+    expected : sequence of float
+        Expected errors in degrees, if they are known.
+    """
     columns = []
-
-    def add(
-        heading: str, values: Sequence[Any], words: Callable[[float], str], sign: int = -1
-    ) -> None:
-        numbers = np.array(values, dtype=np.float64)
-        best = np.isclose(numbers, sign * np.nanmax(sign * numbers), rtol=1e-9) & (len(numbers) > 1)
-        texts = ["–" if np.isnan(number) else words(number) for number in numbers]
-        cells = list(
-            zip(np.nan_to_num(numbers, nan=np.inf).tolist(), texts, best.tolist(), strict=True)
-        )
-        columns.append({"heading": heading, "cells": cells})
-
     errors = [entry.error[mask] for entry in entries if entry.error is not None]
     if errors:
-        add("Mean error", [error.mean() for error in errors], "{:.2f}°".format)
-        add("Median", [np.median(error) for error in errors], "{:.2f}°".format)
-        add("90 % below", [np.percentile(error, 90) for error in errors], "{:.1f}°".format)
+        means = [error.mean() for error in errors]
+        medians = [np.median(error) for error in errors]
+        most = [np.percentile(error, 90) for error in errors]
+        columns.append(_column("Mean error", means, "{:.2f}°".format))
+        columns.append(_column("Median", medians, "{:.2f}°".format))
+        columns.append(_column("90 % below", most, "{:.1f}°".format))
         for limit in (5, 10):
-            add(
-                f"Within {limit}°",
-                [100 * (error <= limit).mean() for error in errors],
-                "{:.0f} %".format,
-                1,
-            )
+            shares = [100 * (error <= limit).mean() for error in errors]
+            heading = f"Within {limit}°"
+            columns.append(_column(heading, shares, "{:.0f} %".format, more_is_better=True))
     if capture is not None:
-        left = [100 * typical_residual(result.normals, capture) for result in results]
-        add("Unexplained", left, "{:.1f} %".format)
+        residuals = [100 * typical_residual(result.normals, capture) for result in results]
+        columns.append(_column("Unexplained", residuals, "{:.1f} %".format))
     if any(degrees is not None for degrees in expected):
-        add("Expected error", expected, "{:.1f}°".format)
-    add("Time", [result.own_seconds for result in results], wording.duration)
+        columns.append(_column("Expected error", expected, "{:.1f}°".format))
+    times = [result.own_seconds for result in results]
+    columns.append(_column("Time", times, wording.duration))
     return columns
+
+
+def _column(
+    heading: str,
+    values: Sequence[Any],
+    text_of: Callable[[float], str],
+    *,
+    more_is_better: bool = False,
+) -> dict[str, Any]:
+    """Return a heading and the cells below it: value for sorting, text, and whether it is the best."""
+    numbers = np.array(values, dtype=np.float64)
+    best = np.nanmax(numbers) if more_is_better else np.nanmin(numbers)
+    is_best = np.isclose(numbers, best, rtol=1e-9) & (len(numbers) > 1)
+    cells = []
+    for number, mark in zip(numbers.tolist(), is_best.tolist(), strict=True):
+        if np.isnan(number):
+            cells.append((float("inf"), "–", mark))
+        else:
+            cells.append((number, text_of(number), mark))
+    return {"heading": heading, "cells": cells}
 
 
 def error_chart(entries: Sequence[Entry], mask: BoolArray) -> list[Chart]:

@@ -78,6 +78,10 @@ class Axes:
         self.y_ticks = [(self.up(tick), short_number(tick) + y_suffix) for tick in y]
 
 
+#: Lines over a wider range of values than this factor are drawn on a logarithmic axis.
+LOG_SPAN = 30
+
+
 def style_of(number: int) -> tuple[int, int]:
     """Color and dash of the n-th line; the first 36 all differ."""
     return 1 + number % TONES, number // TONES % DASHES
@@ -95,31 +99,61 @@ def line_chart(
     suffix: str = "",
     y_range: tuple[float, float] | None = None,
 ) -> Markup:
-    """Draw lines over a common x axis, with ``allow_log`` on a logarithmic y axis if they span a factor of thirty."""
+    """Draw lines over a common x axis.
+
+    Parameters
+    ----------
+    x : sequence of float
+        Places along the x axis.
+    series : sequence of Series
+        The lines; values that are not finite are gaps.
+    x_label, y_label : str
+        Names of the axes, with units.
+    summary : str
+        The chart in words, for those who cannot see it.
+    zero : bool
+        Begin the y axis at zero.
+    allow_log : bool
+        Use a logarithmic y axis if the values span a factor of :data:`LOG_SPAN`.
+    suffix : str
+        A unit after each number on the y axis.
+    y_range : (low, high), optional
+        The y axis; by default it fits the values.
+    """
     values = [v for line in series for v in line.values if math.isfinite(v)]
     if not values or len(x) == 0:
         return NOTHING
-    low, high = (min(values), max(values)) if y_range is None else y_range
     positive = [v for v in values if v > 0]
-    log = allow_log and bool(positive) and max(positive) / min(positive) > 30
+    log = allow_log and bool(positive) and max(positive) / min(positive) > LOG_SPAN
     if log:
         low = min(positive) / 1.3
         high = max(positive) * 1.3
-    elif y_range is None:
-        margin = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
-        low = 0.0 if zero else low - margin
-        high = high + margin
-    axes = Axes((min(x), max(x) if max(x) > min(x) else min(x) + 1), (low, high), log=log)
-    ticks = round_ticks(min(x), max(x), 6)
-    whole = [tick for tick in ticks if float(tick).is_integer()]
-    axes.label(whole or ticks, (decade_ticks if log else round_ticks)(low, high), y_suffix=suffix)
+        y_ticks = decade_ticks(low, high)
+    else:
+        low, high = y_range or _with_margin(min(values), max(values), zero)
+        y_ticks = round_ticks(low, high)
+    first = min(x)
+    last = max(x)
+    if last == first:
+        last = first + 1
+    axes = Axes((first, last), (low, high), log=log)
+    x_ticks = round_ticks(first, max(x), 6)
+    whole = [tick for tick in x_ticks if float(tick).is_integer()]
+    axes.label(whole or x_ticks, y_ticks, y_suffix=suffix)
     drawn = []
     for line in series:
-        known = [
-            (a, v) for a, v in zip(x, line.values, strict=True) if v > 0 or (v <= 0 and not log)
-        ]
-        drawn.append((line, [(axes.across(a), axes.up(v)) for a, v in known]))
+        points = []
+        for place, value in zip(x, line.values, strict=True):
+            if value > 0 or (value <= 0 and not log):  # neither if it is NaN
+                points.append((axes.across(place), axes.up(value)))
+        drawn.append((line, points))
     return _drawn("lines", axes, drawn, x_label, y_label, summary)
+
+
+def _with_margin(low: float, high: float, zero: bool) -> tuple[float, float]:
+    """Return the range of an axis a little wider than its values."""
+    margin = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
+    return 0.0 if zero else low - margin, high + margin
 
 
 def legend(series: Sequence[Series]) -> Markup:

@@ -26,18 +26,23 @@ def method_words(name: str) -> tuple[str, str]:
 def status_words(result: Reconstruction) -> str:
     """Describe how the solve ended."""
     if result.status == "converged":
-        return (
-            f"converged after {result.iterations} iteration{'' if result.iterations == 1 else 's'}"
-        )
+        plural = "" if result.iterations == 1 else "s"
+        return f"converged after {result.iterations} iteration{plural}"
     if result.status == "iterations":
         return f"stopped at the limit of {result.iterations} iterations"
     return result.status
 
 
 def duration(seconds: float) -> str:
-    """Format a duration."""
+    """Format a duration.
+
+    >>> duration(0.256), duration(9.7), duration(150)
+    ('0.26 s', '9.7 s', '2 min 30 s')
+    """
+    if seconds < 1:
+        return f"{seconds:.2f} s"
     if seconds < 60:
-        return f"{seconds:.{1 if seconds >= 1 else 2}f} s"
+        return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s"
 
