@@ -281,6 +281,7 @@ def _followed(target: Path) -> Path:
 def _check_target(
     target: Path, force: bool, keep: Collection[Place], renew: Collection[str] | None
 ) -> None:
+    """Raise an error if something at the target is in the way; parameters as of :func:`replacing_directory`."""
     for place in keep:
         if _contains(target, Path(place)):
             raise OutputError(
@@ -318,12 +319,17 @@ def _check_target(
                 code="output-in-use",
                 file=target,
             )
-        ours = is_ours(target)
-        foreign = foreign_files(target)
+        _require_own_files(target, renew)
+
+
+def _require_own_files(target: Path, renew: Collection[str] | None) -> None:
+    """Raise an error if replacing a folder would delete files that photostereo did not write."""
+    foreign = foreign_files(target)
     if renew is not None:
+        # The others are copied.
         foreign = {name: why for name, why in foreign.items() if name in renew}
     name, why = next(iter(foreign.items()), ("", ""))
-    if renew is None and not ours:
+    if renew is None and not is_ours(target):
         raise OutputError(
             f"{target} is never replaced, because photostereo did not write it. Choose another "
             "folder for the results.",

@@ -23,7 +23,10 @@ from photostereo.io.safe import opened
 #: a third of a stop, is 26 %.
 SAME = 0.02
 
-_EXIF_POINTER, _ICC = 0x8769, 0x8773
+#: TIFF's tag for the position of the EXIF directory.
+_EXIF_POINTER = 0x8769
+#: TIFF's tag for the color profile.
+_ICC = 0x8773
 #: Tags that are read; if several give the same field, the first one counts. The second and third sensitivity (recommended
 #: index, ISO speed) are for values that do not fit into the first, which is then 65535, or occur alone.
 _TAGS = {
@@ -41,7 +44,9 @@ TURNS = {
     7: "mirrored and turned by 90° clockwise",
     8: "turned by 90° counterclockwise",
 }
+#: PNG's chunks for EXIF and color.
 _PNG_TAGS = (b"eXIf", b"cICP", b"iCCP", b"sRGB")
+#: The largest sensitivity that the first tag can hold.
 _ISO_FULL = 65535
 #: The diagonal of the film to which "35 mm equivalent" refers, in millimeters.
 _FILM = 43.27
@@ -246,22 +251,26 @@ def _exif(data: headers.Content) -> dict[str, Any]:
         return {}
     if data[:2] not in (b"II", b"MM"):
         raise headers.HeaderError("no TIFF header")
-    entries = headers.tiff_entries(data)
-    if _EXIF_POINTER in entries:
-        pointer = entries[_EXIF_POINTER].number(data)
-        try:
-            entries = {
-                **headers.tiff_entries(data, 0 if pointer is None else int(pointer)),
-                **entries,
-            }
-        except headers.HeaderError:  # cut off: the first directory may have everything
-            if not entries.keys() & _TAGS.keys():
-                raise
-    found: dict[str, Any] = {}
+    entries = _exif_entries(data)
+    values: dict[str, Any] = {}
     for tag, label in _TAGS.items():
         value = entries[tag].number(data) if tag in entries else None
-        if value is None or (label in found and found[label] != _ISO_FULL):
+        if value is None or (label in values and values[label] != _ISO_FULL):
             continue
         if value > 0 or (label == "white_balance" and value == 0):
-            found[label] = value
-    return found
+            values[label] = value
+    return values
+
+
+def _exif_entries(data: headers.Content) -> dict[int, headers.Part]:
+    """The entries of the first directory of a block, and of the directory that it points to."""
+    entries = headers.tiff_entries(data)
+    if _EXIF_POINTER not in entries:
+        return entries
+    pointer = entries[_EXIF_POINTER].number(data)
+    try:
+        return headers.tiff_entries(data, int(pointer or 0)) | entries
+    except headers.HeaderError:  # cut off: the first directory may have everything
+        if not entries.keys() & _TAGS.keys():
+            raise
+        return entries

@@ -21,6 +21,7 @@ from photostereo.io.safe import DEFLATE_RATIO
 
 Content = bytes | mmap.mmap
 
+#: How files of each format begin.
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 JPEG_SIGNATURE = b"\xff\xd8"
 TIFF_SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
@@ -36,7 +37,9 @@ _TYPES = {
 }  # fmt: skip
 #: A marker: in entropy-coded data 0xFF is followed by 0 (a data byte), a restart marker, or 0xFF (padding).
 _MARKER = re.compile(rb"\xff([^\x00\xff\xd0-\xd7])")
+#: The last marker.
 _END_OF_IMAGE = 0xD9
+#: Markers that no length follows.
 _WITHOUT_LENGTH = (0x01, 0xD8)
 
 
@@ -181,8 +184,11 @@ _SLACK = 1 << 16
 #: Decoding needs about three copies of the picture: decoded, in RGB order, as intensities.
 _COPIES = 3
 
+#: TIFF's tags for width and height.
 _TIFF_SIDES = (256, 257)
+#: Channels by PNG's type of color.
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}
+#: Markers of JPEG segments that declare the size of the picture.
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _PNM_HEADER = re.compile(rb"P([1-6])(?:\s|#[^\n]*\n)+(\d{1,9})(?:\s|#[^\n]*\n)+(\d{1,9})")
 
@@ -250,32 +256,16 @@ def require_plausible(declared: Declared, stored: int, path: Path) -> None:
 
 
 def declared_size(data: Content) -> Declared | None:
-    """The size that the header of a PNG, JPEG, TIFF, BMP, PGM or PPM file declares; None for other formats.
+    """Return the size that the header of a PNG, JPEG, TIFF, BMP, PGM or PPM file declares; None for other formats.
 
     It is 0 for a JPEG or TIFF file whose header is damaged; the decoder reports the damage.
     """
     if data[:8] == PNG_SIGNATURE:
-        width = int.from_bytes(data[16:20], "big")
-        height = int.from_bytes(data[20:24], "big")
-        bits = 8
-        kind = 0
-        if len(data) > 25:
-            bits = data[24]
-            kind = data[25]
-        return Declared(width, height, _PNG_CHANNELS.get(kind, 4) * max(bits / 8, 1))
+        return _png_size(data)
     if data[:2] == JPEG_SIGNATURE:
-        with suppress(HeaderError):
-            for part in jpeg_segments(data):
-                if part.kind[0] in _JPEG_FRAMES and part.end - part.start >= 5:
-                    height, width = struct.unpack_from(">HH", data, part.start + 1)
-                    return Declared(width, height, 3)
-        return Declared(0, 0, 3)
+        return _jpeg_size(data)
     if data[:4] in TIFF_SIGNATURES:
-        with suppress(HeaderError, KeyError):
-            entries = tiff_entries(data)
-            width, height = (int(entries[tag].number(data) or 0) for tag in _TIFF_SIDES)
-            return Declared(width, height, 3)
-        return Declared(0, 0, 3)
+        return _tiff_size(data)
     if data[:2] == b"BM":
         # A negative height says that the rows are stored from the top.
         width = abs(int.from_bytes(data[18:22], "little", signed=True))
@@ -285,3 +275,30 @@ def declared_size(data: Content) -> Declared | None:
         kind, width, height = (int(group) for group in match.groups())
         return Declared(width, height, 3 if kind in (3, 6) else 2)
     return None
+
+
+def _png_size(data: Content) -> Declared:
+    width = int.from_bytes(data[16:20], "big")
+    height = int.from_bytes(data[20:24], "big")
+    if len(data) <= 25:
+        return Declared(width, height, 1)
+    bits = data[24]
+    kind = data[25]
+    return Declared(width, height, _PNG_CHANNELS.get(kind, 4) * max(bits / 8, 1))
+
+
+def _jpeg_size(data: Content) -> Declared:
+    with suppress(HeaderError):
+        for part in jpeg_segments(data):
+            if part.kind[0] in _JPEG_FRAMES and part.end - part.start >= 5:
+                height, width = struct.unpack_from(">HH", data, part.start + 1)
+                return Declared(width, height, 3)
+    return Declared(0, 0, 3)
+
+
+def _tiff_size(data: Content) -> Declared:
+    with suppress(HeaderError, KeyError):
+        entries = tiff_entries(data)
+        width, height = (int(entries[tag].number(data) or 0) for tag in _TIFF_SIDES)
+        return Declared(width, height, 3)
+    return Declared(0, 0, 3)

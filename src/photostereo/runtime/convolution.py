@@ -10,10 +10,21 @@ from photostereo.core.conventions import Float32
 
 
 def convolve(w: Mapping[str, Float32], name: str, x: Float32, stride: int = 1) -> Float32:
-    """Compute a zero-padded 3 × 3 convolution; ``w`` holds torch's weight and bias."""
-    from photostereo.runtime.small_matmul import (
-        convolve_lines,
-    )  # with Numba, which need not be imported first
+    """Compute a zero-padded 3 × 3 convolution.
+
+    Parameters
+    ----------
+    w : mapping of str to array
+        Holds torch's weight (outputs, inputs, 3, 3) and bias (outputs).
+    name : str
+        Of the layer: ``NAME.weight`` and ``NAME.bias``.
+    x : (count, height, width, inputs) array
+        Pictures.
+    stride : int
+        Pixels from one output to the next.
+    """
+    # Imports Numba, which takes time and need not come first.
+    from photostereo.runtime.small_matmul import convolve_lines
 
     kernel = w[f"{name}.weight"]
     outputs, inputs = kernel.shape[:2]

@@ -40,8 +40,10 @@ def projected(values: Array, lights: Array) -> Array:
 
 
 def project(pixels: Array, lights: Array) -> Array:
-    """Return ``L y`` of every pixel, (N, 3) in double precision. NumPy multiplies in the precision of the photographs, which
-    is fast; a GPU in double precision, which also avoids TF32."""
+    """Return ``L y`` of every pixel, (N, 3) in double precision.
+
+    NumPy multiplies in the precision of the photographs, which is fast; a GPU in double precision, which also avoids TF32.
+    """
     if not is_tensor(pixels):
         return projected(pixels, lights.astype(pixels.dtype)).astype(np.float64)
     directions = like(np.asarray(lights, dtype=np.float64), pixels)
@@ -85,23 +87,41 @@ def least_squares(values: Array, lights: NDArray[Any]) -> Array:
 def weighted_least_squares(
     values: FloatArray, lights: FloatArray, weight: FloatArray
 ) -> FloatArray:
-    """Return the least squares of values (N, d) with weights (N, d), for NumPy arrays."""
-    products = (lights[..., :, None, :] * lights[..., None, :, :]).reshape(
-        *lights.shape[:-2], 9, -1
-    )
+    """Return the n (N, 3) for which Lᵀn is closest to weighted values, for NumPy arrays.
+
+    Parameters
+    ----------
+    values : (N, d) array
+        Intensities.
+    lights : (3, d) or (N, 3, d) array
+        L
+    weight : (N, d) array
+        The weight of each squared residual.
+    """
+    # L_i L_jᵀ for each light, nine numbers.
+    products = lights[..., :, None, :] * lights[..., None, :, :]
+    products = products.reshape(*lights.shape[:-2], 9, -1)
     moment = projected(weight, products).reshape(-1, 3, 3)
     # Small enough to matter only for pixels that the weights leave undetermined.
     moment += 1e-9 * np.eye(3) * np.maximum(np.trace(moment, axis1=1, axis2=2), 1e-9)[:, None, None]
-    return np.asarray(
-        np.linalg.solve(moment, projected(weight * values, lights)[..., None])[..., 0]
-    )
+    right = projected(weight * values, lights)
+    return np.asarray(np.linalg.solve(moment, right[..., None])[..., 0])
 
 
 def without_matte(values: Array, lights: NDArray[Any], chosen: Any = slice(None)) -> Array:
-    """Return the residuals of values (N, d) from the closest matte surface, optionally for ``chosen`` photographs only."""
-    return values[:, chosen] - shading(
-        least_squares(values, lights), like(lights[..., chosen], values)
-    )
+    """Return the residuals of values from the closest matte surface.
+
+    Parameters
+    ----------
+    values : (N, d) array
+        Intensities.
+    lights : (3, d) or (N, 3, d) array
+        Their lights.
+    chosen : index
+        Photographs whose residuals are returned; all are used in the fit.
+    """
+    normals = least_squares(values, lights)
+    return values[:, chosen] - shading(normals, like(lights[..., chosen], values))
 
 
 def some_lights(lights: Array, which: Any) -> Array:
@@ -127,7 +147,9 @@ def _alike(one: Array, other: Array) -> tuple[Array, Array]:
 
 def for_loops(lights: Array) -> Array:
     """Return (1, 3, d) in double precision or (N, 3, d) unchanged, contiguous: compiled loops use row min(i, len - 1)."""
-    return contiguous(lights if lights.ndim == 3 else cast(lights, "float64")[None])
+    if lights.ndim == 2:
+        lights = cast(lights, "float64")[None]
+    return contiguous(lights)
 
 
 class PixelLights(NamedTuple):
@@ -152,8 +174,10 @@ class PixelLights(NamedTuple):
 
     def even(self, values: Array) -> Array:
         """Divide intensities (N, d) or (N, d, 3) by the fall-off, in place."""
-        if self.fall_off is not None:
-            values /= like(self.fall_off if values.ndim == 2 else self.fall_off[..., None], values)
+        if self.fall_off is None:
+            return values
+        fall_off = self.fall_off if values.ndim == 2 else self.fall_off[..., None]
+        values /= like(fall_off, values)
         return values
 
     @property

@@ -15,9 +15,10 @@ from photostereo.runtime.arrays import Array, cast, like, namespace
 from photostereo.runtime.illumination import gram_of, projected, pseudo_inverse, shading
 from photostereo.runtime.symmetric import inverse_symmetric_3x3
 
-#: A pixel is lit if it is brighter than this many standard deviations of the noise plus this share of its brightest
-#: photograph: above the noise, and above the light that bounces into a shadow.
-LIT_NOISE, LIT_SHARE = 2.0, 0.02
+#: A lit pixel is brighter than this many standard deviations of the noise,
+LIT_NOISE = 2.0
+#: plus this share of its brightest photograph: above the light that bounces into a shadow.
+LIT_SHARE = 0.02
 #: With fewer lit photographs than this, two residuals or less remain, and the fit cannot be checked.
 FEWEST_LIT = 5
 #: Added to the diagonal of the normal equations of a lit fit.
@@ -54,7 +55,17 @@ def fit_all(pixels: Array, lights: NDArray[Any]) -> MatteFit:
 
 
 def fit_lit(pixels: Array, lights: NDArray[Any], noise: Array) -> MatteFit:
-    """Fit the photographs in which each pixel is lit; ``noise`` (N,) is the variance of an intensity."""
+    """Fit the photographs in which each pixel is lit.
+
+    Parameters
+    ----------
+    pixels : (N, d) array
+        Intensities.
+    lights : (3, d) or (N, 3, d) array
+        Directions to the lights times their strengths.
+    noise : (N,) array
+        The variance of an intensity.
+    """
     xp = namespace(pixels)
     floor = LIT_NOISE * noise[:, None] ** 0.5 + LIT_SHARE * xp.amax(pixels, -1)[:, None]
     lit = cast(pixels > floor, "float32")
