@@ -16,6 +16,7 @@ from photostereo.lights.ball.highlight import find_highlights
 from photostereo.lights.ball.search import FoundBall
 from photostereo.lights.ball.shading import fit_shading, settle_circle
 from photostereo.lights.geometry import angles_between
+from photostereo.lights.source import LightSource, SourceKind
 from photostereo_lab.scenes import dome_lights, random_lights
 
 from ..ball_scenes.balls import shoot_table
@@ -100,8 +101,9 @@ def test_strengths_that_no_lights_have_are_not_believed(monkeypatch: pytest.Monk
         lights=dome_lights(8, max_angle=50),
     )
     wild = np.geomspace(0.1, 10, 8)
-    for words, kept in (("shading of the object", False), ("matte ball", True)):
-        monkeypatch.setattr(calibration, "_strengths", lambda *_, words=words: (wild, words))
+    for kind, kept in ((SourceKind.SHADING, False), (SourceKind.MATTE_BALL, True)):
+        source = LightSource(kind)
+        monkeypatch.setattr(calibration, "_strengths", lambda *_, source=source: (wild, source))
         found = calibrate_lights(shoot.images)
         assert bool(np.all(found.lights.strengths == wild)) is kept
         assert ("strengths-implausible" in by_code(found.warnings)) is not kept

@@ -7,6 +7,7 @@ import pytest
 
 import photostereo as ps
 from photostereo.lights.ball.calibration import _strengths
+from photostereo.lights.source import SourceKind
 from photostereo.lights.strengths import (
     equal_strengths_suffice,
     sample_pixels,
@@ -80,5 +81,6 @@ def test_an_overexposed_flat_thing_tells_the_strengths_where_it_is_not_white() -
 def test_five_photographs_of_a_solid_thing_tell_no_strengths() -> None:
     """They are too few for its shading, and it does not face the camera as something flat does."""
     scene = render_scene("sphere", size=48, lights=random_lights(5, max_angle=60, rng=3))
-    found, words = _strengths(scene.images, scene.mask, (), scene.lights.directions, None, None)
-    assert words == "assumed to be equal" and (found == 1.0).all()
+    found, source = _strengths(scene.images, scene.mask, (), scene.lights.directions, None, None)
+    assert source.kind is SourceKind.ASSUMED_EQUAL
+    assert (found == 1.0).all()

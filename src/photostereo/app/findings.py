@@ -93,7 +93,7 @@ def lights_facts(
 
 def kind_of(lights: Lights, calibration: Calibration | None) -> str:
     """Return where lights come from: ``"file"``, ``"ball"`` or ``"estimated"``."""
-    if "estimated" in lights.source:
+    if lights.are_estimated:
         return "estimated"
     return "file" if calibration is None else "ball"
 

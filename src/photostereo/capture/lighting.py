@@ -31,8 +31,8 @@ from photostereo.core.units import PixelSize
 from photostereo.lights.ball.calibration import Calibration, calibrate_lights, merge_calibrations
 from photostereo.lights.ball.geometry import Circle, mask_circle
 from photostereo.lights.ball.picture import dome_picture
-from photostereo.lights.files.table import ESTIMATED
 from photostereo.lights.lights import Lights
+from photostereo.lights.source import LightSource, SourceKind
 from photostereo.lights.strengths import sample_pixels, strengths_of_scene
 from photostereo.lights.unknown.crops import crop_photographs
 from photostereo.lights.unknown.estimate import DOUBTFUL_ERROR, REASONS, estimate_lights
@@ -106,9 +106,12 @@ def _from_file(found: Found, full: tuple[int, int], options: ReadOptions) -> Lig
     size = PixelSize.of(table.pixel_size if options.pixel_size is None else options.pixel_size)
     table = table.placed(size.millimeters * options.scale if size.known else None, full)
     notes = [*options.axes_notes(), *table.notes]
-    source: str | list[str] = name
+    file = LightSource(SourceKind.FILE, name)
+    source = [file] * len(table.vectors)
     if table.errors is not None:
-        source = np.where(np.isfinite(table.errors), ESTIMATED, name).tolist()
+        source = [
+            LightSource(SourceKind.ESTIMATED) if one else file for one in np.isfinite(table.errors)
+        ]
         notes.append(
             Finding("light-file-estimated", file=name, degrees=float(np.nanmean(table.errors)))
         )
@@ -120,7 +123,7 @@ def _from_file(found: Found, full: tuple[int, int], options: ReadOptions) -> Lig
         strengths=table.intensities,
         expected_error=table.errors,
         source=source,
-        strengths_source="" if table.intensities is None else name,
+        strengths_source="" if table.intensities is None else file,
     )
     behind = int((lights.directions[:, 2] <= 0).sum())
     if behind:
@@ -260,7 +263,7 @@ def complete_lights(
         strengths = _completed(given.strengths, factors, closed)
         notes = (
             *lighting.notes,
-            Finding("strengths-estimated", source=source),
+            Finding("strengths-estimated", source=str(source)),
             *_about_strengths(factors),
         )
         lights = given.changed(strengths=strengths, strengths_source=source)
@@ -282,12 +285,14 @@ def complete_lights(
             reasons=verdict.reasons,
         )
     strengths = _completed(given.strengths, estimated.strengths, closed)
+    file = LightSource(SourceKind.FILE, name)
+    estimate = LightSource(SourceKind.ESTIMATED)
     lights = Lights(
         estimated.directions,
         strengths=strengths,
         expected_error=np.where(fixed, np.nan, estimated.expected_error_degrees),
-        source=[name if one else ESTIMATED for one in fixed],
-        strengths_source=name if closed.all() else ESTIMATED,
+        source=[file if one else estimate for one in fixed],
+        strengths_source=file if closed.all() else estimate,
     )
     which = "the lights"
     if fixed.any():

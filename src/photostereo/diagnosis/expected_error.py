@@ -152,7 +152,7 @@ def expected_error(
     contradicted = any(f.is_mistake and f.subject is Subject.BALL for f in doubts)
     if lights is not None and of_lights >= ACCURATE and not contradicted:
         code = "vague-lights"
-        if "estimated" in lights.source:
+        if lights.are_estimated:
             code = "vague-estimate"
         doubts.append(Finding(code, effect=of_lights, degrees=of_lights))
     turned = attempt(

@@ -20,6 +20,7 @@ from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import EMPTY_MASK, CaptureError
 from photostereo.lights.ball.geometry import VIEW
 from photostereo.lights.geometry import light_geometry, require_directions, row_lengths
+from photostereo.lights.source import LightSource, SourceKind, source_of
 from photostereo.photographs.framing import Framing
 from photostereo.runtime.illumination import PixelLights, turns_to_z
 
@@ -42,10 +43,11 @@ class Lights:
         Relative strengths, optionally per color channel. By default all lights are equally strong.
     expected_error : (d,) array, optional
         Expected error of each direction, in degrees; NaN if unknown.
-    source : str or sequence of str
-        Source of each direction: ``"file"``, ``"shiny ball"``, ``"estimated"``, ...
-    strengths_source : str
-        Source of the strengths.
+    source : str or LightSource, or a sequence of them
+        Source of each direction. Words are shown to people; code asks for the kind of a
+        :class:`~photostereo.lights.source.LightSource` (see :attr:`sources`).
+    strengths_source : str or LightSource
+        Source of the strengths; "" if there are none.
     position_unit : ``"pixels"`` or ``"widths"``
     distances : (d,) array, optional
         Distances at which the strengths of near lights hold; by default those from the origin of the positions.
@@ -77,8 +79,8 @@ class Lights:
         positions: ArrayLike | None = None,
         strengths: ArrayLike | None = None,
         expected_error: ArrayLike | None = None,
-        source: str | Sequence[str] = "given",
-        strengths_source: str = "",
+        source: str | LightSource | Sequence[str | LightSource] = "given",
+        strengths_source: str | LightSource = "",
         position_unit: str = "pixels",
         distances: ArrayLike | None = None,
         camera: ArrayLike | None = None,
@@ -93,8 +95,9 @@ class Lights:
         unknown = np.full(self._count, np.nan)
         self.expected_error = _frozen(unknown if expected_error is None else expected_error)
         self.distances = None if distances is None else _frozen(distances)
-        self.source = (source,) * self._count if isinstance(source, str) else tuple(source)
-        self.strengths_source = strengths_source
+        each = (source,) * self._count if isinstance(source, (str, LightSource)) else source
+        self._source = tuple(source_of(value) for value in each)
+        self._strengths_source = strengths_source
         self.position_unit = position_unit
         self.camera = None if camera is None else _frozen(camera)
         self.depth = None if depth is None else _frozen(depth)
@@ -103,7 +106,7 @@ class Lights:
             self._strengths,
             self.expected_error,
             self.distances,
-            self.source,
+            self._source,
         ):
             if values is not None and len(values) != self._count:
                 words = (
@@ -153,6 +156,31 @@ class Lights:
         if self._strengths is None:
             return np.ones(self._count)
         return self._strengths
+
+    @property
+    def sources(self) -> tuple[LightSource, ...]:
+        """(d,) sources of the directions."""
+        return self._source
+
+    @property
+    def source(self) -> tuple[str, ...]:
+        """(d,) sources of the directions, in words."""
+        return tuple(map(str, self._source))
+
+    @property
+    def are_estimated(self) -> bool:
+        """Whether a direction was estimated from the photographs, without any ball."""
+        return any(source.kind is SourceKind.ESTIMATED for source in self._source)
+
+    @property
+    def strengths_source(self) -> str:
+        """Source of the strengths, in words; empty if there are none."""
+        return str(self._strengths_source)
+
+    @property
+    def strengths_from(self) -> LightSource:
+        """Source of the strengths."""
+        return source_of(self._strengths_source)
 
     @property
     def has_strengths(self) -> bool:
@@ -221,7 +249,7 @@ class Lights:
             positions=None if self.positions is None else self.positions[index],
             strengths=None if self._strengths is None else self._strengths[index],
             expected_error=self.expected_error[index],
-            source=[self.source[int(k)] for k in index],
+            source=[self._source[int(k)] for k in index],
             distances=None if self.distances is None else self.distances[index],
         )
 
@@ -229,12 +257,12 @@ class Lights:
         """Return the same lights, some of them in other directions (by number); near lights keep their distance."""
         directions = self.directions.copy()
         error = self.expected_error.copy()
-        source = list(self.source)
+        source = list(self._source)
         positions = None if self.positions is None else self.positions.copy()
         for number, toward in to.items():
             directions[number] = np.asarray(toward) / np.linalg.norm(toward)
             error[number] = np.nan
-            source[number] = "moved by hand"
+            source[number] = LightSource(SourceKind.HAND)
             if positions is not None:
                 positions[number] = np.linalg.norm(positions[number]) * directions[number]
         return self.changed(

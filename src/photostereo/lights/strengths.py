@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.conventions import BoolArray, FloatArray
 from photostereo.core.errors import CaptureError
+from photostereo.lights.source import LightSource, SourceKind
 from photostereo.lights.unknown.shading import matte_normals
 from photostereo.runtime.illumination import projected, shading, weighted_least_squares
 from photostereo.runtime.matte_fits import FEWEST_LIT, LIT_NOISE, LIT_SHARE
@@ -261,28 +262,26 @@ def strengths_from_card(
 
 def strengths_of_scene(
     images: FloatArray, mask: BoolArray | None, directions: FloatArray, pixels: FloatArray | None
-) -> tuple[FloatArray, str]:
+) -> tuple[FloatArray, LightSource]:
     """Return strengths from the object in photographs (d, H, W), and their source.
 
     ``pixels`` are its :func:`.sample_pixels`, or None if too few of them are well exposed.
     """
     equal = np.ones(len(directions))
     if len(directions) < 6:
-        return equal, "assumed to be equal"
+        return equal, LightSource(SourceKind.ASSUMED_EQUAL)
     if pixels is None:
         # Each pixel is used in the photographs in which it is not white.
         pixels = sample_pixels(images, mask, overexposed=True)
         if len(pixels) < 300 or np.isfinite(pixels).sum(axis=0).min() < 100:
-            return equal, "assumed to be equal"
+            return equal, LightSource(SourceKind.ASSUMED_EQUAL)
         words = "brightness of the overexposed object, assumed to face the camera"
-        return strengths_from_flat(pixels, directions), words
+        return strengths_from_flat(pixels, directions), LightSource(SourceKind.FLAT_PARTS, words)
     if equal_strengths_suffice(pixels, directions):
-        return equal, "equal (the shading of the object fits)"
+        return equal, LightSource(SourceKind.EQUAL_FITS)
     if solid_normals(as_gray(pixels), directions) is None:
-        return strengths_from_flat(
-            pixels, directions
-        ), "brightness of flat parts, assumed to face the camera"
-    return strengths_from_shading(pixels, directions), "shading of the object"
+        return strengths_from_flat(pixels, directions), LightSource(SourceKind.FLAT_PARTS)
+    return strengths_from_shading(pixels, directions), LightSource(SourceKind.SHADING)
 
 
 def solid_normals(gray: FloatArray, directions: FloatArray) -> FloatArray | None:

@@ -30,6 +30,7 @@ from photostereo.lights.ball.picture import Picture, calibration_picture
 from photostereo.lights.ball.search import FoundBall, ball_at, find_balls
 from photostereo.lights.geometry import angles_between, unit
 from photostereo.lights.lights import Lights
+from photostereo.lights.source import LightSource, SourceKind, joined
 from photostereo.lights.strengths import (
     as_gray,
     sample_pixels,
@@ -46,6 +47,8 @@ _VAGUE, _TURNED = 1.0, 8.0
 _BENT = 3.0
 #: Strengths of the lights of one capture differ by a smaller factor (measured: at most 4); more is an error.
 _BELIEVABLE = 20.0
+#: Strengths from these are believed even if they differ by more.
+_MEASURED = (SourceKind.MATTE_BALL, SourceKind.CARD)
 #: A direction is suspect if it is this many degrees, and this many times the usual difference, from other evidence.
 _DISAGREES, _UNUSUAL = 8.0, 4.0
 #: Error of a matte ball's shading in degrees, in addition to its scatter: nothing is quite matte.
@@ -95,10 +98,8 @@ class Calibration:
 
     def seen_in(self, folder: str) -> Calibration:
         """Return the same calibration, with the folder of the balls added to the sources of the directions."""
-        words = [
-            f"{word} in {folder}" if "ball at" in word else word for word in self.lights.source
-        ]
-        return replace(self, lights=self.lights.changed(source=words))
+        sources = [source.seen_in(folder) for source in self.lights.sources]
+        return replace(self, lights=self.lights.changed(source=sources))
 
     def balls_mask(self) -> BoolArray:
         """Return the pixels of the balls, with a margin."""
@@ -157,10 +158,10 @@ def calibrate_lights(
     directions = found.directions if positions is None else unit(positions)
     strengths, strengths_from = _strengths(scene, mask, balls, directions, card, pixels)
     factor = float(strengths.max() / strengths.min())
-    if factor > _BELIEVABLE and strengths_from not in ("matte ball", "gray card"):
-        doubts.append(Finding("strengths-implausible", source=strengths_from, factor=factor))
+    if factor > _BELIEVABLE and strengths_from.kind not in _MEASURED:
+        doubts.append(Finding("strengths-implausible", source=str(strengths_from), factor=factor))
         strengths = np.ones(len(strengths))
-        strengths_from = "assumed to be equal"
+        strengths_from = LightSource(SourceKind.ASSUMED_EQUAL)
     if not circles and float(np.median(residual)) > _VAGUE:
         doubts.append(Finding("faint-ball", degrees=float(np.median(residual))))
     if camera is None:
@@ -220,12 +221,12 @@ def _strengths(
     directions: FloatArray,
     card: Sequence[int] | None,
     pixels: FloatArray | None,
-) -> tuple[FloatArray, str]:
+) -> tuple[FloatArray, LightSource]:
     if card is not None:
-        return strengths_from_card(scene, directions, card), "gray card"
+        return strengths_from_card(scene, directions, card), LightSource(SourceKind.CARD)
     matte = [np.log(ball.strengths) for ball in balls if ball.strengths is not None]
     if matte:
-        return np.exp(np.mean(matte, axis=0)), "matte ball"
+        return np.exp(np.mean(matte, axis=0)), LightSource(SourceKind.MATTE_BALL)
     return strengths_of_scene(scene, mask, directions, pixels)
 
 
@@ -245,25 +246,21 @@ def merge_calibrations(parts: Sequence[Calibration]) -> Calibration:
     apart = angles_between(stack, mean[None])
     scatter = np.sqrt((weight * apart**2).sum(axis=0) / weight.sum(axis=0))
     error = np.maximum(scatter, 1.0 / np.sqrt(weight.sum(axis=0)))
-    sources = [
-        " and ".join(words) for words in zip(*(part.lights.source for part in shiny), strict=True)
-    ]
+    sources = [joined(each) for each in zip(*(part.lights.sources for part in shiny), strict=True)]
     found = Evidence(parts[0].files, mean, error, sources)
     worst = apart.max(axis=0)
     unlike = np.flatnonzero(worst > _BALLS_DISAGREE)
     if len(unlike):
         typical = 2 * float(np.median(worst[unlike]))
         found.doubt("balls-disagree", unlike.tolist(), "check-ball", degrees=typical)
-    order = ("gray card", "matte ball", "shading of the object")
-    every = [part.lights for part in parts]
     best = min(
-        every, key=lambda lights: (*order, lights.strengths_source).index(lights.strengths_source)
+        (part.lights for part in parts), key=lambda lights: lights.strengths_from.rank_of_strengths
     )
     merged = shiny[0].lights.changed(
         directions=mean,
         expected_error=error,
         strengths=best.strengths,
-        strengths_source=best.strengths_source,
+        strengths_source=best.strengths_from,
         source=sources,
     )
     doubts = distinct([*found.doubts, *(doubt for part in parts for doubt in part.warnings)])
@@ -277,7 +274,7 @@ class Evidence:
     names: Sequence[str]  #: of the photographs
     directions: FloatArray  #: (d, 3) unit, NaN if missing
     residual: FloatArray  #: (d,) expected errors in degrees
-    sources: list[str]  #: (d,)
+    sources: list[LightSource]  #: (d,)
     doubts: list[Finding] = field(default_factory=list)
 
     def doubt(
@@ -314,7 +311,7 @@ class Evidence:
             self.directions = np.where(missing[:, None], shaded, self.directions)
             self.residual = np.where(missing, max(usual, 1.0), self.residual)
             for number in numbers:
-                self.sources[number] = "shading of the object"
+                self.sources[number] = LightSource(SourceKind.SHADING)
             self.doubt("light-from-shading", numbers)
         for number in np.flatnonzero(apart > max(_DISAGREES, _UNUSUAL * usual)).tolist():
             self.doubt(
@@ -341,8 +338,8 @@ def combine_balls(balls: Sequence[FoundBall], names: Sequence[str]) -> Evidence:
     length = np.linalg.norm(mean, axis=1, keepdims=True)
     directions = np.where(total[:, None] > 0, mean / np.maximum(length, 1e-12), np.nan)
     residual = np.where(total > 0, 1.0 / np.sqrt(np.maximum(total, 1e-12)), np.nan)
-    places = [f"{ball.kind} ball at {ball.circle.x:.0f},{ball.circle.y:.0f}" for ball in trusted]
-    found = Evidence(names, directions, residual, [" and ".join(places)] * len(directions))
+    source = joined(tuple(ball.source for ball in trusted))
+    found = Evidence(names, directions, residual, [source] * len(directions))
     sharp = shiny if shiny.any() else ~shiny
     if sharp.sum() > 1:
         apart = angles_between(stack, directions[None])[sharp]

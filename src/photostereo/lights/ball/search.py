@@ -32,6 +32,7 @@ from photostereo.lights.ball.highlight import (
 )
 from photostereo.lights.ball.outline_fit import settle_outline
 from photostereo.lights.ball.shading import Shading, fit_shading, settle_circle
+from photostereo.lights.source import LightSource, SourceKind
 from photostereo.lights.strengths import sample_pixels, unexplained_by_any, unexplained_light
 
 #: Error of the center of a highlight: in pixels, as a share of its extent, and in pixels times its
@@ -79,6 +80,12 @@ class FoundBall:
     )  #: (d,) with geometric mean 1, or None: a mirror image has no strength
     residual: FloatArray  #: (d,) expected error of each direction, in degrees
     highlights: Highlights | None = None  #: of a shiny ball
+
+    @property
+    def source(self) -> LightSource:
+        """The ball as a source of directions."""
+        kind = SourceKind.SHINY_BALL if self.kind == "shiny" else SourceKind.MATTE_BALL
+        return LightSource(kind, f"{kind.value} at {self.circle.x:.0f},{self.circle.y:.0f}")
 
 
 def find_balls(

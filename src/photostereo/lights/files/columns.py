@@ -11,7 +11,8 @@ import numpy as np
 from photostereo.core.conventions import BoolArray, Float64
 from photostereo.lights.files.format import LightFileError
 from photostereo.lights.files.numbers import base_name, decimal, is_number, rectangle
-from photostereo.lights.files.table import ESTIMATED, LightTable
+from photostereo.lights.files.table import LightTable
+from photostereo.lights.source import SourceKind
 
 # Names of columns.
 _FILE = re.compile("file(names?)?|image|img|name|photo(graph)?|picture|path")
@@ -180,7 +181,8 @@ def _errors_of_estimates(header: list[str], body: list[list[str]]) -> Float64 | 
     error = header.index("residual_degrees")
     source = header.index("found_from")
     words = [
-        row[error] if row[source] == ESTIMATED and is_number(row[error]) else "nan" for row in body
+        row[error] if row[source] == SourceKind.ESTIMATED.value and is_number(row[error]) else "nan"
+        for row in body
     ]
     values = np.array([decimal(word) for word in words])
     if np.isfinite(values).any():

@@ -31,8 +31,6 @@ LEAST_MM = 2.0
 #: Range of the distance of the nearest light over the longer side of the frame. A closer light would be in the picture; a
 #: farther one would count as distant, without a measured position. A wrong unit is wrong by a factor of ten or more.
 NEAREST, FARTHEST = 0.2, 300.0
-#: Source that ``lights.csv`` gives for lights estimated from the photographs.
-ESTIMATED = "estimated"
 _BALL = "# ball in the frame (column row radius):"
 
 
