@@ -99,7 +99,7 @@ fuzz: $(READY)
 
 # Captures of many kinds, nothing damaged, solved with the default method; see docs/lab/plausible.md.
 plausible: $(READY)
-	$(BIN)/photostereo plausible plausible-$(SEED) --count $(N) --seed $(SEED)
+	$(BIN)/photostereo plausible --out plausible-$(SEED) --count $(N) --seed $(SEED)
 
 # Biome and TypeScript check JavaScript and CSS, in the versions of package.json. npm is the system's, or else comes from
 # PyPI.

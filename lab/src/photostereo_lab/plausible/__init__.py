@@ -2,5 +2,5 @@
 
 Fuzzing varies the damage; this varies the subject. A seed determines everything::
 
-    photostereo plausible results --count 60 --seed 1
+    photostereo plausible --out results --count 60 --seed 1
 """
