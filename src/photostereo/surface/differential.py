@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import cv2
 import numpy as np
@@ -177,12 +178,12 @@ def contrast(
 
 def _unit_normals(normals: ArrayLike, mask: ArrayLike | None) -> Float64:
     """Return unit normals (H, W, 3), NaN where unknown or outside the mask."""
+    # A copy in double precision: differences of neighbors in single precision would show as rings.
     n = np.array(normals, dtype=np.float64)
     inside = prepare_mask(n, mask)
-    length = np.linalg.norm(n, axis=-1)
+    length = np.sqrt(np.einsum("ijk,ijk->ij", n, n))
     usable = inside & np.isfinite(length) & (length > SHORTEST)
-    n[~usable] = np.nan
-    n[usable] /= length[usable, None]
+    n /= np.where(usable, length, np.nan)[..., None]
     return n
 
 
@@ -206,7 +207,7 @@ class _Band:
         variance : array
             Weighted mean of the squared deviations from it.
         """
-        total, mean_col, mean_row, var_col, var_row, covariance = self._moments()
+        total, mean_col, mean_row, var_col, var_row, covariance = self._moments
         mean = self._sum(values, 0, 0) / total
         with_col = self._sum(values, 1, 0) / total - mean_col * mean
         with_row = self._sum(values, 0, 1) / total - mean_row * mean
@@ -217,12 +218,15 @@ class _Band:
         variance -= along_col * with_col + along_row * with_row
         return along_col, along_row, variance
 
+    @cached_property
     def _moments(self) -> tuple[Float64, ...]:
-        """Return sum, means and variances of the columns and rows around a pixel.
+        """Sum, means and variances of the columns and rows around a pixel.
 
-        They are NaN if there are too few.
+        They are NaN if there are too few. All components of the normals share them.
         """
         weights = self.usable.astype(np.float64)
+        # Moments about the pixel itself, then about the mean: distances are small, so that nothing
+        # cancels.
         total = self._sum(weights, 0, 0)
         total[~self.usable] = np.nan
         mean_col = self._sum(weights, 1, 0) / total

@@ -133,6 +133,7 @@ def level(
             code="no-plane",
         )
     offset, along_col, along_row = np.linalg.solve(matrix, terms.T @ heights)
+    # The plane is evaluated everywhere, also outside the pixels that it was fitted to.
     z -= offset + along_col * (np.arange(z.shape[1]) - middle_col)
     z -= along_row * (np.arange(z.shape[0]) - middle_row)[:, None]
     return z
@@ -224,6 +225,7 @@ def height_statistics(
                 code="bad-filter",
             )
         low = smooth(z, index / scale)
+        # The S-filter keeps the long waves, the L-filter what they leave.
         z = low if name == "S" else z - low
         steps.append(f"{name}-filter {index:g} {unit}")
     return _statistics(z[inside] * scale, unit, ", ".join(steps))
