@@ -145,6 +145,7 @@ class Control:
         """
         pool = ThreadPoolExecutor(1)
         job = pool.submit(work)
+        # An abandoned thread ends by itself; nobody waits for it.
         pool.shutdown(wait=False)
         return self.awaited(job)
 
@@ -175,6 +176,7 @@ class Control:
     def stage(self, name: str, total: int | None = None) -> None:
         """Begin a stage of ``total`` steps, if their number is known."""
         self.check()
+        # The time until now belongs to the stage before.
         self._count_time()
         self._current = name
         self.on_stage(name, total)

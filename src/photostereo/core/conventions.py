@@ -37,6 +37,7 @@ def gray_from_rgb(rgb: FloatArray) -> FloatArray:
 
 def linear_from_srgb(encoded: FloatArray) -> FloatArray:
     """Undo the sRGB transfer curve (IEC 61966-2-1) on values in [0, 1]."""
+    # The curve is linear near black, and a power beyond.
     low = encoded / 12.92
     with np.errstate(over="ignore"):  # infinite values are reported when the photograph is read
         high = ((np.maximum(encoded, 0.0) + 0.055) / 1.055) ** 2.4

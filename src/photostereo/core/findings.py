@@ -131,6 +131,7 @@ class Finding:
             "effect": effect,
         }
         for name, value in fields.items():
+            # The class is frozen; only this method may set its fields.
             object.__setattr__(self, name, value)
 
     @property
@@ -155,6 +156,7 @@ class Finding:
 
     @property
     def _entry(self) -> Entry:
+        # Another package may have findings of its own, which the table cannot know.
         return table().get(self.code) or Entry(Subject.CAPTURE, Kind.DOUBT, "{note}")
 
     def rendered(self, shell: str = "python") -> str:

@@ -67,6 +67,7 @@ def registered(kind: type[Kind], group: str, modules: Iterable[str]) -> dict[str
     """
     name = attrgetter("name")
     values = (value for module in modules for value in vars(import_module(module)).values())
+    # A module may hold entries, and anything else.
     ours = {name(value): value for value in values if isinstance(value, kind)}
     theirs = {name(entry): entry for entry in announced(group, kind)}
     return ours | theirs | ours

@@ -34,6 +34,7 @@ Place = str | os.PathLike[str]
 #: This machine, for file systems without locks: there, a leftover counts as abandoned if it names this machine and a
 #: process that has ended.
 _MACHINE = f"{zlib.crc32(socket.gethostname().encode()):08x}"
+#: Errors of the disk, which are reported as errors of the target wherever they occur.
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
 
 
@@ -47,9 +48,18 @@ def replacing_directory(
 ) -> Iterator[Path]:
     """A temporary folder beside ``out`` that becomes ``out`` when the block ends without an exception.
 
-    With ``force`` it replaces an existing folder of results, as a whole, at the very end. ``out`` must not contain
-    any path in ``keep``, which the run needs. The block rewrites the files of ``out`` in ``renew`` and copies all others,
-    which may be the user's. If something is in the way, an :class:`OutputError` is raised before the block runs.
+    If something is in the way, an :class:`OutputError` is raised before the block runs.
+
+    Parameters
+    ----------
+    out : path
+        The folder of the results.
+    force : bool
+        Replace an existing folder of results, as a whole, at the very end.
+    keep : iterable of path
+        What the run needs; none of it may be inside ``out``.
+    renew : collection of str, optional
+        Names of files in ``out`` that the block rewrites. It copies all others, which may be the user's.
     """
     target = _followed(_reachable(out))
     kept = tuple(keep)
@@ -62,6 +72,7 @@ def replacing_directory(
             foreign: set[str] = set()
             if renew is not None and target.is_dir():
                 foreign = set(foreign_files(target)) - set(renew)
+            # The mark lists what is ours, so that a later run may replace it.
             (folder / MARK).write_bytes(mark_content(folder, foreign))
             if not os.path.lexists(target):
                 os.rename(folder, target)
@@ -77,7 +88,8 @@ def require_free(out: Place, *, force: bool = False) -> None:
 @contextmanager
 def replacing_file(out: Place, *, force: bool = False) -> Iterator[Path]:
     """A hidden file beside ``out``, with the same suffix, that becomes ``out`` when the block succeeds.
-    If the block removes it, ``out`` stays as it is.
+
+    Libraries choose a format by the suffix. If the block removes the file, ``out`` stays as it is.
     """
     target = _reachable(out)
     if target.is_dir():

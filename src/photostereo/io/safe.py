@@ -36,10 +36,12 @@ DEFLATE_RATIO = 1032
 #: A stack that takes more bytes than this as 32-bit numbers is kept on disk. Half or twice as much changes no result.
 SPOOLED = 256 << 20
 
-_LETTERS = "biufU"  # kinds of values: Boolean, integers, floating point, text; no objects, dates or records
-
+#: NumPy's kinds of values that are read: Boolean, integers, floating point, text; no objects, dates or records.
+_LETTERS = "biufU"
+#: MATLAB's types that are read.
 _MATLAB = re.compile("double|single|logical|u?int(8|16|32|64)")
 
+#: Turns the description of a problem into an error.
 Complaint = Callable[[str], PhotostereoError]
 
 
@@ -171,14 +173,25 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
 
 
 def read_npy(path: Path, what: str, *, remedy: str, mapped: bool = False) -> NDArray[Any]:
-    """The array in an ``.npy`` file, never a Python object. If ``mapped``, values stay in the file until used."""
+    """Return the array in an ``.npy`` file, never a Python object.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    what : str
+        What it should contain, for messages.
+    remedy : str
+        What to do if it cannot be read.
+    mapped : bool
+        Values stay in the file until they are used.
+    """
     complaint = partial(unreadable_file, path, what, remedy)
     with opened(path, what, remedy=remedy) as file, explained(complaint):
         size = os.fstat(file.fileno()).st_size
         label = f"The {what} {path}"
-        if mapped and all(
-            _header_of(file, size, label, complaint)[0]
-        ):  # an empty array cannot be mapped
+        # An empty array cannot be mapped.
+        if mapped and all(_header_of(file, size, label, complaint)[0]):
             return np.lib.format.open_memmap(path, mode="r")
         file.seek(0)
         return np.asarray(_array_in(file, size, label, complaint))
@@ -187,9 +200,20 @@ def read_npy(path: Path, what: str, *, remedy: str, mapped: bool = False) -> NDA
 def read_npz(
     path: Path, what: str, *, remedy: str, limit: int | None = None, stack: str = ""
 ) -> dict[str, Any]:
-    """All arrays of an ``.npz`` file by name, at most ``limit`` bytes in total; never Python objects.
+    """Return all arrays of an ``.npz`` file by name, never Python objects.
 
-    The array named ``stack`` becomes a :class:`SpooledStack` if it is large.
+    Parameters
+    ----------
+    path : Path
+        The file.
+    what : str
+        What it should contain, for messages.
+    remedy : str
+        What to do if it cannot be read.
+    limit : int, optional
+        The most bytes of all arrays together.
+    stack : str
+        The name of an array that becomes a :class:`SpooledStack` if it is large.
     """
     complaint = partial(unreadable_file, path, what, remedy)
     arrays: dict[str, Any] = {}
@@ -200,9 +224,13 @@ def read_npz(
     ):
         members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
         for member in members:
-            if member.file_size > (most := DEFLATE_RATIO * member.compress_size + 64):
-                problem = f"{member.filename} declares {member.file_size} bytes but can hold {most} at most"
-                raise complaint(problem)
+            # Whatever the header says: no compressed byte becomes more bytes than this.
+            most = DEFLATE_RATIO * member.compress_size + 64
+            if member.file_size > most:
+                raise complaint(
+                    f"{member.filename} declares {member.file_size} bytes but can hold {most} at "
+                    "most"
+                )
         declared = sum(member.file_size for member in members)
         if limit is not None and declared > limit:
             raise complaint(f"it declares {declared} bytes, more than the limit of {limit}")
@@ -236,13 +264,16 @@ def _array_in(
     If ``spooled``, a large array goes to a temporary file in parts, if there is room for it.
     """
     shape, by_column, kind = _header_of(stream, size, label, complaint)
-    if spooled and not by_column and 4 * math.prod(shape) > SPOOLED and (spool := open_spool(size)):
+    is_large = 4 * math.prod(shape) > SPOOLED
+    spool = open_spool(size) if spooled and is_large and not by_column else None
+    if spool is not None:
         bytes_each = kind.itemsize * math.prod(shape[1:])
         require_memory(bytes_each, label, "Use a smaller one.")
-        parts = (
-            np.frombuffer(stream.read(bytes_each), kind).reshape(shape[1:]) for _ in range(shape[0])
-        )
-        return SpooledStack(spool, tuple(map(spool.write, parts)))
+        places = []
+        for _ in range(shape[0]):
+            part = np.frombuffer(stream.read(bytes_each), kind).reshape(shape[1:])
+            places.append(spool.write(part))
+        return SpooledStack(spool, tuple(places))
     require_memory(size, label, "Use a smaller one.")
     stream.seek(0)
     return np.lib.format.read_array(stream, allow_pickle=False)
@@ -276,13 +307,12 @@ def read_mat(path: Path, what: str, *, remedy: str) -> dict[str, NDArray[Any]]:
 
     data = read_bytes(path, what, remedy=remedy)
     with explained(partial(unreadable_file, path, what, remedy)):
-        shapes = {
-            name: shape
-            for name, shape, kind in whosmat(io.BytesIO(data))
-            if _MATLAB.fullmatch(kind)
-        }
+        content = whosmat(io.BytesIO(data))
+        shapes = {name: shape for name, shape, kind in content if _MATLAB.fullmatch(kind)}
+        if not shapes:
+            return {}
         size = sum(8 * math.prod(shape) for shape in shapes.values())
         require_memory(size, f"The {what} {path}", "Use a smaller one.")
-        found = loadmat(io.BytesIO(data), variable_names=list(shapes)) if shapes else {}
-        arrays = {name: np.asarray(found[name]) for name in shapes}
+        values = loadmat(io.BytesIO(data), variable_names=list(shapes))
+        arrays = {name: np.asarray(values[name]) for name in shapes}
         return {name: array for name, array in arrays.items() if array.dtype.kind in "biuf"}

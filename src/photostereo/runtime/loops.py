@@ -63,8 +63,11 @@ class _Listener(event.Listener):  # type: ignore[misc]
 
 event.register("numba:compile", _Listener())
 
+#: Held by a caller of a parallel loop while Numba's threads cannot be shared.
 _ONE_AT_A_TIME = threading.RLock()
+#: Threading layers whose threads several callers may use at once.
 _SAFE_LAYERS = ("omp", "tbb")
+#: The name of the layer in a process that was forked from one that used GNU OpenMP: it must not be used.
 _FORKED = "forked"
 
 

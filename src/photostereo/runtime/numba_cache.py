@@ -55,6 +55,7 @@ def _keep_privately(loop: Any) -> None:
     folder = private_folder()
     if folder is None:
         return
+    # Numba looks up the folder when a cache is made.
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder)
     try:

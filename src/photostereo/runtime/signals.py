@@ -37,8 +37,10 @@ END = "nothing was left half-written."
 
 
 class _State:
-    loading = True
-    received: int | None = None
+    """What a signal handler must know, which gets no arguments of ours."""
+
+    loading = True  #: whether modules are still imported, and nothing has been written
+    received: int | None = None  #: the signal that ends the work
 
 
 @contextmanager
@@ -85,15 +87,15 @@ def deferred_interrupt() -> Iterator[None]:
 
     from multiprocessing.resource_tracker import ensure_running
 
-    ensure_running()  # if started later, it would unblock the signal in the thread that starts it
+    # If it is started later, it unblocks the signal in the thread that starts it.
+    ensure_running()
     signal.signal(signal.SIGINT, remember)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(
-            signal.SIG_SETMASK, mask
-        )  # a pending signal is delivered to ``remember`` here
+        # A pending signal is delivered to ``remember`` here.
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         signal.signal(signal.SIGINT, before)
         if struck:
             signal.raise_signal(signal.SIGINT)
@@ -144,6 +146,7 @@ def _send_again(number: int) -> None:
     """Send a signal after a short delay, without ``threading``, whose locks the interrupted code may hold."""
 
     def send() -> None:
+        # By then the finalizer or callback that swallowed the exception has ended.
         time.sleep(0.01)
         _thread.interrupt_main(signal.Signals(number))
 
