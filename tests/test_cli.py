@@ -419,7 +419,7 @@ def test_what_is_in_the_way_is_reported_before_the_work(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        capture_stages, "open_capture", lambda *_, **__: pytest.fail("photographs were opened")
+        capture_stages, "examine", lambda *_, **__: pytest.fail("photographs were opened")
     )
     name = f"{Path(scene_folder).name.removesuffix('PNG')}-compare"
     (tmp_path / name).mkdir()

@@ -34,7 +34,7 @@ from photostereo.core.errors import ParameterError
 from photostereo.core.findings import Finding
 from photostereo.diagnosis.advice import remarks
 from photostereo.io.atomic import write_bytes
-from photostereo.photographs.files import PhotographFiles
+from photostereo.photographs.developed import DevelopedFrames
 from photostereo_lab.scenes import render_scene
 
 from .conftest import BALL
@@ -276,7 +276,7 @@ def test_photographs_do_not_stay_in_memory_if_their_examination_is_canceled(
     whole = tasks.open.whole
     assert not whole.is_current("loaded") and not whole.is_current("stack")
     tasks.run(protocol.Look(*place), control)
-    monkeypatch.setattr(PhotographFiles, "all", lambda *given: pytest.fail("read again"))
+    monkeypatch.setattr(DevelopedFrames, "all", lambda *given: pytest.fail("read again"))
     tasks.run(protocol.Look(*place), control)  # nothing has changed
 
 

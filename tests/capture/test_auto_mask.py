@@ -14,7 +14,7 @@ from photostereo.core.errors import ParameterError
 from photostereo.core.findings import by_code
 from photostereo.masks.automatic import FoundObject, cheapest_outline, find_object
 from photostereo.masks.ground import lit_as_ground
-from photostereo.photographs.source import PhotographsInMemory
+from photostereo.photographs.frames import FramesInMemory
 from photostereo_lab.plausible.lamps import Lamps
 from photostereo_lab.plausible.photographs import Ball, Camera, photograph
 from photostereo_lab.plausible.subjects import SURFACES, make_subject
@@ -279,7 +279,7 @@ def test_a_ball_beside_a_surface_is_not_the_object() -> None:
 
 def test_the_user_says_what_it_is() -> None:
     frames, mask = plausible_frames("coin", 1)
-    photographs = PhotographsInMemory(frames.astype(np.float32))
+    photographs = FramesInMemory(frames.astype(np.float32))
     full = frames.shape[1:3]
 
     def chosen(subject: str) -> tuple[np.ndarray, str]:

@@ -10,7 +10,7 @@ import pytest
 import tifffile
 
 from photostereo.capture import load
-from photostereo.capture.loading import find_capture
+from photostereo.capture.loading import find_source
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import by_code
@@ -179,7 +179,7 @@ def test_what_is_in_a_folder_without_photographs_is_said(folder, tmp_path):
     assert all(len(str(refusal(place))) < len(str(place)) + 200 for place in places.values())
     (places["parent"] / "one").rename(places["parent"] / "Objects")  # as in Harvard's layout
     shutil.rmtree(places["parent"] / "two")
-    assert len(find_capture(places["parent"], ReadOptions()).files) == 11
+    assert len(find_source(places["parent"], ReadOptions()).files) == 11
 
 
 def refusal(place):

@@ -152,7 +152,7 @@ def test_without_alignment_nothing_is_aligned(tmp_path, monkeypatch):
     def fail(*_):
         raise AssertionError("it is not wanted")
 
-    monkeypatch.setattr("photostereo.capture.opening.find_alignment", fail)
+    monkeypatch.setattr("photostereo.capture.examine.find_alignment", fail)
     assert load(write(tmp_path / "thing", scene().images), align="off").origin.alignment is None
 
 
@@ -273,7 +273,7 @@ def test_a_raking_light_is_not_the_light_of_the_room(tmp_path, height, file):
     if not file:
         (folder / "lights.csv").unlink()
     opened = Pipeline(folder).opened
-    assert not opened.found.faults and opened.photographs.ambient is None
+    assert not opened.source.faults and opened.photographs.ambient is None
 
 
 def test_a_weak_lamp_is_not_the_light_of_the_room(tmp_path):
@@ -291,14 +291,14 @@ def test_good_photographs_are_used(tmp_path, shape):
 
 def test_a_ball_series_follows(tmp_path):
     """Photographs of a ball that are paired by their order lose the partner of what is left out."""
-    from photostereo.capture.opening import Found
+    from photostereo.capture.source import Source
     from photostereo.photographs.faults import Fault
 
-    found = Found(tmp_path, "", "", [tmp_path / name for name in "abc"])
+    found = Source(tmp_path, "", "", [tmp_path / name for name in "abc"])
     left = found.without({1: Fault("b", "dark")})
     assert [file.name for file in left.files] == ["a", "c"]
     again = left.without({0: Fault("a", "blurred")})
-    assert [file.name for file in again.taken] == ["a", "b", "c"] and len(again.faults) == 2
+    assert [file.name for file in again.every_file] == ["a", "b", "c"] and len(again.faults) == 2
 
 
 @pytest.mark.parametrize("reflectance", ["oren-nayar", "blinn-phong"])

@@ -16,11 +16,11 @@ from photostereo_lab.scenes import dome_lights, render_scene
 
 LIGHTS = dome_lights(8, max_angle=55)
 HELPERS = [
-    "photostereo.capture.opening.find_brackets",
-    "photostereo.capture.opening.find_duplicates",
-    "photostereo.capture.opening.find_dark",
-    "photostereo.capture.opening.find_blurred",
-    "photostereo.capture.opening.find_alignment",
+    "photostereo.capture.examine.find_brackets",
+    "photostereo.capture.examine.find_duplicates",
+    "photostereo.capture.examine.find_dark",
+    "photostereo.capture.examine.find_blurred",
+    "photostereo.capture.examine.find_alignment",
     "photostereo.capture.assemble.check_lights",
     "photostereo.capture.assemble.estimate_room_light",
     "photostereo.diagnosis.diagnose.find_mistakes",
@@ -89,7 +89,7 @@ def test_a_header_that_cannot_be_read_is_damaged(
     def fail(*_: object) -> None:
         raise IndexError("beyond the end")
 
-    monkeypatch.setattr("photostereo.io.camera.read_shot", fail)
+    monkeypatch.setattr("photostereo.photographs.protocol.read_shot", fail)
     capture = Pipeline(folder, method="ls").capture
     assert capture.origin is not None
     assert "exif-damaged" in {note.code for note in capture.origin.notes}
@@ -101,7 +101,7 @@ def test_what_the_user_can_mend_still_ends_it(
     def fail(*_: object, **__: object) -> None:
         raise PhotostereoError("the user can mend this", code="mendable")
 
-    monkeypatch.setattr("photostereo.capture.opening.find_blurred", fail)
+    monkeypatch.setattr("photostereo.capture.examine.find_blurred", fail)
     with pytest.raises(PhotostereoError) as caught:
         Pipeline(folder, method="ls").capture  # noqa: B018
     assert caught.value.code == "mendable"

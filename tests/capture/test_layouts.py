@@ -339,7 +339,7 @@ def test_a_large_archive_waits_on_disk(tmp_path, shots, monkeypatch, options):
     images[3, 2, 1] = np.nan
     np.savez(tmp_path / "a.npz", images=images, lights=shots.lights)
     with pytest.raises(CaptureError) as caught:
-        load(tmp_path / "a.npz")
+        load(tmp_path / "a.npz", strict=True)
     assert caught.value.code == "photograph-not-finite"
 
 

@@ -71,7 +71,7 @@ def test_published_figures(data_dir, name):
 @pytest.mark.parametrize("name", ["ball", "reading"])
 def test_without_the_clip_the_figures_differ(data_dir, name, tmp_path):
     """Why the reader clips: if this test fails, the clip has become needless."""
-    from photostereo.photographs.files import open_files
+    from photostereo.photographs.developed import open_files
 
     place = data_dir / "diligent" / "pmsData" / f"{name}PNG"
     capture = load(place)

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import tifffile
 
-import photostereo.photographs.files as photographs_module
+import photostereo.photographs.developed as photographs_module
+import photostereo.photographs.protocol as protocol_module
 from photostereo.core.conventions import GRAY_WEIGHTS, gray_from_rgb, linear_from_srgb
 from photostereo.core.errors import CaptureError
 
@@ -156,14 +157,14 @@ def test_threads_change_nothing(tmp_path, shots, strengths):
 
 def test_photographs_are_decoded_at_the_same_time(tmp_path, shots, monkeypatch):
     three = threading.Barrier(3, timeout=60)
-    decode = photographs_module.decode_image
+    decode = protocol_module.decode_image
 
     def watched(path, **options):
         if not path.stem.endswith("1"):  # nine of the eleven: in threes, each waits for two others
             three.wait()
         return decode(path, **options)
 
-    monkeypatch.setattr(photographs_module, "decode_image", watched)
+    monkeypatch.setattr(protocol_module, "decode_image", watched)
     read_stack(shots.write(tmp_path), workers=3)
 
 
@@ -172,9 +173,9 @@ def test_another_size_is_told_by_the_header(tmp_path, monkeypatch):
     for name, side in (("a.png", 40), ("b.png", 8), ("c.jpg", 8)):
         cv2.imwrite(str(tmp_path / name), np.zeros((side, side), np.uint8))
     decoded = []
-    decode = photographs_module.decode_image
+    decode = protocol_module.decode_image
     monkeypatch.setattr(
-        photographs_module,
+        protocol_module,
         "decode_image",
         lambda path, **_: decoded.append(path.name) or decode(path),
     )

@@ -16,7 +16,7 @@ import pytest
 import tifffile
 
 from photostereo.core.errors import CaptureError
-from photostereo.io.camera import Heads, Shot, read_shot
+from photostereo.io.camera import Shot, read_shot
 from photostereo.io.headers import (
     PNG_SIGNATURE,
     Declared,
@@ -28,6 +28,7 @@ from photostereo.io.headers import (
     tiff_entries,
 )
 from photostereo.io.images import decode_image
+from photostereo.photographs.protocol import Pictures
 
 IMAGE = np.arange(30 * 40, dtype=np.uint16).reshape(30, 40)
 
@@ -112,7 +113,7 @@ def test_small_headers():
     with pytest.raises(HeaderError, match="it ends in the middle of its chunk IHDR"):
         list(png_chunks(PNG_SIGNATURE + b"\0\0\0\x0dIHDR"))
     assert declared_size(b"P5 640 480 255 ...") == Declared(width=640, height=480, depth=2)
-    assert Heads()[Path("no-such-file.png")] == Shot()
+    assert Pictures().head(Path("no-such-file.png")) == Shot()
 
 
 def test_a_strip_that_holds_more_than_its_picture_is_refused(tmp_path):

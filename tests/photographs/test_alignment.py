@@ -16,8 +16,8 @@ from photostereo.core.errors import ParameterError
 from photostereo.core.findings import by_code
 from photostereo.io.png import write_png
 from photostereo.photographs.alignment.alignment import Alignment, find_alignment
+from photostereo.photographs.developed import open_files
 from photostereo.photographs.faults import reduced, survey
-from photostereo.photographs.files import open_files
 from photostereo.photographs.framing import Framing, moved_back
 from photostereo_lab.scenes import dome_lights
 

@@ -14,7 +14,7 @@ from photostereo.capture import write_diligent
 from photostereo.core.errors import OutputError, ParameterError
 from photostereo.core.findings import by_code
 from photostereo.io import camera, images
-from photostereo.photographs import files
+from photostereo.photographs import protocol
 from photostereo.pipeline import write_results
 from photostereo.report import page
 from photostereo_lab.scenes import render_scene
@@ -35,7 +35,7 @@ def decoded(monkeypatch):
         names.append(path.name)
         return images.decode_image(path, **options)
 
-    monkeypatch.setattr(files, "decode_image", counting)
+    monkeypatch.setattr(protocol, "decode_image", counting)
     return names
 
 
@@ -67,7 +67,7 @@ def test_a_solve_reads_headers_and_photographs_once_and_renders_one_page(
     headers, pages = [], []
     honest_head, honest_page = camera.read_shot, page.render_page
     monkeypatch.setattr(
-        camera, "read_shot", lambda path: headers.append(path.name) or honest_head(path)
+        protocol, "read_shot", lambda path: headers.append(path.name) or honest_head(path)
     )
     monkeypatch.setattr(
         page, "render_page", lambda *a, **k: pages.append(a) or honest_page(*a, **k)

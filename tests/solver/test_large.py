@@ -336,7 +336,7 @@ def test_progress_is_counted_through_the_bands(noisy: ps.Capture) -> None:
 
 def test_photographs_are_decoded_once(noisy: ps.Capture, tmp_path, monkeypatch) -> None:
     """However many bands there are; and what was kept on disk is what the files hold."""
-    from photostereo.photographs import files as photographs
+    from photostereo.photographs import protocol as photographs
 
     write_diligent(noisy, tmp_path / "reliefPNG")
     asked: list[str] = []

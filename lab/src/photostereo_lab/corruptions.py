@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from photostereo.capture.capture import Capture
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.core.findings import Finding
-from photostereo.photographs.source import LARGEST_INTENSITY
+from photostereo.photographs.frames import LARGEST_INTENSITY
 
 #: A generator or a seed; None for different noise each time.
 Rng = np.random.Generator | int | None

@@ -16,11 +16,11 @@ from photostereo.app.small_copies import CopiesPipeline, SmallCopies, small_name
 from photostereo.capture import Capture
 from photostereo.capture.edits import Edits, read_edits
 from photostereo.capture.layouts.folder import find_alone
-from photostereo.capture.loading import find_capture
-from photostereo.capture.opening import Found, require_matching
+from photostereo.capture.loading import find_source
 from photostereo.capture.options import ESTIMATE, ReadOptions
+from photostereo.capture.source import Source
 from photostereo.core.conventions import BoolArray, encode_normals
-from photostereo.core.errors import PhotostereoError, not_a_folder
+from photostereo.core.errors import PhotostereoError
 from photostereo.core.findings import Subject, as_finding, sentences
 from photostereo.io.atomic import write_bytes
 from photostereo.io.png import encode_png
@@ -43,7 +43,7 @@ class OpenCapture:
     """A capture with its small copies, and cached results of their analysis."""
 
     folder: Path
-    found: Found
+    found: Source
     copies: SmallCopies
     pipeline: CopiesPipeline  #: pipeline of the copies; unchanged stages are kept
     whole: Pipeline  #: that of the photographs themselves, as in the terminal
@@ -112,7 +112,7 @@ class OpenCapture:
         whole.control = control
         capture = whole.configure().capture
         calibration = None if capture.origin is None else capture.origin.calibration
-        files = [file.name for file in whole.opened.found.files]
+        files = [file.name for file in whole.opened.source.files]
         control.emit("lights", lights=lights_facts(files, capture.lights, calibration))
         self._send_mask(capture, self.copies.shrink_mask(capture.mask), control)
         self.faults = self._all_faults(edits)
@@ -137,7 +137,7 @@ class OpenCapture:
         for name in edits.leave_out + edits.keep:
             if name in earlier:
                 faults[name] = earlier[name]
-        for fault in self.whole.opened.found.faults:
+        for fault in self.whole.opened.source.faults:
             if not fault.used and (self.copies.capture / small_name(fault.file)).exists():
                 faults.setdefault(fault.file, fault.reason)
         return faults
@@ -147,7 +147,7 @@ class OpenCapture:
         pipeline = self.corrected(control)
         lighting = pipeline.lighting
         lights = lighting.lights if lighting.is_complete else pipeline.capture.lights
-        files = [original(file.name) for file in pipeline.opened.found.files]
+        files = [original(file.name) for file in pipeline.opened.source.files]
         if pipeline.places is None:
             facts = lights_facts(files, lights, lighting.calibration, self.copies)
         else:  # the lights of the photographs themselves
@@ -181,7 +181,7 @@ class OpenCapture:
         if self.faults is not None:
             return False
         pipeline = Pipeline(self.copies.capture, method="ls", edits=False, control=control)
-        found = pipeline.opened.found
+        found = pipeline.opened.source
         self.faults = {
             original(fault.file): fault.reason for fault in found.faults if not fault.used
         }
@@ -246,7 +246,7 @@ def _name_of(file: Path | None) -> str | None:
     return None if file is None else file.name
 
 
-def find_photographs(folder: Path) -> Found:
+def find_photographs(folder: Path) -> Source:
     """Find the photographs of a folder, including those left out.
 
     If there is a problem with the light file, they are found without it.
@@ -254,11 +254,9 @@ def find_photographs(folder: Path) -> Found:
     try:
         choice = read_edits(folder).lights
         lights = None if choice in (None, ESTIMATE) else folder / choice
-        found = find_capture(folder, ReadOptions(lights=lights))
-        if isinstance(found, Capture):
-            raise not_a_folder(folder)
+        found = find_source(folder, ReadOptions(lights=lights))
         if found.lights is not None:
-            require_matching(found)
+            found.require_matching()
         return found
     except PhotostereoError as error:
         if not error.code.startswith(ABOUT_LIGHTS):

@@ -18,13 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.capture.lighting import Lighting, find_lights
-from photostereo.capture.opening import Found
+from photostereo.capture.source import Source
 from photostereo.core.control import Control
 from photostereo.core.conventions import BoolArray, Float32
 from photostereo.core.errors import PhotostereoError
 from photostereo.io.atomic import write_bytes, write_text
-from photostereo.io.camera import Shot, common_orientation, exposures, focal_in_pixels
-from photostereo.io.images import decode_image
+from photostereo.io.camera import common_orientation, exposures, focal_in_pixels
 from photostereo.io.names import folder_name
 from photostereo.io.png import encode_picture
 from photostereo.io.safe import read_bytes
@@ -32,6 +31,7 @@ from photostereo.lights.ball.calibration import Calibration
 from photostereo.lights.ball.geometry import Circle
 from photostereo.lights.files.table import LightTable, ball_line
 from photostereo.photographs.develop import full_scale, linear_part, upright
+from photostereo.photographs.protocol import Pictures
 from photostereo.pipeline.pipeline import Pipeline
 from photostereo.pipeline.stage import stage
 from photostereo.report.pictures import scaled_size, to_srgb
@@ -67,12 +67,12 @@ class SmallCopies:
     focal: float | None = None  #: focal length in pixels of the copies, if it is known
 
     @classmethod
-    def of(cls, found: Found, work: Path) -> SmallCopies:
+    def of(cls, found: Source, work: Path) -> SmallCopies:
         """Set up the copies of these photographs."""
-        shots = [found.heads[file] for file in found.files]
+        shots = found.shots
         frames = Counter(shot.frame for shot in shots if shot.frame is not None)
         frame: Any = (
-            frames.most_common(1)[0][0] if frames else decode_image(found.files[0]).shape[:2]
+            frames.most_common(1)[0][0] if frames else found.pictures.read(found.files[0]).shape[:2]
         )
         if common_orientation(shots) > 4:
             frame = frame[::-1]
@@ -107,9 +107,9 @@ class SmallCopies:
         large = cv2.resize(mask.astype(np.float32), self.full[::-1], interpolation=cv2.INTER_CUBIC)
         return np.where(large >= 0.5, 255, 0).astype(np.uint8)
 
-    def make(self, found: Found, control: Control) -> Iterator[dict[str, Any]]:
+    def make(self, found: Source, control: Control) -> Iterator[dict[str, Any]]:
         """Copy the photographs; yield facts about each, or an ``error`` if it cannot be decoded."""
-        shots = [found.heads[file] for file in found.files]
+        shots = found.shots
         exposed, _ = exposures(shots)
         turn = common_orientation(shots)
         usual = self.full[::-1] if turn > 4 else self.full
@@ -118,7 +118,7 @@ class SmallCopies:
             folder.mkdir(parents=True, exist_ok=True)
         for label, file in (("ambient", found.ambient), ("flat", found.flat)):
             if file is not None:
-                whole = upright(_decoded(file, found.heads[file], self.factor), turn)
+                whole = upright(_decoded(found.pictures, file, self.factor), turn)
                 write_bytes(
                     self.capture / f"{label}.ppm", _sixteen_bits(_shrunk(whole, self.small))
                 )
@@ -130,7 +130,7 @@ class SmallCopies:
             about: dict[str, Any] = {"number": number, "name": file.name}
             try:
                 control.check()
-                linear = upright(_decoded(file, shot, self.factor), turn)
+                linear = upright(_decoded(found.pictures, file, self.factor), turn)
                 clipped = float((np.atleast_3d(linear).max(axis=-1) > 0.99).mean())
                 linear = _shrunk(linear, self.small)
             except PhotostereoError as problem:
@@ -150,7 +150,7 @@ class SmallCopies:
             yield from pool.map(copy, range(len(shots)))
         self._write_lights(found)
 
-    def _write_lights(self, found: Found) -> None:
+    def _write_lights(self, found: Source) -> None:
         """Write the light file of the copies, with scaled positions."""
         table = found.lights
         if table is None:
@@ -212,13 +212,13 @@ class CopiesPipeline(Pipeline):
 
     def know(self, calibration: Calibration | None) -> None:
         self.known = calibration
-        self.forget(*(self._kept.keys() - {"found", "opened"}))
+        self.forget(*(self._kept.keys() - {"source", "opened"}))
 
     @property
     def places(self) -> list[int] | None:
         """Which of the known lights belong to the copies in use; None unless all of them are known."""
         names = [] if self.known is None else list(map(small_name, self.known.files))
-        files = [file.name for file in self.opened.found.files]
+        files = [file.name for file in self.opened.source.files]
         return [names.index(name) for name in files] if set(files) <= set(names) else None
 
     @stage(uses=("_calibrating",), after=("opened",))
@@ -234,7 +234,7 @@ class CopiesPipeline(Pipeline):
         balls = None
         if calibration.in_frame:
             balls = self.copies.shrink_mask(calibration.balls_mask())
-        files = tuple(file.name for file in self.opened.found.files)
+        files = tuple(file.name for file in self.opened.source.files)
         return Lighting(lights, replace(calibration, files=files, lights=lights), balls)
 
 
@@ -249,21 +249,22 @@ def _display_gain(linear: Float32) -> float:
     return min(max(1.0, _WHITE / bright), _BRIGHTEN)
 
 
-def _decoded(file: Path, shot: Shot, share: float) -> Float32:
+def _decoded(pictures: Pictures, file: Path, share: float) -> Float32:
     """Decode a photograph to linear values, no larger than needed."""
+    shot = pictures.head(file)
     factor = next((n for n in _REDUCED if n * share <= 1.0), 1)
-    if file.suffix.lower() in (".jpg", ".jpeg") and factor > 1:
+    if file.suffix.lower() in (".jpg", ".jpeg") and file.is_file() and factor > 1:
         data = np.frombuffer(read_bytes(file, "image"), np.uint8)
         stored = cv2.imdecode(data, _REDUCED[factor] | cv2.IMREAD_IGNORE_ORIENTATION)
         if stored is not None:
             return linear_part(stored[..., ::-1], srgb=shot.srgb)
-    stored = decode_image(file)
+    whole: NDArray[Any] = pictures.read(file)
     if factor > 1:  # average first: linearizing the full size would take longer
-        rows, cols = stored.shape[0] // factor, stored.shape[1] // factor
-        stored = cv2.resize(stored, (cols, rows), interpolation=cv2.INTER_AREA)
-    if stored.dtype.kind == "f":
-        stored = np.nan_to_num(stored) / max(1.0, float(np.nanmax(stored)))
-    return linear_part(stored, srgb=shot.srgb and full_scale(stored) > 1)
+        rows, cols = whole.shape[0] // factor, whole.shape[1] // factor
+        whole = cv2.resize(whole, (cols, rows), interpolation=cv2.INTER_AREA)
+    if whole.dtype.kind == "f":
+        whole = np.nan_to_num(whole) / max(1.0, float(np.nanmax(whole)))
+    return linear_part(whole, srgb=shot.srgb and full_scale(whole) > 1)
 
 
 def _shrunk(linear: Float32, size: tuple[int, int]) -> Float32:

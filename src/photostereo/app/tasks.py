@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 from photostereo.app import protocol
 from photostereo.app.open_capture import OpenCapture, brief
 from photostereo.app.user_folders import free_place
-from photostereo.capture import Capture
 from photostereo.capture.edits import read_edits, write_edits
 from photostereo.capture.layouts import MASK_STEM
 from photostereo.capture.layouts.diligent import write_diligent
-from photostereo.capture.loading import find_capture
+from photostereo.capture.loading import find_source, read_lazily
 from photostereo.capture.options import ReadOptions
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import sentences
@@ -148,10 +147,12 @@ class Tasks:
         """Write the photographs, lights and mask of any capture as a folder that the app can open."""
         control.stage("reading")
         source = Path(task.source)
-        found = find_capture(source, ReadOptions(color=True))
-        if isinstance(found, Capture):
+        found = find_source(source, ReadOptions())
+        if found.photographs is not None:  # pictures that are no files
+            options = ReadOptions(color=True, align="off", keep=tuple(found.names))
+            capture = read_lazily(source, options, control).loaded(control)
             Path(task.folder).parent.mkdir(parents=True, exist_ok=True)
-            write_diligent(found.loaded(control), Path(task.folder))
+            write_diligent(capture, Path(task.folder))
             return {"folder": task.folder}
         return {"folder": str(source if source.is_dir() else source.parent)}
 

@@ -10,14 +10,15 @@ from typing import Any
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from photostereo.capture.ball_check import BallCheck, check_lights
 from photostereo.capture.capture import Capture, Origin
 from photostereo.capture.edits import EDITS_FILE
+from photostereo.capture.examine import Opened
 from photostereo.capture.lighting import Lighting, complete_lights
-from photostereo.capture.opening import Found, Opened
 from photostereo.capture.options import ReadOptions
+from photostereo.capture.source import Source
 from photostereo.core.attempt import attempt
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, Float32
@@ -27,9 +28,9 @@ from photostereo.lights.ambient import RoomLight, estimate_room_light, share_by_
 from photostereo.lights.lights import Lights
 from photostereo.masks.reading import mask_from_brightness, mask_from_values, read_mask
 from photostereo.photographs.develop import as_rgb
-from photostereo.photographs.files import PhotographFiles
+from photostereo.photographs.developed import DevelopedFrames
+from photostereo.photographs.frames import Frames
 from photostereo.photographs.framing import Framing
-from photostereo.photographs.source import Photographs
 
 #: A light is near if its direction changes by more than this from the middle of the frame to its edge. Below it, assuming a
 #: distant light causes a smaller error than most calibrations; half or twice this value changes the results of
@@ -37,7 +38,7 @@ from photostereo.photographs.source import Photographs
 NEAR_DEGREES = 1.0
 
 
-def put_together(
+def build_capture(
     opened: Opened,
     lighting: Lighting,
     options: ReadOptions,
@@ -49,28 +50,34 @@ def put_together(
 
     The photographs stay on disk. With ``estimate``, lights are estimated if there is neither a light file nor a ball.
     """
-    found = opened.found
+    source = opened.source
     framing = options.framing
     failures = list(opened.failures)
     photographs = replace(opened.photographs, color=options.color)
     full = photographs.full_frame
-    truths = framed_truths(found.truths, framing, full)
+    truths = framed_truths(source.truths, framing, full)
     if lighting.calibration is not None:
         photographs = photographs.with_strengths(lighting.calibration.lights.strengths)
     framed = replace(photographs, framing=framing)
     balls = None if lighting.balls is None else framing.mask(lighting.balls)
-    default = found.mask_default if balls is None and lighting.calibration is None else "auto"
+    default = source.mask_default if balls is None and lighting.calibration is None else "auto"
     with framed.held():  # the solver reads them again
         mask, mask_notes = choose_mask(
-            framed, full, options, found.mask_file or default, found.name, balls, control
+            framed,
+            full,
+            options,
+            default if source.mask is None else source.mask,
+            source.name,
+            balls,
+            control,
         )
         if estimate and not lighting.is_complete:
             known = lighting.lights.strengths
-            lighting = complete_lights(lighting, framed.frames(), mask, found, options, control)
+            lighting = complete_lights(lighting, framed.frames(), mask, source, options, control)
             factors = (lighting.lights.strengths / known).reshape(len(known), -1)
             framed = framed.with_strengths(factors[:, 0])  # the same for all channels
-    lights = lighting.lights if lighting.is_complete else Lights(count=len(found.files))
-    table = found.lights
+    lights = lighting.lights if lighting.is_complete else Lights(count=len(source.files))
+    table = source.lights
     check = None
     if table is not None and not table.balls and lighting.calibration is None and lights.known:
         check = attempt(
@@ -104,31 +111,32 @@ def put_together(
         framed = replace(framed, ambient=_ambient_picture(photographs, room.share, control))
     turn = 0.0
     if lights.is_near:
-        lights, turn = _placed(lights, found.focal(options, full), framing, full, mask)
-    files = tuple(file.name for file in found.files)
+        focal = source.focal(options, full)
+        lights, turn = _placed(lights, focal, source.camera, framing, full, mask)
+    files = tuple(source.names)
     notes = [
-        *found.notes,
-        *(fault.finding for fault in found.faults),
-        *_corrections(found, options),
+        *source.notes,
+        *(fault.finding for fault in source.faults),
+        *_corrections(source, options),
         *photographs.notes,
         *(() if opened.alignment is None else opened.alignment.notes(files)),
         *mask_notes,
         *lighting.notes,
         *_about_lights(lights, turn, check, room),
-        *_about_numbers(photographs, found, truths.get("truth"), mask),
+        *_about_numbers(photographs, source, truths.get("truth"), mask),
         *failures,
     ]
     by_ball = lighting.calibration is not None and lighting.calibration.balls
     origin = Origin(
-        path=found.path,
-        layout="photographs with a ball" if by_ball else found.layout,
+        path=source.path,
+        layout="photographs with a ball" if by_ball else source.layout,
         bit_depth=photographs.bit_depth,
         files=files,
         notes=distinct(notes),
         calibration=lighting.calibration,
         ball_check=check,
         alignment=opened.alignment,
-        faults=found.faults,
+        faults=source.faults,
         framing=framing,
         full_frame=full,
         doubts=doubts,
@@ -136,17 +144,24 @@ def put_together(
         straightened=any(photographs.curved),
     )
     parts: dict[str, Any] = {"images": framed, "lights": lights, "mask": mask, **truths}
-    return build(found.path, name=found.name, origin=origin, **parts)
+    return build(source.path, name=source.name, origin=origin, **parts)
 
 
 def _placed(
-    lights: Lights, focal: float | None, framing: Framing, full: tuple[int, int], mask: BoolArray
+    lights: Lights,
+    focal: float | None,
+    camera: ArrayLike | None,
+    framing: Framing,
+    full: tuple[int, int],
+    mask: BoolArray,
 ) -> tuple[Lights, float]:
     """Place near lights and the camera in the framed photographs; return also the turn of the nearest light, in degrees.
 
     Lights that turn by less than :data:`NEAR_DEGREES` become distant.
     """
-    lights = lights.changed(camera=None if focal is None else [0.0, 0.0, focal])
+    if focal is not None:
+        camera = [0.0, 0.0, focal]
+    lights = lights.changed(camera=camera)
     lights = lights.framed(framing, full).in_pixels(mask)
     turn = lights.turn_over(mask.shape)
     return (lights if turn > NEAR_DEGREES else lights.as_distant()), turn
@@ -165,10 +180,10 @@ def _about_lights(
 
 
 def _about_numbers(
-    photographs: PhotographFiles, found: Found, truth: NDArray[Any] | None, mask: BoolArray
+    photographs: DevelopedFrames, source: Source, truth: NDArray[Any] | None, mask: BoolArray
 ) -> Iterator[Finding]:
-    if photographs.bit_depth < found.expected_bits:
-        yield Finding("few-bits", bits=photographs.bit_depth, expected=found.expected_bits)
+    if photographs.bit_depth < source.expected_bits:
+        yield Finding("few-bits", bits=photographs.bit_depth, expected=source.expected_bits)
     if truth is not None and truth.ndim == 3:  # a :class:`Capture` rejects other shapes
         unknown = int((~truth[mask].any(axis=1)).sum())
         if unknown:
@@ -176,7 +191,7 @@ def _about_numbers(
 
 
 def choose_mask(
-    photographs: Photographs,
+    photographs: Frames,
     full: tuple[int, int],
     options: ReadOptions,
     default: str | Path | NDArray[Any],
@@ -227,7 +242,7 @@ def choose_mask(
 
 
 def _automatic_mask(
-    photographs: Photographs,
+    photographs: Frames,
     balls: BoolArray | None,
     options: ReadOptions,
     control: Control,
@@ -249,7 +264,7 @@ def _automatic_mask(
     from photostereo.masks.ground import MOST_FRAMES
 
     colored = photographs
-    if isinstance(photographs, PhotographFiles):
+    if isinstance(photographs, DevelopedFrames):
         colored = photographs.sample(MOST_FRAMES)
     failures: list[Finding] = []
     result = attempt(
@@ -298,7 +313,7 @@ def _room_light(
         cv2.resize(mask.astype(np.uint8), part.shape[:0:-1], interpolation=cv2.INTER_NEAREST) > 0
     )
     strengths = lights.strengths.reshape(len(lights), -1).mean(axis=1)
-    if opened.found.lights is not None:  # strengths from a light file are already divided out
+    if opened.source.lights is not None:  # strengths from a light file are already divided out
         part = part * strengths[:, None, None]
     room = estimate_room_light(part, lights.directions, np.asarray(inside), strengths)
     if room is not None and room.is_possible:
@@ -306,7 +321,7 @@ def _room_light(
     return None
 
 
-def _ambient_picture(photographs: PhotographFiles, share: float, control: Control) -> Float32:
+def _ambient_picture(photographs: DevelopedFrames, share: float, control: Control) -> Float32:
     """Return this share of the mean photograph, in the color of the shadows, limited at each pixel to its darkest value."""
     total = darkest = None
     control.stage("photographs", len(photographs.files))
@@ -353,10 +368,10 @@ def build(path: Path, **parts: Any) -> Capture:
         raise error.about(path, f"(Read from {path}.)") from error
 
 
-def _corrections(found: Found, options: ReadOptions) -> Iterator[Finding]:
+def _corrections(source: Source, options: ReadOptions) -> Iterator[Finding]:
     if isinstance(options.edits, str) and options.edits:
         yield Finding("edited-by-hand", file=EDITS_FILE, edits=options.edits)
-    if found.ambient is not None:
-        yield Finding("ambient-subtracted", file=found.ambient.name)
-    if found.flat is not None:
-        yield Finding("divided-by-flat", file=found.flat.name)
+    if source.ambient is not None:
+        yield Finding("ambient-subtracted", file=source.ambient.name)
+    if source.flat is not None:
+        yield Finding("divided-by-flat", file=source.flat.name)

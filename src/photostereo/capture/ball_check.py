@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from photostereo.capture.opening import Opened
+from photostereo.capture.examine import Opened
 from photostereo.capture.options import ReadOptions
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, Float32, FloatArray
@@ -101,9 +101,9 @@ def check_lights(
         return None
     control.stage("lights")
     factor = frame[0] / mask.shape[0]
-    cameras = _cameras(opened.found.focal(options, mask.shape), factor, frame)
+    cameras = _cameras(opened.source.focal(options, mask.shape), factor, frame)
     claimed = np.where(np.isfinite(lights.expected_error), lights.expected_error, USUAL)
-    files = tuple(file.name for file in opened.found.files)
+    files = tuple(file.name for file in opened.source.files)
     for ball in opened.balls(None if inside.all() else inside, control):
         if not _is_beside(ball, inside) or not _explains_object(ball, small, inside, lights):
             continue

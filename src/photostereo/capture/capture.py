@@ -22,9 +22,9 @@ from photostereo.core.display import Displayed
 from photostereo.core.errors import EMPTY_MASK, CaptureError
 from photostereo.core.findings import Finding, distinct
 from photostereo.lights.lights import Lights
-from photostereo.photographs.source import (
-    Photographs,
-    PhotographsInMemory,
+from photostereo.photographs.frames import (
+    Frames,
+    FramesInMemory,
     digest_of,
     hash_of,
     require_finite,
@@ -94,7 +94,7 @@ class Capture(Displayed):
 
     Attributes
     ----------
-    photographs : Photographs
+    photographs : Frames
         The photographs, in memory or on disk: one by one, or in bands of rows. :attr:`images` is the whole stack.
 
     Examples
@@ -106,7 +106,7 @@ class Capture(Displayed):
     Capture('wall': 3 photographs, 4 × 5, gray, 20 mask pixels, no truth)
     """
 
-    photographs: Photographs
+    photographs: Frames
     lights: Lights
     mask: BoolArray
     name: str
@@ -117,7 +117,7 @@ class Capture(Displayed):
 
     def __init__(
         self,
-        images: ArrayLike | Photographs | None = None,
+        images: ArrayLike | Frames | None = None,
         lights: Lights | ArrayLike | None = None,
         mask: ArrayLike | None = None,
         name: str = "capture",
@@ -126,7 +126,7 @@ class Capture(Displayed):
         truth_albedo: ArrayLike | None = None,
         origin: Origin | None = None,
         *,
-        photographs: Photographs | None = None,  # set by dataclasses.replace
+        photographs: Frames | None = None,  # set by dataclasses.replace
     ) -> None:
         source = as_source(photographs if images is None else images, name)
         count, *frame = source.shape[:3]
@@ -191,7 +191,7 @@ class Capture(Displayed):
     @property
     def in_memory(self) -> bool:
         """Whether the whole stack is in memory; otherwise every access decodes the photographs."""
-        return isinstance(self.photographs, PhotographsInMemory)
+        return isinstance(self.photographs, FramesInMemory)
 
     @property
     def stack_bytes(self) -> int:
@@ -218,7 +218,7 @@ class Capture(Displayed):
         if origin is not None and source.bit_depth:
             notes = distinct((*origin.notes, *source.notes))
             origin = replace(origin, bit_depth=source.bit_depth, notes=notes)
-        return replace(self, photographs=PhotographsInMemory(images), origin=origin)
+        return replace(self, photographs=FramesInMemory(images), origin=origin)
 
     def lights_at(self, index: NDArray[Any]) -> PixelLights:
         """Lights at the given pixels (row-major indices into the frame)."""
@@ -232,7 +232,7 @@ class Capture(Displayed):
         fall_off = self.lights_at(np.arange(self.mask.size)).fall_off
         assert fall_off is not None
         by_frame = fall_off.T.reshape(len(self), *self.frame, *(1,) * self.is_color)
-        return replace(self, photographs=PhotographsInMemory(self.images / by_frame))
+        return replace(self, photographs=FramesInMemory(self.images / by_frame))
 
     @cached_property
     def pixel_count(self) -> int:
@@ -255,9 +255,9 @@ class Capture(Displayed):
         images = np.empty(self.images.shape[:3], dtype=np.float32)
         for target, rgb in zip(images, self.images, strict=True):
             target[:] = gray_from_rgb(rgb)
-        return replace(self, photographs=PhotographsInMemory(images))  # already validated
+        return replace(self, photographs=FramesInMemory(images))  # already validated
 
-    def with_images(self, images: ArrayLike | Photographs) -> Capture:
+    def with_images(self, images: ArrayLike | Frames) -> Capture:
         """Return a capture with other photographs of the same object under the same lights."""
         return replace(self, photographs=as_source(images, self.name))
 
@@ -352,9 +352,9 @@ class Capture(Displayed):
         return replace(self, photographs=source, lights=self.lights.take(chosen), origin=origin)
 
 
-def as_source(images: ArrayLike | Photographs | None, name: str) -> Photographs:
+def as_source(images: ArrayLike | Frames | None, name: str) -> Frames:
     """Return a source of photographs: from a stack of at least three with finite values, or the source itself."""
-    if isinstance(images, Photographs):
+    if isinstance(images, Frames):
         return images
     numbers = np.asarray(() if images is None else images)
     stack = np.ascontiguousarray(numbers, dtype=np.float32)
@@ -373,7 +373,7 @@ def as_source(images: ArrayLike | Photographs | None, name: str) -> Photographs:
     require_count(len(stack), name)
     for number, image in enumerate(stack, 1):
         require_finite(image, None, f"Photograph {number} of {name}")
-    return PhotographsInMemory(stack)
+    return FramesInMemory(stack)
 
 
 def photographs_of_seed(seed: int) -> np.random.Generator:

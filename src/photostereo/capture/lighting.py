@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from photostereo.capture.examine import Opened
 from photostereo.capture.layouts.folder import (
     find_ball_series,
     is_ball_series,
     pair_photographs,
     photographs_and_mask,
 )
-from photostereo.capture.opening import Found, Opened
 from photostereo.capture.options import ESTIMATE, ReadOptions
+from photostereo.capture.source import Source
 from photostereo.core.attempt import attempt
 from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import BoolArray, Float32, FloatArray, gray_from_rgb
@@ -37,16 +38,16 @@ from photostereo.lights.strengths import sample_pixels, strengths_of_scene
 from photostereo.lights.unknown.crops import crop_photographs
 from photostereo.lights.unknown.estimate import DOUBTFUL_ERROR, REASONS, estimate_lights
 from photostereo.masks.reading import read_mask
-from photostereo.photographs.files import open_files
+from photostereo.photographs.developed import open_files
 
-#: Strengths found in photographs vary if their largest ratio is above this. Of 60 rendered captures under equal lights, all
+#: Strengths source in photographs vary if their largest ratio is above this. Of 60 rendered captures under equal lights, all
 #: stay below 1.17; if their exposure rises by a half, 59 are above 1.38 (with a ball).
 VARY = 1.2
 
 
 @dataclass(frozen=True, eq=False)
 class Lighting:
-    """The lights of a capture and how they were found."""
+    """The lights of a capture and how they were source."""
 
     lights: Lights  #: positions are in pixels of the whole photographs
     calibration: Calibration | None = None  #: from a ball or an estimate; None from a light file
@@ -55,9 +56,9 @@ class Lighting:
     notes: tuple[Finding, ...] = ()  #: notes for the user
     is_complete: bool = True  #: False if lights remain to be estimated with the mask
 
-    def moved(self, found: Found, options: ReadOptions) -> Lighting:
+    def moved(self, source: Source, options: ReadOptions) -> Lighting:
         """Replace the lights that the user moved; their expected errors are unknown."""
-        names = [file.name for file in found.files]
+        names = source.names
         to = {
             names.index(name): to
             for name, to in dict(options.moved_lights).items()
@@ -76,23 +77,23 @@ def find_lights(opened: Opened, options: ReadOptions, control: Control = SILENT)
 
     Without either they are unknown, and can be estimated from the object's mask (:func:`complete_lights`).
     """
-    found = opened.found
+    source = opened.source
     lighting = Lighting(
-        Lights(count=len(found.files)), notes=(Finding("no-lights"),), is_complete=False
+        Lights(count=len(source.files)), notes=(Finding("no-lights"),), is_complete=False
     )
-    if options.lights != ESTIMATE and found.lights is not None:
-        lighting = _from_file(found, opened.photographs.full_frame, options)
+    if options.lights != ESTIMATE and source.lights is not None:
+        lighting = _from_file(source, opened.photographs.full_frame, options)
     elif options.lights != ESTIMATE:
         try:
             lighting = _from_ball(calibrate_photographs(opened, options, control))
         except CaptureError as error:
-            if error.code != "no-ball" or found.ball is not None:
+            if error.code != "no-ball" or source.ball is not None:
                 raise
-    return lighting.moved(found, options)
+    return lighting.moved(source, options)
 
 
-def _from_file(found: Found, full: tuple[int, int], options: ReadOptions) -> Lighting:
-    table = found.lights
+def _from_file(source: Source, full: tuple[int, int], options: ReadOptions) -> Lighting:
+    table = source.lights
     assert table is not None
     name = table.path.name
     if table.unit == "widths" and options.crop is not None:
@@ -107,9 +108,9 @@ def _from_file(found: Found, full: tuple[int, int], options: ReadOptions) -> Lig
     table = table.placed(size.millimeters * options.scale if size.known else None, full)
     notes = [*options.axes_notes(), *table.notes]
     file = LightSource(SourceKind.FILE, name)
-    source = [file] * len(table.vectors)
+    origins = [file] * len(table.vectors)
     if table.errors is not None:
-        source = [
+        origins = [
             LightSource(SourceKind.ESTIMATED) if one else file for one in np.isfinite(table.errors)
         ]
         notes.append(
@@ -122,7 +123,7 @@ def _from_file(found: Found, full: tuple[int, int], options: ReadOptions) -> Lig
         distances=table.distances,
         strengths=table.intensities,
         expected_error=table.errors,
-        source=source,
+        source=origins,
         strengths_source="" if table.intensities is None else file,
     )
     behind = int((lights.directions[:, 2] <= 0).sum())
@@ -151,17 +152,15 @@ def calibrate_photographs(
     opened: Opened, options: ReadOptions, control: Control = SILENT
 ) -> Calibration:
     """Estimate the lights from a ball: in the folder given by the user, in one named like a ball, or in the photographs."""
-    found = opened.found
+    source = opened.source
     photographs = opened.photographs
     alignment = opened.alignment
     with photographs.held():  # the solver reads them again
         scene = photographs.all(control)
     control.stage("lights")
     beside: dict[str, Any] = {"scene": scene, "mask": None}
-    if found.mask_file is not None:
-        beside["mask"] = read_mask(
-            found.mask_file, photographs.full_frame, photographs.orientation
-        )[0]
+    if source.mask is not None:
+        beside["mask"] = source.whole_mask(photographs.full_frame, photographs.orientation)
 
     def of_ball(
         images: FloatArray, files: Sequence[Path], drawn: Circle | None = None, **of_scene: Any
@@ -172,9 +171,9 @@ def calibrate_photographs(
             drawn = Circle(x, y, radius)
         return calibrate_lights(
             images,
-            files=[file.name for file in found.files],
+            files=source.names,
             circles=() if drawn is None else (drawn,),
-            focal=found.focal(options, images.shape[1:], files),
+            focal=source.focal(options, images.shape[1:], files),
             card=options.card,
             control=control,
             **of_scene,
@@ -183,20 +182,20 @@ def calibrate_photographs(
     def in_series(folder: Path) -> Calibration:
         """Calibrate from a ball in separate photographs, under the same lights."""
         pictures, mask_file = photographs_and_mask(folder)
-        taken = found.taken or found.files
-        pairs = dict(zip(taken, pair_photographs(taken, pictures, folder), strict=True))
-        files = [pairs[file] for file in found.files]
+        every = source.every_file or source.files
+        pairs = dict(zip(every, pair_photographs(every, pictures, folder), strict=True))
+        files = [pairs[file] for file in source.files]
         # JPEG files always have the sRGB curve, whatever the object's photographs have.
         curved = True if files[0].suffix.lower() in (".jpg", ".jpeg") else options.srgb
-        source = open_files(files, srgb=curved, heads=found.heads, workers=options.workers)
-        images = source.all(control)
+        frames = open_files(files, srgb=curved, pictures=source.pictures, workers=options.workers)
+        images = frames.all(control)
         control.stage("lights")
         # A mask there marks the ball.
         if mask_file is None:
             drawn = None
         else:
-            drawn = mask_circle(read_mask(mask_file, source.full_frame)[0])
-        own = folder.resolve() == found.files[0].resolve().parent
+            drawn = mask_circle(read_mask(mask_file, frames.full_frame)[0])
+        own = folder.resolve() == source.files[0].resolve().parent
         try:
             calibration = of_ball(images, files, drawn, **({} if own else beside))
         except CaptureError as error:
@@ -205,16 +204,17 @@ def calibrate_photographs(
             return calibration
         return calibration.seen_in(folder.name)
 
-    if found.ball is not None:
-        if not found.ball.is_dir():
+    if source.ball is not None:
+        if not source.ball.is_dir():
             raise CaptureError(
-                f"The folder of the ball, {found.ball}, does not exist. Check its name.",
+                f"The folder of the ball, {source.ball}, does not exist. Check its name.",
                 code="no-ball-folder",
-                file=found.ball,
+                file=source.ball,
             )
-        return in_series(found.ball)
-    series = find_ball_series(found.path, found.taken or found.files)
-    own = found.files[0].parent
+        return in_series(source.ball)
+    place = source.path if source.path.is_dir() else source.path.parent
+    series = find_ball_series(place, source.every_file or source.files)
+    own = source.files[0].parent
     results = []
     for folder in (
         [own, *series] if is_ball_series(own) else series
@@ -223,7 +223,7 @@ def calibrate_photographs(
             results.append(in_series(folder))
     if results:
         return merge_calibrations(results)
-    calibration = replace(of_ball(scene, found.files, mask=beside["mask"]), in_frame=True)
+    calibration = replace(of_ball(scene, source.files, mask=beside["mask"]), in_frame=True)
     if alignment is None:
         return calibration
     # If a ball moves by a share of its radius, the light turns by twice that share in radians (law of reflection).
@@ -237,21 +237,21 @@ def complete_lights(
     lighting: Lighting,
     photographs: Iterable[Float32],
     mask: BoolArray,
-    found: Found,
+    source: Source,
     options: ReadOptions,
     control: Control = SILENT,
 ) -> Lighting:
     """Estimate whatever is unknown about the lights from photographs that are divided by the known strengths."""
     given = lighting.lights
-    table = found.lights
+    table = source.lights
     name = ""
     thumbnails = crop_photographs(photographs, mask)
     fixed = closed = np.zeros(
-        len(found.files), bool
+        len(source.files), bool
     )  # which directions, and which strengths, are known
     if table is not None:
         name = table.path.name
-        every = np.ones(len(found.files), bool)
+        every = np.ones(len(source.files), bool)
         fixed = every if table.open_directions is None else ~table.open_directions
         closed = every if table.open_strengths is None else ~table.open_strengths
         if table.intensities is None:  # equal for lights in the file, others may differ
@@ -259,15 +259,15 @@ def complete_lights(
     if fixed.all():
         images = gray_from_rgb(thumbnails.images)
         pixels = sample_pixels(images, thumbnails.mask)
-        factors, source = strengths_of_scene(images, thumbnails.mask, given.directions, pixels)
+        factors, origin = strengths_of_scene(images, thumbnails.mask, given.directions, pixels)
         strengths = _completed(given.strengths, factors, closed)
         notes = (
             *lighting.notes,
-            Finding("strengths-estimated", source=str(source)),
+            Finding("strengths-estimated", source=str(origin)),
             *_about_strengths(factors),
         )
-        lights = given.changed(strengths=strengths, strengths_source=source)
-        return Lighting(lights, balls=lighting.balls, notes=notes).moved(found, options)
+        lights = given.changed(strengths=strengths, strengths_source=origin)
+        return Lighting(lights, balls=lighting.balls, notes=notes).moved(source, options)
     known = np.where(fixed[:, None], given.directions, np.nan) if given.known else None
     estimated = estimate_lights(thumbnails, known=known, control=control)
     verdict = estimated.verdict
@@ -278,9 +278,9 @@ def complete_lights(
             has = f"has no light for {missing} of its photographs"
         why = "; ".join(REASONS[reason] for reason in verdict.reasons)
         raise CaptureError(
-            f"{found.path} {has}, and the lights cannot be estimated: {why}.",
+            f"{source.path} {has}, and the lights cannot be estimated: {why}.",
             code="lights-not-estimated",
-            file=found.path,
+            file=source.path,
             remedy="give-lights",
             reasons=verdict.reasons,
         )
@@ -313,7 +313,7 @@ def complete_lights(
     of_gray = lights.changed(strengths=gray)
     failures: list[Finding] = []
     calibration = Calibration(
-        files=tuple(file.name for file in found.files),
+        files=tuple(source.names),
         lights=of_gray,
         balls=(),
         frame=(int(mask.shape[0]), int(mask.shape[1])),
@@ -334,11 +334,11 @@ def complete_lights(
         *_about_strengths(estimated.strengths),
         *failures,
     )
-    return Lighting(lights, calibration, lighting.balls, said).moved(found, options)
+    return Lighting(lights, calibration, lighting.balls, said).moved(source, options)
 
 
-def _about_strengths(found: FloatArray) -> Iterator[Finding]:
-    ratio = float(found.min() / found.max())
+def _about_strengths(strengths: FloatArray) -> Iterator[Finding]:
+    ratio = float(strengths.min() / strengths.max())
     if VARY * ratio < 1.0:
         yield Finding("strengths-vary", span=1.0 - ratio)
 

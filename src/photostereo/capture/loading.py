@@ -13,13 +13,14 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
-from photostereo.capture.assemble import put_together
+from photostereo.capture.assemble import build_capture
 from photostereo.capture.capture import Capture
 from photostereo.capture.edits import with_edits
+from photostereo.capture.examine import examine
 from photostereo.capture.layouts import folder
 from photostereo.capture.lighting import calibrate_photographs, find_lights
-from photostereo.capture.opening import Found, open_capture
 from photostereo.capture.options import ESTIMATE, ReadOptions
+from photostereo.capture.source import Source, source_of
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import CaptureError, ParameterError, not_a_folder
 from photostereo.core.findings import Finding
@@ -35,8 +36,8 @@ class Layout(Protocol):
     """A format in which captures are stored: a module of this package, or an object from another package.
 
     It also has one of two functions: ``find(path, options)``, which returns a
-    :class:`~photostereo.capture.opening.Found` without decoding a photograph, or ``read(path, options)``, which returns
-    a :class:`Capture`.
+    :class:`~photostereo.capture.source.Source` without decoding a photograph, or, if everything is read at once,
+    ``read(path, options)``, which returns a :class:`Capture` with whole photographs, in color if they have any.
     """
 
     LAYOUT: str
@@ -151,9 +152,9 @@ def calibrate(
         origin = read_lazily(place, reading, control).origin
         assert origin is not None and origin.calibration is not None
         return origin.calibration
-    opened = open_capture(folder.find_alone(place, reading), reading, control)
+    opened = examine(folder.find_alone(place, reading), reading, control)
     calibration = calibrate_photographs(opened, reading, control)
-    notes = (*(fault.finding for fault in opened.found.faults), *opened.photographs.camera_notes)
+    notes = (*(fault.finding for fault in opened.source.faults), *opened.photographs.camera_notes)
     return replace(calibration, warnings=(*notes, *calibration.warnings))
 
 
@@ -169,16 +170,26 @@ def read_lazily(
     Without ``need_lights``, lights that neither a file nor a ball gives are not estimated.
     """
     options = with_edits(path, options)
-    found = find_capture(path, options)
-    if isinstance(found, Capture):
-        return found
-    opened = open_capture(found, options, control)
+    opened = examine(find_source(path, options), options, control)
     lighting = find_lights(opened, options, control)
-    return put_together(opened, lighting, options, estimate=need_lights, control=control)
+    return build_capture(opened, lighting, options, estimate=need_lights, control=control)
 
 
-def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | Capture:
-    """Reading, stage 1: detect the layout and list the files. A layout that can only read everything does so."""
+def find_source(path: str | os.PathLike[str], options: ReadOptions) -> Source:
+    """Reading, stage 1: detect the layout, and list the photographs and what lies beside them.
+
+    Parameters
+    ----------
+    path : path
+        A folder or a file.
+    options : ReadOptions
+        Of these, those about lights, balls, and photographs to leave out.
+
+    Returns
+    -------
+    Source
+        No photograph is decoded, unless the layout can only read everything.
+    """
     place = Path(path).expanduser()
     if not exists(place):
         raise CaptureError(
@@ -187,43 +198,46 @@ def find_capture(path: str | os.PathLike[str], options: ReadOptions) -> Found | 
             code="no-such-capture",
             file=place,
         )
-    estimated = options.lights == ESTIMATE
-    options = replace(options, lights=None) if estimated else _lights_of_another(options)
+    is_estimated = options.lights == ESTIMATE
+    options = replace(options, lights=None) if is_estimated else _lights_of_another(options)
     layout: Any = recognize(place)
     if place.is_dir():
         by_ball = options.ball is not None or options.circle is not None
-        if by_ball or (estimated and layout is folder):
+        if by_ball or (is_estimated and layout is folder):
             layout = None  # a light file in the folder is ignored
         elif layout is None and options.lights is not None and list_images(place):
             layout = folder  # with a light file elsewhere
-    find = _photographs_alone if layout is None else getattr(layout, "find", None) or layout.read
-    result: Found | Capture = find(place, options)
-    if isinstance(result, Capture):
-        if options.lights_strengths == "unknown":
-            raise ParameterError(
-                "The photographs in this file are divided by their light strengths already, so "
-                "these cannot be estimated.",
-                code="strengths-in-archive",
-            )
-        names = result.origin.files if result.origin else ()
-        kept = [number for number, name in enumerate(names) if name not in options.leave_out]
-        if len(kept) == len(names):
-            return result
-        return result.take(kept)
-    if estimated:
-        result = replace(result, lights=None)
-    elif options.lights_strengths == "unknown" and result.lights is not None:
-        unknown = np.ones(len(result.lights.vectors), dtype=bool)
-        result = replace(
-            result, lights=replace(result.lights, intensities=None, open_strengths=unknown)
-        )
-    files = [file.name for file in result.files]
-    strange = sorted({*options.leave_out, *options.keep}.difference(files))
+    if layout is None:
+        source = _photographs_alone(place, options)
+    elif hasattr(layout, "find"):
+        source = layout.find(place, options)
+    else:
+        source = _read_whole(layout, place, options)
+    if is_estimated:
+        source = source.changed(lights=None)
+    elif options.lights_strengths == "unknown" and source.lights is not None:
+        unknown = np.ones(len(source.lights.vectors), dtype=bool)
+        table = replace(source.lights, intensities=None, open_strengths=unknown)
+        source = source.changed(lights=table)
+    strange = sorted({*options.leave_out, *options.keep}.difference(source.names))
     if strange:
         note = Finding("no-such-photograph", "problem", names=listed(strange))
-        result = replace(result, notes=(*result.notes, note))
-    excluded = (number for number, name in enumerate(files) if name in options.leave_out)
-    return result.without(dict.fromkeys(excluded, "excluded"))
+        source = source.changed(notes=(*source.notes, note))
+    excluded = [k for k, name in enumerate(source.names) if name in options.leave_out]
+    return source.without(dict.fromkeys(excluded, "excluded"))
+
+
+def _read_whole(layout: Any, place: Path, options: ReadOptions) -> Source:
+    """The source of a capture whose layout can only read everything, whole and as stored."""
+    if options.lights_strengths == "unknown":
+        raise ParameterError(
+            "The photographs in this file are divided by their light strengths already, so "
+            "these cannot be estimated.",
+            code="strengths-in-archive",
+        )
+    # All other options apply to every source alike, later.
+    own = ReadOptions(color=True, srgb=options.srgb, lights=options.lights)
+    return source_of(layout.read(place, own), place, layout.LAYOUT)
 
 
 def _lights_of_another(options: ReadOptions) -> ReadOptions:
@@ -259,7 +273,7 @@ def is_capture_folder(place: Path) -> bool:
         return False
 
 
-def _photographs_alone(place: Path, options: ReadOptions) -> Found:
+def _photographs_alone(place: Path, options: ReadOptions) -> Source:
     """Find the photographs in a folder without a light file; raise an error if it has none, or several captures."""
     if place.is_file():
         raise CaptureError(

@@ -80,7 +80,7 @@ def compare(
     if any(ps.find_method(name).sees_colors for name in of_each):
         pipeline.configure(color=True)
     terminal.pipeline = pipeline
-    out = out or Path(f"{folder_name(pipeline.found.name)}-compare")
+    out = out or Path(f"{folder_name(pipeline.source.name)}-compare")
     with pipeline.writing(out, force=force) as (folder, target):
         pipeline.load_photographs()  # all methods and the page use the same
         report_state(terminal, pipeline)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from photostereo.core.attempt import log
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.io import headers
@@ -76,20 +75,6 @@ class Shot:
     damaged: bool = False  #: there are EXIF entries, but they cannot be read
     #: rows and columns that the header declares; None if they are known only after decoding
     frame: tuple[int, int] | None = None
-
-
-class Heads(dict[Path, Shot]):
-    """The headers of files (:func:`read_shot`), each read once, on first use."""
-
-    def __missing__(self, path: Path) -> Shot:
-        try:
-            self[path] = read_shot(path)
-        except MemoryError:
-            raise
-        except Exception:  # reported as damaged; the pixels do not depend on it
-            log.exception("the header of %s cannot be read", path)
-            self[path] = Shot(damaged=True)
-        return self[path]
 
 
 def read_shot(path: Path) -> Shot:

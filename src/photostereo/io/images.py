@@ -1,7 +1,7 @@
 """Decode a photograph in any supported format to its stored numbers, without rounding.
 
 ``decode_image`` returns the numbers as stored (8 or 16 bits, or float) in RGB order; they are converted to linear
-intensities on one scale by :mod:`photostereo.photographs.files`.
+intensities on one scale by :mod:`photostereo.photographs.developed`.
 """
 
 from __future__ import annotations

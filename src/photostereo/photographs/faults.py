@@ -19,8 +19,8 @@ from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.photographs.alignment.alignment import LONGEST
 from photostereo.photographs.alignment.tiles import cut_tiles, tile_means
+from photostereo.photographs.frames import Frames
 from photostereo.photographs.framing import coarse, resized
-from photostereo.photographs.source import Photographs
 from photostereo.runtime.threads import in_turn, processors
 
 #: At least this many photographs are kept: if a fault would leave fewer, the photograph is used anyway.
@@ -120,7 +120,7 @@ class Fault:
 
 
 def survey(
-    source: Photographs, control: Control = SILENT
+    source: Frames, control: Control = SILENT
 ) -> tuple[Float32, float, dict[int, CaptureError]]:
     """Reduced pictures of those photographs that can be read, their scale, and the errors of the others by number."""
     scale = min(1.0, LONGEST / max(source.shape[1:3]))

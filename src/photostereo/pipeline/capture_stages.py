@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from photostereo.capture import Capture
-from photostereo.capture.assemble import put_together
+from photostereo.capture.assemble import build_capture
 from photostereo.capture.capture import photographs_of_seed
 from photostereo.capture.edits import with_edits
+from photostereo.capture.examine import Opened, examine
 from photostereo.capture.lighting import Lighting, find_lights
-from photostereo.capture.loading import find_capture, read_lazily
-from photostereo.capture.opening import Found, Opened, open_capture
+from photostereo.capture.loading import find_source
 from photostereo.capture.options import ReadOptions
+from photostereo.capture.source import Source, source_of
 from photostereo.core.control import Control
 from photostereo.core.conventions import BoolArray, Float32
 from photostereo.core.errors import PhotostereoError
@@ -23,11 +24,11 @@ from photostereo.io.memory import memory_limit
 from photostereo.io.names import folder_name
 from photostereo.lights.lights import Lights
 from photostereo.photographs.alignment.alignment import Alignment
-from photostereo.photographs.files import PhotographFiles
+from photostereo.photographs.developed import DevelopedFrames
 from photostereo.pipeline.budget import require_feasible
 from photostereo.pipeline.plan import Plan, Request
 from photostereo.pipeline.settings import Settings
-from photostereo.pipeline.stage import Staged, comparable, stage
+from photostereo.pipeline.stage import Staged, stage
 from photostereo.solver.auto_method import choose
 from photostereo.solver.methods import Method
 from photostereo.solver.tiles import Band, choose_bands, raise_not_divisible
@@ -54,17 +55,24 @@ _WRITING = ("settings.surface", "settings.report", "settings.checkpoint", "setti
 
 
 class ReadingStages(Staged):
-    """The stages that read a capture from ``path``, or take a capture in memory."""
+    """The stages that read a capture from ``path`` or from a source, or take a capture in memory."""
 
     def __init__(
-        self, path: str | os.PathLike[str] | Capture, settings: Settings, control: Control
+        self,
+        path: str | os.PathLike[str] | Capture | Source,
+        settings: Settings,
+        control: Control,
     ) -> None:
         super().__init__()
         self.path: Path | None = None
-        if isinstance(path, (str, os.PathLike)):
-            self.path = Path(path).expanduser()
+        self._given: Capture | None = None  # complete
+        self._given_source: Source | None = None  # to be examined
+        if isinstance(path, Capture):
+            self._given = path
+        elif isinstance(path, Source):
+            self._given_source = path
         else:
-            self._given = path  # in memory
+            self.path = Path(path).expanduser()
         self.settings = settings
         self.control = control
         self._reading: ReadOptions | None = None
@@ -83,26 +91,28 @@ class ReadingStages(Staged):
         return Request.of(self.settings)
 
     @stage(uses=("_finding",))
-    def found(self) -> Found | Capture:
-        """The files of the capture; the capture itself if it is in memory, or its layout reads everything at once."""
-        if self.path is None:
-            return self._given
+    def source(self) -> Source:
+        """The photographs of the capture and what lies beside them, before any is decoded."""
+        if self._given_source is not None:
+            return self._given_source
+        if self._given is not None:
+            return source_of(self._given, Path(self._given.name), "memory")
+        assert self.path is not None
         self.control.stage("photographs")
         with memory_limit(self.request.memory):
-            return find_capture(self.path, self._finding)
+            return find_source(self.path, self._finding)
 
-    @stage(after=("found",))
+    @stage(after=("source",))
     def opened(self) -> Opened:
         """The photographs, each examined once: without unusable ones, and with camera movement undone."""
-        found: Any = self.found
-        return open_capture(found, self._finding, self.control)
+        return examine(self.source, self._finding, self.control)
 
     @property
     def alignment(self) -> Alignment | None:
         """How far the camera moved between photographs, and how much of it was undone; None if unknown or not wanted."""
-        if isinstance(self.found, Found):
-            return self.opened.alignment
-        return None
+        if self._given is not None:
+            return None
+        return self.opened.alignment
 
     @stage(uses=("_calibrating",), after=("opened",))
     def unmoved(self) -> Lighting:
@@ -112,7 +122,7 @@ class ReadingStages(Staged):
     @property
     def lighting(self) -> Lighting:
         """The lights, from a light file or a ball, found in the whole photographs; unknown without either."""
-        return self.unmoved.moved(self.opened.found, self.reading)
+        return self.unmoved.moved(self.opened.source, self.reading)
 
     @stage(uses=("_scaled", "settings.images", "settings.seed", "_color"))
     def capture(self) -> Capture:
@@ -129,13 +139,10 @@ class ReadingStages(Staged):
         images = self.settings.images
         reading = replace(self._scaled, color=color)
         try:
-            if isinstance(self.found, Found):
-                capture = put_together(self.opened, self.lighting, reading, control=self.control)
-            elif self.path is None or comparable(self._finding) == comparable(reading):
-                capture = self.found  # complete, as an archive is
+            if self._given is not None:
+                capture = self._given
             else:
-                with memory_limit(self.request.memory):
-                    capture = read_lazily(self.path, reading, self.control)
+                capture = build_capture(self.opened, self.lighting, reading, control=self.control)
         except PhotostereoError as problem:
             raise problem.about(self.path or "") from problem
         if images is None:
@@ -156,7 +163,7 @@ class ReadingStages(Staged):
     def stack(self) -> Float32:
         """All photographs in memory; they do not depend on the mask."""
         source = self.capture.photographs
-        if isinstance(source, PhotographFiles) and source.is_color and not source.color:
+        if isinstance(source, DevelopedFrames) and source.is_color and not source.color:
             with source.held():  # for the colors of the albedo
                 return source.all(self.control)
         return source.all(self.control)
@@ -212,42 +219,37 @@ class ReadingStages(Staged):
 
         None if ``auto`` has to see the mask first. If photographs are left out later, the name may still be another.
         """
-        found = self.found
+        source = self.source
         request = self.request
         if not request.is_open:
-            return f"{folder_name(found.name)}-{request.method.name}"
-        if isinstance(found, Capture) or not found.files:
+            return f"{folder_name(source.name)}-{request.method.name}"
+        if self._given is not None or not source.files:
             return None
-        frame = found.heads[found.files[0]].frame
+        frame = source.pictures.head(source.files[0]).frame
         if frame is None:
             return None
-        count = len(found.files)
+        count = len(source.files)
         if self.settings.images is not None:
             count = min(count, self.settings.images)
         names = {choose("auto", pixels, count).name for pixels in (0, frame[0] * frame[1])}
         if len(names) > 1:
             return None
         method, _ = request.method_for(0, count, self.settings.prior)
-        return f"{folder_name(found.name)}-{method.name}"
+        return f"{folder_name(source.name)}-{method.name}"
 
     # What the stages depend on.
 
     @property
     def _color(self) -> tuple[bool, bool]:
         """Whether to read photographs in color, and whether to go back to gray if the method does not use color."""
-        if self.path is None:
+        if self._given is not None:
             return False, False
         return self.request.color, self.request.may_be_gray
 
     @property
     def _finding(self) -> ReadOptions:
-        """Options for finding and opening files: whether a ball is marked matters, its position does not.
-
-        A single file (an archive) is read whole.
-        """
+        """Options for finding and opening files: whether a ball is marked matters, its position does not."""
         reading = replace(self.reading, pixel_size=None)
-        if self.path is not None and self.path.is_file():
-            return replace(reading, color=self._color[0])
         circle = None if reading.circle is None else (0.0, 0.0, 1.0)
         return replace(reading, circle=circle, crop=None, scale=1.0, **_LATER)
 
@@ -256,8 +258,8 @@ class ReadingStages(Staged):
         """Options for reading the capture: the pixel size matters only for light positions in millimeters."""
         if self.path is None or self.reading.pixel_size is None:
             return self.reading
-        counts = getattr(getattr(self.found, "lights", None), "millimeters", None) is not None
-        if counts:
+        table = self.source.lights
+        if table is not None and table.millimeters is not None:
             return self.reading
         return replace(self.reading, pixel_size=None)
 

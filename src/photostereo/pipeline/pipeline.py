@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from photostereo.capture import Capture
-from photostereo.capture.opening import Found
 from photostereo.capture.options import NAMED_FILES
+from photostereo.capture.source import Source
 from photostereo.core.control import SILENT, Control
 from photostereo.core.errors import ConvergenceWarning, ParameterError, require_known
 from photostereo.core.findings import Finding
@@ -23,7 +23,7 @@ from photostereo.diagnosis.expected_error import ExpectedError
 from photostereo.diagnosis.noise import NoiseEstimate
 from photostereo.io.atomic import replacing_directory, require_free
 from photostereo.io.memory import share_one_heap
-from photostereo.photographs.files import PhotographFiles
+from photostereo.photographs.developed import DevelopedFrames
 from photostereo.pipeline import budget
 from photostereo.pipeline.capture_stages import DECIDING, ReadingStages
 from photostereo.pipeline.parts import make_part
@@ -58,7 +58,7 @@ class Pipeline(ReadingStages):
     depends on changes. A new mask does not read the photographs again, and a new method does not measure
     the noise again.
 
-    ``found`` → ``opened`` and ``alignment`` → ``lighting`` → ``capture`` with ``lights`` and ``mask`` → ``diagnosis`` and
+    ``source`` → ``opened`` and ``alignment`` → ``lighting`` → ``capture`` with ``lights`` and ``mask`` → ``diagnosis`` and
     ``noise``, ``solution`` → ``surface``, ``expected`` → :meth:`write`
 
     Parameters
@@ -92,7 +92,7 @@ class Pipeline(ReadingStages):
 
     def __init__(
         self,
-        path: str | os.PathLike[str] | Capture,
+        path: str | os.PathLike[str] | Capture | Source,
         settings: Settings | None = None,
         *,
         control: Control = SILENT,
@@ -205,7 +205,7 @@ class Pipeline(ReadingStages):
             deal=self.deal,
         )
         source = self.capture.photographs
-        if result.albedo.ndim == 2 and isinstance(source, PhotographFiles) and source.is_color:
+        if result.albedo.ndim == 2 and isinstance(source, DevelopedFrames) and source.is_color:
             self.control.stage("colors", len(self.capture))
             with source.held():  # the colors do not depend on the mask
                 colored = replace(source, color=True).frames(self.control)
@@ -370,7 +370,8 @@ class Pipeline(ReadingStages):
 
         if self.path is None:
             return None
-        digests = self.opened.photographs.digests if isinstance(self.found, Found) else {}
+        source = self.opened.source
+        digests = {file: source.pictures.digest(file) for file in source.files}
         settings = replace(self.settings, reading=self.reading)
         return provenance(self.capture, self.path, settings, digests, command)
 

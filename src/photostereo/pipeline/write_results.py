@@ -25,7 +25,7 @@ from photostereo.io.atomic import replacing_directory, write_json
 from photostereo.io.memory import give_back_memory
 from photostereo.io.png import write_png
 from photostereo.lights.files.table import write_lights
-from photostereo.photographs.source import hash_of
+from photostereo.photographs.frames import hash_of
 from photostereo.pipeline.parts import Answer, make_part
 from photostereo.pipeline.settings import Settings
 from photostereo.report.about import check_about, read_about

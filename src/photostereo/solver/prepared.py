@@ -29,7 +29,7 @@ from photostereo.diagnosis.expected_error import (
 from photostereo.diagnosis.metrics import summarize_error
 from photostereo.diagnosis.noise import Noise
 from photostereo.lights.unknown.crops import Crop
-from photostereo.photographs.source import digest_of, hash_of
+from photostereo.photographs.frames import digest_of, hash_of
 from photostereo.priors.entry import Setting
 from photostereo.priors.protocol import Lesson
 from photostereo.reflectance.model import Facts, Model, Overview

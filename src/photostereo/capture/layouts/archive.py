@@ -28,7 +28,7 @@ from photostereo.lights.files.reading import read_lights
 from photostereo.lights.files.table import require_strengths
 from photostereo.lights.lights import Lights, wrong_count
 from photostereo.photographs.develop import develop_into
-from photostereo.photographs.source import Photographs, PhotographsInMemory, require_finite
+from photostereo.photographs.frames import Frames, FramesInMemory, require_finite
 
 LAYOUT = "npz"
 
@@ -101,9 +101,9 @@ def read(path: Path, options: ReadOptions) -> Capture:
         raise wrong_count(path, count, divisors.size, path)
     require_strengths(divisors, path)
     of_each = np.broadcast_to(divisors.reshape(count, -1), (count, 3))
-    images: Photographs = ArchivePhotographs(stored, of_each, options, path)
+    images: Frames = ArchivePhotographs(stored, of_each, options, path)
     if not isinstance(stored, SpooledStack):
-        images = PhotographsInMemory(images.all())
+        images = FramesInMemory(images.all())
     del stored
     mask, notes = choose_mask(images, full, options, content.get("mask", "full"), str(path))
     if "truth" in content:
@@ -140,7 +140,7 @@ def write_archive(capture: Capture, path: str | os.PathLike[str], *, force: bool
 
 
 @dataclass(frozen=True, eq=False)
-class ArchivePhotographs(Photographs):
+class ArchivePhotographs(Frames):
     """The photographs of an archive as saved, in memory or in a temporary file; developed on access."""
 
     stored: NDArray[Any] | SpooledStack

@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 from photostereo.capture.capture import Capture
 from photostereo.capture.layouts import finite_or_zero, read_table
 from photostereo.capture.layouts.folder import photographs_and_mask
-from photostereo.capture.opening import Found
 from photostereo.capture.options import ReadOptions
+from photostereo.capture.source import Source
 from photostereo.core.conventions import Float32
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding, sentences
@@ -59,7 +59,7 @@ def recognizes(path: Path) -> bool:
     )
 
 
-def find(path: Path, options: ReadOptions) -> Found:
+def find(path: Path, options: ReadOptions) -> Source:
     """List the contents of the folder without decoding any photograph."""
     sidecar = _read_sidecar(path / _SIDECAR)
     files = _photographs(path)
@@ -78,13 +78,13 @@ def find(path: Path, options: ReadOptions) -> Found:
     given = read_intensities(strengths, len(files)) if given is None else given
     mask = path / "mask.png"
     stored = {label: (path / f"{key}.mat", key) for label, key in _TRUTHS.items()}
-    return Found(
+    return Source(
         path=path,
         layout=LAYOUT,
         name=str(sidecar.get("name") or path.name.removesuffix("PNG") or path.name),
         files=files,
         lights=replace(table, intensities=given),
-        mask_file=mask if mask.is_file() else None,
+        mask=mask if mask.is_file() else None,
         gray_limit=1.0 if sidecar.get("clip_gray", True) else None,
         truths={
             name: (file, _read_mat(file, key))

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from photostereo.capture.layouts import MASK_STEM, read_table
-from photostereo.capture.opening import Found
 from photostereo.capture.options import ReadOptions
+from photostereo.capture.source import Source
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.io.images import list_images
@@ -39,11 +39,11 @@ def recognizes(path: Path) -> bool:
 def photographs_and_mask(path: Path) -> tuple[list[Path], Path | None]:
     """Return the photographs in natural order and the mask picture, if there is one."""
     listed = _listed(path)
-    return listed["files"], listed["mask_file"]
+    return listed["files"], listed["mask"]
 
 
 def _listed(path: Path) -> dict[str, Any]:
-    """Return the pictures in a folder by their role in a :class:`Found`."""
+    """Return the pictures in a folder by their role in a :class:`Source`."""
     pictures = {file: file.stem.casefold() for file in list_images(path)}
     masks = [
         file
@@ -65,7 +65,7 @@ def _listed(path: Path) -> dict[str, Any]:
     ]
     named = {stem: file for file, stem in pictures.items()}
     companions = {role: named.get(role) for role in ("ambient", "flat")}
-    return {"files": photographs, "mask_file": next(iter(masks), None), **companions}
+    return {"files": photographs, "mask": next(iter(masks), None), **companions}
 
 
 def _listed_below(path: Path, options: ReadOptions, light_file: Path) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def _names(options: ReadOptions, path: Path, light_file: Path, photographs: Sequ
     return table.files is not None
 
 
-def find(path: Path, options: ReadOptions) -> Found:
+def find(path: Path, options: ReadOptions) -> Source:
     """List the contents of the folder without decoding any photograph."""
     present = [path / name for name in light_file_names() if (path / name).is_file()]
     default = present[0] if present else path
@@ -126,10 +126,10 @@ def find(path: Path, options: ReadOptions) -> Found:
     # Balls from another capture's light file are elsewhere.
     balls = table.balls if table.path.resolve().parent == path.resolve() else ()
     table = replace(table, intensities=intensities, balls=balls, notes=tuple(notes))
-    return Found(path, LAYOUT, path.name, lights=table, **listed)
+    return Source(path, LAYOUT, path.name, lights=table, **listed)
 
 
-def find_alone(path: Path, options: ReadOptions) -> Found:
+def find_alone(path: Path, options: ReadOptions) -> Source:
     """Find the photographs in a folder without a light file, or in its ``Objects/``."""
     inside = path / "Objects"
     listed = _listed(path)
@@ -137,7 +137,7 @@ def find_alone(path: Path, options: ReadOptions) -> Found:
         listed = _listed(inside)
     ball = options.path_of("ball")
     name = path.resolve().name
-    return Found(path, LAYOUT_ALONE, name, ball=ball, mask_default="auto", **listed)
+    return Source(path, LAYOUT_ALONE, name, ball=ball, mask_default="auto", **listed)
 
 
 #: Typical names of folders with photographs of a ball: chrome/, LightProbe-1/, gray/, black-ball/, Kugel/, ball-left/ ...

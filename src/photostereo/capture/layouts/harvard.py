@@ -21,8 +21,8 @@ from pathlib import Path
 
 from photostereo.capture.layouts import read_table
 from photostereo.capture.layouts.folder import photographs_and_mask
-from photostereo.capture.opening import Found
 from photostereo.capture.options import ReadOptions
+from photostereo.capture.source import Source
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 
@@ -38,7 +38,7 @@ def recognizes(path: Path) -> bool:
     )
 
 
-def find(path: Path, options: ReadOptions) -> Found:
+def find(path: Path, options: ReadOptions) -> Source:
     """List the contents of the folder without decoding any photograph."""
     files, mask = photographs_and_mask(path / "Objects")
     known = {"refined": path / _REFINED, "directions": path / _DIRECTIONS}
@@ -62,12 +62,12 @@ def find(path: Path, options: ReadOptions) -> Found:
         table = replace(table, intensities=table.lengths, notes=notes)
     else:
         table = replace(table, notes=(*notes, *table.length_note()))
-    return Found(
+    return Source(
         path=path,
         layout=LAYOUT,
         name=path.name,
         files=files,
         lights=table,
-        mask_file=path / "mask.png" if (path / "mask.png").is_file() else mask,
+        mask=path / "mask.png" if (path / "mask.png").is_file() else mask,
         mask_default="auto",
     )

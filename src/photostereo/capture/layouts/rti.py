@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from photostereo.capture.layouts import in_folder, read_table
-from photostereo.capture.opening import Found
 from photostereo.capture.options import ReadOptions
+from photostereo.capture.source import Source
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.core.wording import listed
@@ -33,7 +33,7 @@ def recognizes(path: Path) -> bool:
     return bool(_light_positions(path))
 
 
-def find(path: Path, options: ReadOptions) -> Found:
+def find(path: Path, options: ReadOptions) -> Source:
     """List the contents of the folder without decoding any photograph."""
     source = path
     chosen = options.path_of("lights")
@@ -69,7 +69,7 @@ def find(path: Path, options: ReadOptions) -> Found:
     unlisted = sum(is_image(file) and file not in (*files, mask) for file in home.iterdir())
     notes = (Finding("unlisted-photographs", count=unlisted, file=source.name),) if unlisted else ()
     name = source.stem if path.is_file() else path.name
-    return Found(path, LAYOUT, name, files, table, mask_file=mask, notes=notes)
+    return Source(path, LAYOUT, name, files, table, mask=mask, notes=notes)
 
 
 def _light_positions(folder: Path) -> list[Path]:

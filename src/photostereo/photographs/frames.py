@@ -1,4 +1,4 @@
-"""Sources of the photographs of a capture: memory, or anything that provides them one by one and in bands of rows."""
+"""Linear photographs of a capture: in memory, or anything that provides them one by one and in bands of rows."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def require_finite(image: NDArray[Any], file: Path | None, what: object = None) 
     )
 
 
-class Photographs(ABC):
-    """Photographs that need not be in memory; threads develop them on demand."""
+class Frames(ABC):
+    """Linear photographs that need not be in memory; threads develop them on demand."""
 
     place: Path | None = None  #: the folder or the file that holds them
     workers: int | None = None  #: threads; None for one per processor
@@ -54,7 +54,7 @@ class Photographs(ABC):
         """(d, H, W), or (d, H, W, 3) in color."""
 
     @abstractmethod
-    def take(self, chosen: Sequence[int]) -> Photographs:
+    def take(self, chosen: Sequence[int]) -> Frames:
         """Some of the photographs."""
 
     @abstractmethod
@@ -117,7 +117,7 @@ class Photographs(ABC):
             control.advance()
 
 
-class PhotographsInMemory(Photographs):
+class FramesInMemory(Frames):
     """A stack that is in memory already: parts of it are views."""
 
     def __init__(self, images: Float32) -> None:
@@ -128,8 +128,8 @@ class PhotographsInMemory(Photographs):
     def shape(self) -> tuple[int, ...]:
         return self._images.shape
 
-    def take(self, chosen: Sequence[int]) -> PhotographsInMemory:
-        return PhotographsInMemory(self._images[chosen])
+    def take(self, chosen: Sequence[int]) -> FramesInMemory:
+        return FramesInMemory(self._images[chosen])
 
     def develop(self, number: int, target: Float32, rows: slice = slice(None)) -> None:
         target[:] = self._images[number, rows]

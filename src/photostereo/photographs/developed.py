@@ -1,8 +1,7 @@
-"""Photographs on disk as linear intensities, decoded on demand: one by one, or in bands of rows."""
+"""Stored photographs as linear intensities, decoded on demand: one by one, or in bands of rows."""
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,8 +15,7 @@ from numpy.typing import NDArray
 from photostereo.core.conventions import Float32, FloatArray, gray_from_rgb
 from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding, distinct
-from photostereo.io.camera import Heads, changes, common_orientation, exposure_of, exposures
-from photostereo.io.images import decode_image
+from photostereo.io.camera import changes, common_orientation, exposure_of, exposures
 from photostereo.io.spool import Kept, open_spool
 from photostereo.photographs.brackets import merge_exposures
 from photostereo.photographs.develop import (
@@ -27,8 +25,9 @@ from photostereo.photographs.develop import (
     linear_part,
     upright,
 )
+from photostereo.photographs.frames import Frames, require_finite
 from photostereo.photographs.framing import Framing, moved_back
-from photostereo.photographs.source import Photographs, require_finite
+from photostereo.photographs.protocol import PhotographFiles, Pictures
 
 #: Corners darker than this share of a flat field's mean are not amplified further.
 DARKEST_FLAT = 0.05
@@ -37,11 +36,14 @@ HELD_BYTES = 200_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class PhotographFiles(Photographs):
-    """Photographs in files, from :func:`open_files`. ``dataclasses.replace`` makes views; they share what was decoded."""
+class DevelopedFrames(Frames):
+    """Stored photographs as linear intensities, from :func:`open_files`.
 
-    files: tuple[Path, ...]  #: in the order of the lights
-    heads: Heads  #: headers, each read once
+    ``dataclasses.replace`` makes views; they share what was decoded.
+    """
+
+    files: tuple[Path, ...]  #: paths of the photographs in use, in the order of the lights
+    pictures: Pictures  #: the pictures by their paths, as they are stored
     orientation: int  #: how viewers turn the photographs, if all are turned alike
     #: whether the sRGB curve is undone; None to do so with JPEG files and those tagged as sRGB
     srgb: bool | None
@@ -59,15 +61,12 @@ class PhotographFiles(Photographs):
     #: all exposures, by the one in ``files``
     brackets: Mapping[Path, Sequence[Path]] = field(default_factory=dict)
     camera_notes: tuple[Finding, ...] = ()  #: what the camera recorded
+    bits: int = 0  #: bits per channel, if the stored numbers do not show it
     workers: int | None = None  #: threads; None for one per processor
     full_frame: tuple[int, int] = (0, 0)  #: height and width of the whole photographs
     is_color: bool = False  #: whether the files have three channels
-    kinds: dict[Path, np.dtype[Any]] = field(
-        default_factory=dict
-    )  #: stored type of each decoded file
-    digests: dict[Path, str] = field(
-        default_factory=dict
-    )  #: SHA-256 of every file that has been read
+    #: stored type of each decoded photograph
+    kinds: dict[Path, np.dtype[Any]] = field(default_factory=dict)
     _kept: Kept = field(default_factory=lambda: Kept(first={}))  #: decoded photographs
 
     @property
@@ -87,7 +86,7 @@ class PhotographFiles(Photographs):
     @property
     def bit_depth(self) -> int:  # type: ignore[override]
         """Bits per channel of the photographs that have been decoded; the largest if they differ."""
-        return max(kind.itemsize * 8 for kind in self.kinds.values())
+        return self.bits or max(kind.itemsize * 8 for kind in self.kinds.values())
 
     @property
     def notes(self) -> tuple[Finding, ...]:  # type: ignore[override]
@@ -128,24 +127,24 @@ class PhotographFiles(Photographs):
         kind = next(iter(self.kinds.values()))
         return len(self.files) * math.prod(self.full_frame) * channels * kind.itemsize
 
-    def take(self, chosen: Sequence[int]) -> PhotographFiles:
+    def take(self, chosen: Sequence[int]) -> DevelopedFrames:
         each = {
             name: getattr(self, name)[list(chosen)] for name in ("exposed", "strengths", "moves")
         }
         return replace(self, files=tuple(self.files[k] for k in chosen), **each)
 
-    def with_strengths(self, strengths: NDArray[Any]) -> PhotographFiles:
+    def with_strengths(self, strengths: NDArray[Any]) -> DevelopedFrames:
         """The same photographs divided by further strengths (d,) or (d, 3), estimated from them as they are."""
         return replace(self, strengths=self.strengths * as_rgb(strengths))
 
-    def less_ambient(self, number: int) -> PhotographFiles:
+    def less_ambient(self, number: int) -> DevelopedFrames:
         """The same photographs minus the light in one of them, which was taken with the lights off."""
         dark = linear_part(
             self._stored(number, slice(None)), srgb=self._is_curved(self.files[number])
         )
         return replace(self, ambient=dark / np.float32(self.exposed[number]))
 
-    def sample(self, most: int) -> PhotographFiles:
+    def sample(self, most: int) -> DevelopedFrames:
         """At most ``most`` of the photographs, chosen with a fixed random seed, in color if available.
 
         Regular steps would not do: lights often stand in rows, and every fourth photograph may be lit from the same side.
@@ -193,12 +192,8 @@ class PhotographFiles(Photographs):
         return stored[rows]
 
     def _decode(self, path: Path) -> NDArray[Any]:
-        """Decode a file that must be like the first, and record its type and the digest of its bytes."""
-
-        def seen(data: bytes) -> None:
-            self.digests[path] = hashlib.sha256(data).hexdigest()
-
-        stored = upright(decode_image(path, seen=seen), self.orientation)
+        """Read a photograph that must be like the first, and record its type."""
+        stored = upright(self.pictures.read(path), self.orientation)
         if self.full_frame != (0, 0):
             self._require_frame(stored.shape[:2], path)
             if (stored.ndim == 3) != self.is_color:
@@ -227,7 +222,7 @@ class PhotographFiles(Photographs):
             linear.append(
                 linear_part(stored, srgb=True) if self._is_curved(file, merged=False) else full[-1]
             )
-            times.append(exposure_of(self.heads[file]) or 1.0)
+            times.append(exposure_of(self.pictures.head(file)) or 1.0)
         return merge_exposures(linear, times, full)
 
     def _is_curved(self, path: Path, *, merged: bool = True) -> bool:
@@ -235,7 +230,7 @@ class PhotographFiles(Photographs):
         if merged and path in self.brackets:
             return False
         if self.srgb is None:
-            return self.heads[path].srgb
+            return self.pictures.head(path).srgb
         return self.srgb
 
     def _require_frame(self, frame: tuple[int, ...], path: Path) -> None:
@@ -270,7 +265,7 @@ class PhotographFiles(Photographs):
 
     def _companion(self, path: Path) -> Float32:
         """A further photograph of the same frame, linear, full scale 1."""
-        stored = upright(decode_image(path), self.orientation)
+        stored = upright(self.pictures.read(path), self.orientation)
         if stored.shape[:2] != self.full_frame or (stored.ndim == 3) != self.is_color:
             raise CaptureError(
                 f"{path} does not have the size or the color mode of {self.files[0].name}. Take "
@@ -290,18 +285,20 @@ def open_files(
     srgb: bool | None = False,
     ambient: Path | None = None,
     flat: Path | None = None,
-    heads: Heads | None = None,
+    pictures: Pictures | None = None,
     **settings: Any,
-) -> PhotographFiles:
+) -> DevelopedFrames:
     """Open photographs: read their headers, and decode the first.
 
     ``intensities`` are the strengths of the lights, (d,) or (d, 3). ``ambient`` is a photograph with the lights off, which
     is subtracted at the exposure of each; ``flat`` one of an even surface, scaled to a mean of 1. A photograph that is
     unreadable or unlike the first raises a :class:`CaptureError` now or when it is decoded.
     """
-    heads = Heads() if heads is None else heads
-    shots = [heads[file] for file in files]
-    exposed, notes = exposures([*shots, *([] if ambient is None else [heads[ambient]])])
+    if pictures is None:
+        pictures = Pictures(PhotographFiles(files))
+    shots = [pictures.head(file) for file in files]
+    companions = [] if ambient is None else [pictures.head(ambient)]
+    exposed, notes = exposures([*shots, *companions])
     if (
         exposed is not None
         and intensities is not None
@@ -310,16 +307,16 @@ def open_files(
         exposed = None
         notes = (*notes[:-1], Finding("exposure-in-strengths"))
     if brackets := settings.get("brackets"):
-        every = [heads[file] for group in brackets.values() for file in group]
+        every = [pictures.head(file) for group in brackets.values() for file in group]
         total = len(files) - len(brackets) + len(every)
         merged = Finding("brackets-merged", photographs=total, lights=len(files))
         notes = distinct((merged, *notes, *changes(every)))
     each = np.ones(len(files)) if exposed is None else np.asarray(exposed[: len(files)])
     # A strength that differs per channel weighs the ambient light as it does the light's.
     strengths = as_rgb(each) * (1.0 if intensities is None else as_rgb(intensities))
-    source = PhotographFiles(
+    source = DevelopedFrames(
         files=tuple(files),
-        heads=heads,
+        pictures=pictures,
         orientation=common_orientation(shots),
         srgb=srgb,
         exposed=each,
@@ -332,7 +329,7 @@ def open_files(
     source._kept.first[files[0]] = first
     source = replace(source, full_frame=first.shape[:2], is_color=first.ndim == 3)
     for path in files[1:]:  # before any is decoded
-        if (declared := heads[path].frame) is not None:
+        if (declared := pictures.head(path).frame) is not None:
             source._require_frame(declared[::-1] if source.orientation > 4 else declared, path)
     if ambient is not None:
         dark = source._companion(ambient) / np.float32(1.0 if exposed is None else exposed[-1])
