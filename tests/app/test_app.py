@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -16,13 +17,13 @@ import numpy as np
 import pytest
 
 import photostereo as ps
-from photostereo.app import protocol, user_folders
+from photostereo.app import protocol, session, user_folders
 from photostereo.app.arrange import arrange
 from photostereo.app.findings import grouped
 from photostereo.app.process import end_error
 from photostereo.app.python_code import is_outdated, python_call, solve_settings
 from photostereo.app.session import EVENTS, Session
-from photostereo.app.shared_state import PageState, SharedState
+from photostereo.app.shared_state import PARTS, PageState, SharedState
 from photostereo.app.small_copies import SmallCopies
 from photostereo.app.tasks import HANDLERS, Tasks
 from photostereo.app.worker import Reporter
@@ -462,6 +463,14 @@ def test_parameters_are_those_of_the_command_line():
         solve_settings({"method": "pls", "parameters": {"q": "3"}})
     with pytest.raises(ParameterError):
         solve_settings({"method": "rm -rf"})
+
+
+def test_the_page_declares_the_names_of_the_server():
+    text = (Path(session.__file__).parent / "static" / "api.js").read_text(encoding="utf-8")
+    declared = text[text.index("@typedef {object} PageState") : text.index("Refusal */")]
+    assert set(re.findall(r"@property .*?\} (\w+)", declared, re.DOTALL)) == set(PARTS)
+    (names,) = re.findall(r'@typedef \{("[^}]*")\} ActionName', text)
+    assert set(re.findall(r'"([^"]+)"', names)) == set(session.ACTIONS)
 
 
 def test_every_task_has_a_handler():

@@ -28,6 +28,13 @@ from photostereo.solver.reconstruction import Reconstruction
 
 #: Upper limit of the scale of differences between two results, in degrees: methods that agree differ by a few.
 DIFFERENCE_TOP = 20.0
+#: Pixels of the pictures of all results together: the cards share the bytes of the view.
+ALL_PIXELS = 1_200_000
+#: Vertices of all surfaces together,
+ALL_VERTICES = 300_000
+#: and of one, within which it still turns smoothly and still shows relief.
+MOST_VERTICES = 160_000
+FEWEST_VERTICES = 12_000
 
 
 @dataclass(frozen=True)
@@ -58,13 +65,28 @@ def write_comparison(
     about: Mapping[str, str] | None = None,
     control: Control = SILENT,
 ) -> None:
-    """Write one self-contained page that compares results of the same capture, with evidence from the photographs
-    if the capture is given.
+    """Write one self-contained page that compares results of the same capture.
 
-    ``labels`` (by default the methods), ``depths``, ``folders`` (result folders beside the page) and ``expected``
-    (errors in degrees) are in the order of the results. A served page reads finer tiles from the folders, and those
-    of the truth from ``truth``. With true normals, by default those of the capture, the page shows errors. The other
-    parameters are those of :func:`.page.write_report`.
+    Parameters
+    ----------
+    path : path
+        The page.
+    results : sequence of Reconstruction
+        The results; those below are in the same order.
+    capture : Capture, optional
+        The photographs, for evidence from them.
+    labels : sequence of str, optional
+        Names of the results; by default their methods.
+    truth : (H, W, 3) array, optional
+        True normals; by default those of the capture. The page then shows errors.
+    depths : sequence of arrays, optional
+        Heights of each result, or None.
+    files, pixel_size, about, control
+        As for :func:`.page.write_report`.
+    folders : sequence of str, optional
+        Result folders beside the page, from which a served page reads finer tiles; those of the truth are in ``truth``.
+    expected : sequence of float
+        Expected errors in degrees.
     """
     if not results:
         raise ParameterError(
@@ -76,21 +98,23 @@ def write_comparison(
         truth = capture.truth
     entries = entries_of(results, mask, truth, labels=labels, depths=depths, folders=folders)
     # The pictures of the cards share the bytes of the view.
-    frame = frame_around(mask, max_pixels=int(min(MAX_PIXELS, 1_200_000 / len(entries))))
+    frame = frame_around(mask, max_pixels=int(min(MAX_PIXELS, ALL_PIXELS / len(entries))))
     shown = []
     for entry in entries:
         control.check()
         shown.append({"entry": entry, **_cards(entry, mask, frame)})
     data: dict[str, Any] = {"compare": True, "identity": identity_of(results[0])}
     # The more results, the fewer vertices for each.
-    most = min(160_000, max(12_000, 300_000 // len(entries)))
+    most = min(MOST_VERTICES, max(FEWEST_VERTICES, ALL_VERTICES // len(entries)))
     heights = {entry.key: entry.depth for entry in entries if entry.depth is not None}
     grids = {
         key: pack_heights(depth, mask, frame, max_vertices=most) for key, depth in heights.items()
     }
     best = _best(results, entries, mask)
+    first_surface = ""
     if grids:
-        data["surface"] = {"grids": grids, "first": best if best in grids else next(iter(grids))}
+        first_surface = best if best in grids else next(iter(grids))
+        data["surface"] = {"grids": grids, "first": first_surface}
     context = {
         "about": about or {},
         "labeled": labels is not None,
@@ -100,7 +124,7 @@ def write_comparison(
         "entries": shown,
         "results": results,
         "pair": _first_pair(entries, best),
-        "surface_first": data["surface"]["first"] if grids else "",
+        "surface_first": first_surface,
         "table": figures_table(results, entries, mask, capture, expected),
         "charts": error_chart(entries, mask),
         "links": safe_links(files or {}),
@@ -109,16 +133,14 @@ def write_comparison(
     }
     page = render_page("compare.html", data, **context)
     # One albedo for all results: the page compares normals.
-    common = Layers(
-        frame, mask, albedos=[albedo_share(result.albedo, result.mask) for result in results]
-    )
-    sides = {
-        entry.key: (
-            Layers(frame, mask, entry.normals, depth=entry.depth),
-            {"folder": entry.folder, "title": entry.name, "still": f"normals-{entry.key}"},
-        )
-        for entry in entries
-    }
+    albedos = [albedo_share(result.albedo, result.mask) for result in results]
+    common = Layers(frame, mask, albedos=albedos)
+    sides = {}
+    for entry in entries:
+        layers = Layers(frame, mask, entry.normals, depth=entry.depth)
+        still = f"normals-{entry.key}"
+        source = {"folder": entry.folder, "title": entry.name, "still": still}
+        sides[entry.key] = (layers, source)
     data["relight"] = view_data(
         sides, common, pixel_size=pixel_size, room=page.room(PAGE_BYTES), control=control
     )

@@ -66,11 +66,36 @@ export async function attempt(work) {
   }
 }
 
+/**
+ * What the server knows of a capture, part by part; `PageState` in app/shared_state.py has the same names.
+ * @typedef {object} PageState
+ * @property {{ name: string, folder: string, files: string[], light_file?: string, mask_file?: string }} capture
+ * @property {{ mask?: string, lights?: string, circle?: number[], leave_out?: string[], keep?: string[],
+ *   moved_lights?: Record<string, number[]> }} edits the corrections
+ * @property {{ state: string, error?: Refusal, full?: number[], small?: number[] }} opening
+ * @property {{ state: string, error?: Refusal, stage?: string }} looking
+ * @property {{ number: number, name: string, error?: string, unfit?: string, clipped?: number }[]} photographs
+ * @property {any[]} results
+ * @property {any} lights
+ * @property {{ version: number, share: number, notes: string[] }} mask
+ * @property {{ version: number }} glance the picture of normals
+ * @property {{ general: any[], photographs: Record<string, string[]>, faults: Record<string, string> }} findings
+ * @property {any} job the running or last solve
+ * @property {any} preview the result of the last preview
+ */
+
+/** @typedef {{ code: string, message: string }} Refusal */
+
+/**
+ * What can be asked for a capture; `ACTIONS` in app/session.py has the same names.
+ * @typedef {"edits" | "circle" | "save-lights" | "preview" | "solve" | "cancel" | "export" | "reveal"} ActionName
+ */
+
 // The state of an open capture, kept up to date.
 export class Capture {
   constructor(id, onchange) {
     this.id = id;
-    /** @type {Record<string, any>} */
+    /** @type {Partial<PageState>} */
     this.state = {};
     this.foundBall = false; // without help; it can be found again
     this.path = `/api/c/${id}`;
@@ -131,6 +156,7 @@ export class Capture {
     return attempt(() => post(`${this.path}/edits`, changes));
   }
 
+  /** @param {ActionName} what */
   act(what, value = {}) {
     return post(`${this.path}/${what}`, value);
   }
