@@ -11,9 +11,9 @@ from __future__ import annotations
 import functools
 import inspect
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -70,26 +70,15 @@ def command(function: Callable[..., Facts | None]) -> Callable[..., None]:
     >>> command(draw)(name="wall", width=5)
     wall 10
     """
-    declared: list[inspect.Parameter] = []
-    groups: dict[str, tuple[type, list[str]]] = {}
     signature = inspect.signature(function, eval_str=True)
-    for parameter in signature.parameters.values():
-        kind = parameter.annotation
-        if isinstance(kind, type) and is_dataclass(kind):
-            options = inspect.signature(kind, eval_str=True).parameters
-            groups[parameter.name] = (kind, list(options))
-            declared += (_declared(option, kind) for option in options.values())
-        elif kind is not Terminal:
-            declared.append(_declared(parameter, function))
-    declared.append(inspect.Parameter("context", _BY_NAME, annotation=typer.Context))
-    for name in ("quiet", "as_json") if signature.return_annotation is not None else ("quiet",):
-        always = inspect.Parameter(name, _BY_NAME, default=False, annotation=bool)
-        declared.append(_declared(always, command))
-    defaults = {
-        option.name: getattr(option.default, "default", option.default) for option in declared
+    prints_facts = signature.return_annotation is not None
+    groups = {
+        parameter.name: parameter.annotation
+        for parameter in signature.parameters.values()
+        if _is_group(parameter.annotation)
     }
-    absent = (..., inspect.Parameter.empty)
-    defaults = {name: value for name, value in defaults.items() if value not in absent}
+    declared = _options_of(function, signature, prints_facts=prints_facts)
+    defaults = _defaults(declared)
 
     @functools.wraps(function)
     def run(context: typer.Context | None = None, **values: Any) -> None:
@@ -97,8 +86,8 @@ def command(function: Callable[..., Facts | None]) -> Callable[..., None]:
         values = {**defaults, **values}
         as_json = values.pop("as_json", False)
         quiet = values.pop("quiet") or as_json
-        for name, (kind, options) in groups.items():
-            values[name] = kind(**{option: values.pop(option) for option in options})
+        for name, kind in groups.items():
+            values[name] = kind(**{entry.name: values.pop(entry.name) for entry in fields(kind)})
         with Terminal(quiet=quiet) as terminal:
             terminal.given = given
             facts = function(**values, terminal=terminal)
@@ -107,11 +96,53 @@ def command(function: Callable[..., Facts | None]) -> Callable[..., None]:
         if terminal.some_failed:
             raise typer.Exit(SOME_FAILED)
 
-    # Typer passes everything by name, so the order is free. Rarely used options come last in the help.
-    declared.sort(key=_place)
     run.__signature__ = inspect.Signature(declared, return_annotation=None)  # type: ignore[attr-defined]
     run.__annotations__ = {option.name: option.annotation for option in declared}
     return run
+
+
+def _is_group(kind: Any) -> bool:
+    """Whether a parameter of this type stands for a group of options."""
+    return isinstance(kind, type) and is_dataclass(kind)
+
+
+def _options_of(
+    function: Callable[..., Any], signature: inspect.Signature, *, prints_facts: bool
+) -> list[inspect.Parameter]:
+    """Return the options and arguments of a command, in the order of its help.
+
+    Parameters
+    ----------
+    function : callable
+        The command.
+    signature : inspect.Signature
+        Its signature.
+    prints_facts : bool
+        Whether it has ``--json``.
+    """
+    declared: list[inspect.Parameter] = []
+    for parameter in signature.parameters.values():
+        kind = parameter.annotation
+        if _is_group(kind):
+            options = inspect.signature(kind, eval_str=True).parameters
+            declared += (_declared(option, kind) for option in options.values())
+        elif kind is not Terminal:
+            declared.append(_declared(parameter, function))
+    declared.append(inspect.Parameter("context", _BY_NAME, annotation=typer.Context))
+    for name in ("quiet", "as_json") if prints_facts else ("quiet",):
+        always = inspect.Parameter(name, _BY_NAME, default=False, annotation=bool)
+        declared.append(_declared(always, command))
+    # Typer passes everything by name, so the order is free. Rarely used options come last in the help.
+    return sorted(declared, key=_place)
+
+
+def _defaults(declared: Iterable[inspect.Parameter]) -> dict[str, Any]:
+    """Return the defaults of the options that have one, for a call without the command line."""
+    defaults = {
+        option.name: getattr(option.default, "default", option.default) for option in declared
+    }
+    absent = (..., inspect.Parameter.empty)
+    return {name: value for name, value in defaults.items() if value not in absent}
 
 
 @functools.cache

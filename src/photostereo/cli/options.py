@@ -1,7 +1,7 @@
 """Options shared by several commands, declared once.
 
 A group is a dataclass whose fields are options, named after the settings that they fill in (see
-:mod:`photostereo.pipeline.settings`); ``options.toml`` describes them.
+:mod:`photostereo.pipeline.settings`) and with the same defaults; ``options.toml`` describes them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import Any
 from photostereo.capture.options import ReadOptions
 from photostereo.cli.command import option
 from photostereo.core.errors import ParameterError
+from photostereo.pipeline.settings import Settings
+from photostereo.results.choice import SurfaceChoice
 
 
 def complete_method(incomplete: str) -> list[str]:
@@ -50,20 +52,20 @@ class Reading(BallReading):
 
     mask: str | None = None
     crop: str | None = None
-    scale: float = 1.0
-    color: bool = False
+    scale: float = ReadOptions.scale
+    color: bool = ReadOptions.color
     lights: str | None = None
     lights_axes: str | None = None
-    reverse_lights: bool = False
-    lights_strengths: str = "given"
+    reverse_lights: bool = ReadOptions.reverse_lights
+    lights_strengths: str = ReadOptions.lights_strengths
     ambient: Path | None = None
     flat: Path | None = None
-    subject: str = "auto"
-    align: str = "auto"
+    subject: str = ReadOptions.subject
+    align: str = ReadOptions.align
     leave_out: list[str] | None = None
     keep: list[str] | None = None
-    edits: bool = True
-    strict: bool = False
+    edits: bool = bool(ReadOptions.edits)
+    strict: bool = ReadOptions.strict
 
 
 @dataclass(frozen=True)
@@ -76,23 +78,23 @@ class Making:
         flags="--method -m",
         autocompletion=complete_method,
         show_default=False,
-        default="auto",
+        default=Settings.method,
     )
     parameters: list[str] | None = None
     prior: str | None = None
-    strengths: str = "auto"
+    strengths: str = Settings.strengths
     images: int | None = None
-    seed: int = 0
-    device: str = "cpu"
+    seed: int = Settings.seed
+    device: str = Settings.device
     memory: str | None = None
     surface: bool = True
-    surface_method: str = "poisson"
+    surface_method: str = SurfaceChoice.method
     pixel_size: str | None = None
-    report: bool = True
+    report: bool = Settings.report
     material: bool = False
     tileable: bool = False
     texels: int | None = None
-    flip_y: bool = False
+    flip_y: bool = Settings.flip_y
     about: list[str] | None = None
 
     def settings(self, given: Collection[str]) -> dict[str, Any]:

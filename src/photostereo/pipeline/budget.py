@@ -17,16 +17,28 @@ from photostereo.solver.tiles import OF_THE_PROGRAM, row_of
 if TYPE_CHECKING:
     from photostereo.pipeline.plan import Plan
 
-#: Peak bytes per pixel of the frame for integrating the surface, with the arrays of the result; then for the full mesh,
-#: the textured mesh (made before it) and the page (made after it). Last, bytes per triangle of the mesh. Measured at 6
-#: megapixels; a change of 20 % moves the size at which a solve is refused or divided by the same amount.
+# Peak memory of the steps after a solve, measured at 6 megapixels. A change of 20 % moves the size at which a solve is
+# refused or divided by the same amount.
+
+#: Bytes per pixel of the frame for integrating the surface, with the arrays of the result.
 OF_A_SURFACE = {"poisson": 83, "simchony": 83, "robust": 140}
-OF_A_RESULT, OF_A_MESH, OF_A_TEXTURE, OF_A_PAGE, OF_A_TRIANGLE = 50, 45, 80, 75, 100
+#: The same for the arrays and pictures of the result.
+OF_A_RESULT = 50
+#: The same for the full mesh.
+OF_A_MESH = 45
+#: The same for the textured mesh, which is made before the full one.
+OF_A_TEXTURE = 80
+#: The same for the page, which is made last.
+OF_A_PAGE = 75
+#: Bytes per triangle of a mesh.
+OF_A_TRIANGLE = 100
 #: Photographs up to this many bytes are loaded, so that the page can show them; larger ones are read in bands as fast.
 LOADED = 1_500_000_000
-#: Bytes per pixel for diagnosing the capture (measured), and the number of pixels beyond which every n-th is enough:
-#: shares and medians over 24 million do not change with more.
-OF_A_DIAGNOSIS, DIAGNOSED = 80, 24_000_000
+#: Bytes per pixel for diagnosing the capture (measured).
+OF_A_DIAGNOSIS = 80
+#: Number of pixels beyond which the diagnosis looks at every n-th: shares and medians over 24 million do not change
+#: with more.
+DIAGNOSED = 24_000_000
 #: Memory limit, in bytes, for the photographs and their diagnosis if a capture is only examined.
 EXAMINED = 800_000_000
 #: Pixels along the longer side of a glance. The diagnosis needs shares and medians, which change by less than a percent

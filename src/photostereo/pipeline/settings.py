@@ -87,6 +87,7 @@ class Settings:
         return changed
 
 
-_OWN, _READING = ([entry.name for entry in fields(kind)] for kind in (Settings, ReadOptions))
+_OWN = [entry.name for entry in fields(Settings)]
+_READING = [entry.name for entry in fields(ReadOptions)]
 #: The names of all settings.
 FLAT = (*_OWN, *_READING, "surface_method")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -125,26 +126,8 @@ class ResultWriter:
             When the work began, a value of :func:`time.perf_counter`.
         """
         self._attempt("loading of libraries", partial(import_before_threads, self.settings))
-        self.control.stage("arrays and pictures")
         seconds: dict[str, float] = {}
-        surface, page = None, None
-        with self.control.meanwhile(self._write_arrays, really=self.overlaps) as arrays:
-            began = time.perf_counter()
-            if self.settings.surface is not None:
-                surface = self._integrated()
-            integrating = time.perf_counter() - began
-            write_meshes = partial(self._write_meshes, surface)
-            with self.control.meanwhile(write_meshes, really=self.overlaps) as meshes:
-                seconds["surface"] = time.perf_counter() - began
-                conventions, evidence = self.control.awaited(arrays)
-                if evidence is not None and self.settings.material is None:
-                    self._release_photographs()
-                began = time.perf_counter()
-                if self.settings.report:
-                    self.control.stage("report")
-                    page = self._attempt("page", partial(self._prepare_page, surface, evidence))
-                mesh_facts = self.control.awaited(meshes)
-                seconds["report"] = time.perf_counter() - began
+        conventions, mesh_facts, page = self._make_files(seconds)
         summary = self.result.summary()
         summary["expected_error"] = None if self.expected is None else self.expected.as_dict()
         summary["conventions"] = conventions
@@ -156,7 +139,6 @@ class ResultWriter:
             summary["about"] = about
         if mesh_facts is not None:
             summary["conventions"] |= mesh_facts.pop("conventions")
-            mesh_facts["seconds"]["integrate"] += integrating
             summary["surface"] = mesh_facts
         if self.settings.material is not None:
             meanings = self._attempt("material", self._write_material)
@@ -174,6 +156,49 @@ class ResultWriter:
             summary["missing_parts"] = [failure.as_dict() for failure in self.failures]
         write_json(self.folder / "summary.json", summary)
         return summary
+
+    def _make_files(
+        self, seconds: dict[str, float]
+    ) -> tuple[dict[str, str], dict[str, Any] | None, Page | None]:
+        """Write arrays, pictures, depth and meshes, and make the page, side by side if there is memory.
+
+        Parameters
+        ----------
+        seconds : dict
+            Receives the times of ``surface`` and ``report``.
+
+        Returns
+        -------
+        conventions : dict of str
+            The meaning of each file.
+        mesh_facts : dict or None
+            The entry of the surface in ``summary.json``.
+        page : Page or None
+            The page, which still lacks the list of files.
+        """
+        surface: Surface | None = None
+        page: Page | None = None
+        self.control.stage("arrays and pictures")
+        with self.control.meanwhile(self._write_arrays, really=self.overlaps) as arrays:
+            began = time.perf_counter()
+            if self.settings.surface is not None:
+                surface = self._integrated()
+            integrating = time.perf_counter() - began
+            write_meshes = partial(self._write_meshes, surface)
+            with self.control.meanwhile(write_meshes, really=self.overlaps) as meshes:
+                seconds["surface"] = time.perf_counter() - began
+                conventions, evidence = self.control.awaited(arrays)
+                if evidence is not None and self.settings.material is None:
+                    self._release_photographs()
+                began = time.perf_counter()
+                if self.settings.report:
+                    self.control.stage("report")
+                    page = self._attempt("page", partial(self._prepare_page, surface, evidence))
+                mesh_facts = self.control.awaited(meshes)
+                seconds["report"] = time.perf_counter() - began
+        if mesh_facts is not None:
+            mesh_facts["seconds"]["integrate"] += integrating
+        return conventions, mesh_facts, page
 
     def _attempt(self, part: str, work: Callable[[], Answer]) -> Answer | None:
         return make_part(part, work, self.failures)
@@ -333,33 +358,35 @@ def provenance(
     digests: Mapping[Path, str],
     command: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Describe the input of a solve for ``summary.json``: command, path, layout, reading options, mask and lights with
-    their digests, the random choice of photographs, and name and SHA-256 of each photograph used.
+    """Describe the input of a solve for ``summary.json``.
 
-    Only files without an entry in ``digests`` are read.
+    Parameters
+    ----------
+    capture : Capture
+        The capture that was solved.
+    path : path
+        Its folder or file.
+    settings : Settings
+        The settings, with the corrections stored beside the capture.
+    digests : mapping of path to str
+        SHA-256 of files that have been read; only other files are read here.
+    command : sequence of str, optional
+        The command line; by default that of this process.
+
+    Returns
+    -------
+    dict
+        Command, path, layout, reading options, mask and lights with their digests, the random choice of photographs,
+        and name and SHA-256 of each photograph used.
     """
     origin = capture.origin
-    place = path.absolute()
-    names = origin.files if origin is not None else ()
-    root = origin.path if origin is not None else place
     words = ["photostereo", *sys.argv[1:]] if command is None else list(command)
-    home = root if root.is_dir() else root.parent
-    paths = [home / name for name in names]
-    files: list[dict[str, Any]] = [
-        {"file": file.name, "sha256": digests.get(file) or file_digest(file)} for file in paths
-    ]
-    if root.is_file() and not any(
-        file.is_file() for file in paths
-    ):  # an archive contains the photographs
-        files = [{"file": root.name, "sha256": file_digest(root), "photographs": list(names)}]
     return {
         "command": shlex.join(words),
-        "path": str(place),
-        "layout": origin.layout if origin is not None else "in memory",
+        "path": str(path.absolute()),
+        "layout": "in memory" if origin is None else origin.layout,
         "reading": {
-            name: value
-            if value is None or isinstance(value, (bool, int, float, str))
-            else str(value)
+            name: value if isinstance(value, (bool, int, float, str, NoneType)) else str(value)
             for name, value in vars(settings.reading).items()
             if name != "workers"
         },
@@ -367,8 +394,22 @@ def provenance(
         "lights": {"count": len(capture), "sha256": hash_of(capture.lights.directions).hex()},
         "images": settings.images,
         "seed": settings.seed,
-        "photographs": files,
+        "photographs": _photographs_used(capture, path, digests),
     }
+
+
+def _photographs_used(
+    capture: Capture, path: Path, digests: Mapping[Path, str]
+) -> list[dict[str, Any]]:
+    """Name and SHA-256 of each photograph, or of the archive that contains them."""
+    origin = capture.origin
+    names = () if origin is None else origin.files
+    root = path.absolute() if origin is None else origin.path
+    home = root if root.is_dir() else root.parent
+    files = [home / name for name in names]
+    if root.is_file() and not any(file.is_file() for file in files):
+        return [{"file": root.name, "sha256": file_digest(root), "photographs": list(names)}]
+    return [{"file": file.name, "sha256": digests.get(file) or file_digest(file)} for file in files]
 
 
 def file_digest(path: Path) -> str | None:

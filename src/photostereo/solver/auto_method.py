@@ -15,15 +15,20 @@ from photostereo.core.findings import Finding
 
 #: Default method of ``solve``.
 DEFAULT_METHOD = "auto"
-#: Methods behind ``best`` and ``fast``.
-FAST, BEST = "dlsr", "dlnet"
+#: Method behind ``fast``.
+FAST = "dlsr"
+#: Method behind ``best``.
+BEST = "dlnet"
 #: Words accepted in place of a method name.
 WORDS = ("auto", "fast", "best")
-#: Processor seconds per intensity of a large capture with the best method, and the number of pixels × photographs that
-#: takes five minutes of one core.
-SECONDS, INTENSITIES = 5e-7, 600_000_000
-#: Numbers of photographs the network was trained for.
-FEWEST, MOST = 4, 200
+#: Processor seconds per intensity (pixel × photograph) of a large capture with the best method.
+SECONDS = 5e-7
+#: Number of intensities that takes five minutes of one core.
+INTENSITIES = 600_000_000
+#: Smallest number of photographs the network was trained for.
+FEWEST = 4
+#: Largest number of photographs the network was trained for.
+MOST = 200
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,10 @@ from photostereo.solver.tiles import READ_AT_A_TIME, Band, Part
 STEPS_OF_A_BAND = 3
 #: Maps with more values per pixel are omitted if per-photograph maps would not fit into memory.
 MAP_VALUES = 8
-#: Pixels transposed at a time, and the multiple of them that each thread processes.
-BLOCK, AT_ONCE = 2048, 1 << 17
+#: Pixels transposed at a time.
+BLOCK = 2048
+#: Pixels that a thread takes at a time: a multiple of the block.
+AT_ONCE = 1 << 17
 
 
 def _some_at_a_time(count: int, together: int = READ_AT_A_TIME) -> Iterator[slice]:

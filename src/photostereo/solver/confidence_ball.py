@@ -73,14 +73,18 @@ from photostereo.runtime.matte_fits import fit_all
 
 #: The 99.9 % point of χ² with three degrees of freedom.
 CONFIDENCE = 16.266
-#: Maximum number of secant steps, and the relative error of the radius at which they stop.
-STEPS, RADIUS_TOLERANCE = 12, 1e-7
+#: Maximum number of secant steps. The equation is nearly linear, so a few suffice.
+STEPS = 12
+#: Relative error of the radius at which the steps stop.
+RADIUS_TOLERANCE = 1e-7
 #: ε of a trial with more noise, in standard deviations of the noise.
 STEP = 0.3
 #: Largest mean misfit of lit pixels beyond noise, in units of its variance, at which a surface counts as matte. Rendered
-#: matte scenes (six, with shadows, noise of 0.5 to 5 %) have 0.003 at most, glossy ones 0.06 at least. With less light
-#: than this (10 dB), in units of the same variance, noise hides gloss: at 5 dB two of three glossy scenes would count.
-MATTE, LEAST_LIGHT = 0.015, 10.0
+#: matte scenes (six, with shadows, noise of 0.5 to 5 %) have 0.003 at most, glossy ones 0.06 at least.
+MATTE = 0.015
+#: Least mean square of the intensities, in units of the same variance (10 dB). With less light, noise hides gloss: at 5 dB
+#: two of three glossy scenes would count as matte.
+LEAST_LIGHT = 10.0
 
 #: Shares of the coarse and of the fine part of a prior's shift.
 Shares = tuple[float, float]

@@ -26,10 +26,14 @@ from photostereo.surface.integration import integrate
 
 #: Pixels of the small copy. Using a quarter of them changes normals by less than 0.02°.
 PIXELS = 25_000
-#: Rounds stop when the normals move by less than this on average, in degrees; and the maximum number of rounds.
-MOVED, ROUNDS = 0.05, 6
-#: Number of pixels used to search for the object's height, up to this share of the lowest light's height.
-SAMPLED, HIGHEST = 1000, 0.5
+#: Rounds stop when the normals move by less than this on average, in degrees.
+MOVED = 0.05
+#: Maximum number of rounds.
+ROUNDS = 6
+#: Number of pixels used to search for the object's height.
+SAMPLED = 1000
+#: Largest height in the search, as a share of the lowest light's height.
+HIGHEST = 0.5
 #: A height other than the origin's is used if it leaves less than this share of the misfit. On rendered domes at 1.5
 #: to 6 object sizes, matte and glossy, a correct origin leaves 0.94 or more; one that is off by a tenth of the object
 #: leaves 0.14 to 0.81 at up to 3 sizes (0.93 in one case), where it matters most.

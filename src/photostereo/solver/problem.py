@@ -9,29 +9,25 @@ step can raise the cost. Arrays are NumPy or torch; with a leading axis, several
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from photostereo.core.control import SILENT, Control, Iteration
 from photostereo.core.errors import ConvergenceWarning, ParameterError
 from photostereo.core.findings import Finding
-from photostereo.diagnosis.metrics import angle_between
 from photostereo.priors.protocol import Lesson, Prior, PriorState
 from photostereo.reflectance.model import Model, Unknowns
-from photostereo.runtime.arrays import Array, is_tensor, like, namespace, to_numpy
+from photostereo.runtime.arrays import Array, like, namespace
 from photostereo.solver.confidence_ball import Shares, WithinNoise
+from photostereo.solver.descent import Descent
 from photostereo.solver.shrinkage import best_share
 from photostereo.solver.state import SolveState, resumed
 
-#: Iterations between fetches of the figures from a GPU: each transfer makes it wait.
-FETCH_EVERY = 10
 #: With a prior strength chosen from the noise, stop when an iteration changes the normals by less than this share of
 #: their length (0.09°). On five objects from clean to 5 dB, errors are then 0.90 to 1.003 times those after all
 #: iterations; with 0.003 up to 1.03 times, with 0.0007 half of the time is saved.
@@ -107,10 +103,26 @@ class Problem:
         checkpoint_every: int = 10,
         keep_lessons: bool = False,
     ) -> Solution:
-        """Return the minimizer; see :func:`photostereo.solve` for the options. Several problems require ``tol=0``.
+        """Return the minimizer.
 
-        On a GPU the figures are fetched every :data:`FETCH_EVERY` iterations, at each checkpoint and at the end; if the
-        cost or the change can end the descent, in every iteration.
+        Parameters
+        ----------
+        max_iter : int
+            Maximum number of iterations.
+        tol : float
+            Stop when an iteration lowers the cost by less than this share of it. Several problems require 0.
+        control : Control
+            Progress and cancellation.
+        truth : (N, 3) array, optional
+            Ground truth, for the error of each iteration.
+        resume : SolveState or path, optional
+            Continue from a saved state.
+        checkpoint : path, optional
+            Where to save the state.
+        checkpoint_every : int
+            Number of iterations between saves.
+        keep_lessons : bool
+            Keep what the prior learned in each iteration, for the bands of a large capture.
         """
         if self.prior is None:
             if resume is not None or checkpoint is not None:
@@ -124,47 +136,30 @@ class Problem:
         start = state.normals, state.unknowns
         if resume is not None:
             state = resumed(resume, state)
-        still = STILL if isinstance(self.model, WithinNoise) and not self.problems else 0.0
-        control.stage("iterations", max_iter)
-        control.advance(len(state.history))
-        goal = None if truth is None else like(truth, state.normals)
-        fetch_every = FETCH_EVERY if is_tensor(state.normals) and tol == still == 0 else 1
-        lessons: list[Lesson] = []
-        waiting: list[dict[str, Array]] = []
-        status = "iterations"
-        began = time.perf_counter()
-        for number in range(len(state.history) + 1, max_iter + 1):
-            waiting.append(self._iterate(state, number - 1, goal, control))
-            if keep_lessons:
-                lessons.append(self.prior.lesson(state.prior))
-            saves = checkpoint is not None and (
-                number % checkpoint_every == 0 or number == max_iter
-            )
-            if not (saves or len(waiting) == fetch_every or number == max_iter):
-                continue
-            before = state.history[-1].cost if state.history else np.inf
-            records = _as_records(waiting, number, (time.perf_counter() - began) / len(waiting))
-            state.history = (*state.history, *records)
-            for record in records:
-                control.iteration(record)
-                control.advance()
-            done = (
-                tol > 0 and np.isfinite(before) and before - records[-1].cost <= tol * abs(before)
-            )
-            done = done or (still > 0 and records[-1].change <= still)
-            if checkpoint is not None and (saves or done):
-                state.save(checkpoint)
-            if done:
-                status = "converged"
-                break
-            waiting = []
-            began = time.perf_counter()
+        descent = Descent(
+            self.model,
+            self.prior,
+            state,
+            max_iter=max_iter,
+            tol=tol,
+            still=STILL if isinstance(self.model, WithinNoise) and not self.problems else 0.0,
+            goal=None if truth is None else like(truth, state.normals),
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            keeps_lessons=keep_lessons,
+            control=control,
+        )
+        status = descent.run()
         shares = self.shares
         if shares is None and isinstance(self.model, WithinNoise):
             shares = best_share(self.model, self.prior, start, state, control)
-        ended = self._ended(state, status, len(state.history), shares)
+        solution = self._ended(state, status, len(state.history), shares)
         return replace(
-            ended, history=state.history, prior=self.prior, state=state.prior, lessons=lessons
+            solution,
+            history=state.history,
+            prior=self.prior,
+            state=state.prior,
+            lessons=descent.lessons,
         )
 
     def follow(self, passes: int, control: Control = SILENT) -> Solution:
@@ -182,31 +177,6 @@ class Problem:
         if self.problems:
             normals = namespace(normals).stack([normals] * self.problems)
         return SolveState(normals, unknowns, self.prior.begin(normals))
-
-    def _iterate(
-        self, state: SolveState, iteration: int, truth: Array | None, control: Control
-    ) -> dict[str, Array]:
-        """Run one iteration in place and return its figures by name; nothing is fetched from a GPU.
-
-        ``cost`` is the sum of ``data`` and the terms of the prior; ``change`` is the change of the normals relative to
-        their length; ``error`` is the mean angle to the ``truth`` (N, 3), NaN without it.
-        """
-        assert self.prior is not None
-        before = state.normals
-        change = state.step(self.model, self.prior, iteration, control)
-        moved = _squared_norm(change) / (_squared_norm(before) + 1e-300)
-        data = self.model.cost(state.normals, state.unknowns)
-        terms = self.prior.cost(state.prior, state.normals)
-        return {
-            "cost": sum(terms.values(), start=data),
-            "data": data,
-            "change": moved**0.5,
-            "error": data * np.nan
-            if truth is None
-            else angle_between(state.normals, truth).mean(-1),
-            **terms,
-            **self.prior.record(state.prior),
-        }
 
     def _ended(
         self, state: SolveState, status: str, iterations: int, shares: Shares | None
@@ -228,26 +198,3 @@ class Problem:
         else:
             status = "converged" if fit.converged else "iterations"
         return Solution(fit.normals, fit.unknowns, status, fit.iterations)
-
-
-def _as_records(figures: Sequence[dict[str, Array]], last: int, seconds: float) -> list[Iteration]:
-    """Fetch the figures of consecutive iterations together; for several problems, each figure is an array."""
-    names = list(figures[0])
-    stack = namespace(figures[0]["data"]).stack
-    table = to_numpy(stack([stack([row[name] for name in names]) for row in figures]))
-    first = last - len(table) + 1
-    records = []
-    for number, row in enumerate(table.tolist() if table.ndim == 2 else table, start=first):
-        facts = dict(zip(names, row, strict=True))
-        if np.isnan(facts["error"]).all():
-            facts["error"] = None
-        records.append(Iteration.from_dict({"number": number, "seconds": seconds, **facts}))
-    return records
-
-
-def _squared_norm(n: Array) -> Array:
-    """Return ``‖n‖²`` of (..., N, 3) for each problem."""
-    # On a GPU, two plain steps are faster than one einsum.
-    if is_tensor(n):
-        return (n * n).sum((-2, -1))
-    return np.einsum("...ij,...ij->...", n, n)

@@ -17,8 +17,14 @@ from photostereo.priors.protocol import Prior, PriorState
 from photostereo.reflectance.model import Unknowns
 from photostereo.runtime.arrays import Array, like, to_numpy
 
-#: Arrays of a file: the normals, and with these prefixes the unknowns, the prior's state and the history columns.
-NORMALS, UNKNOWN, PRIOR, HISTORY = "normals", "unknown_", "prior_", "history_"
+#: Name of the normals in a file of a state.
+NORMALS = "normals"
+#: Prefix of the model's unknowns.
+UNKNOWN = "unknown_"
+#: Prefix of the prior's state.
+PRIOR = "prior_"
+#: Prefix of the columns of the history.
+HISTORY = "history_"
 #: Content of every file.
 REQUIRED = frozenset({NORMALS, f"{HISTORY}number", f"{HISTORY}cost"})
 _REMEDY = "Resume from the file that `checkpoint` wrote, or start again without `resume`."

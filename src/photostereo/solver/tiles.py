@@ -39,8 +39,10 @@ GOLDEN = 0.6180339887498949
 HALO = 24
 #: Maximum pixels of a band regardless of memory: larger bands are not faster and only make its steps longer.
 MOST_PIXELS = 2_000_000
-#: Size of smaller bands, which need less memory: this many rows (a seventh are halos) or pixels, whichever is more.
-ROWS, PIXELS = 320, 480_000
+#: Least rows of a smaller band, which needs less memory; a seventh of them are halos.
+ROWS = 320
+#: Least pixels of a smaller band.
+PIXELS = 480_000
 #: Minimum rows of a band, without its halo.
 SMALLEST = 64
 #: Photographs of a band read at a time: enough for the threads, few enough to allow cancellation in between.
