@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Mapping
@@ -33,33 +34,50 @@ def end_with(problem: BaseException | None, *, as_json: bool) -> int:
     ``output``, ``dependency``, ``usage`` (the command line itself), ``memory``, ``system`` (an error of the operating
     system), ``interrupted``, ``internal`` (a bug; ``file`` has the details).
     """
-    # Some versions of Typer bundle their own Click: its errors are recognized by their attributes, and Abort, which Click
-    # raises on Ctrl-C, by its name.
-    usage = getattr(problem, "format_message", None)
-    stopped = (
-        isinstance(problem, (Cancelled, KeyboardInterrupt)) or type(problem).__name__ == "Abort"
-    )
-    if ended_by() is not None or stopped or problem is None:
-        if as_json:
-            return _fail(
-                _facts("interrupted", f"Interrupted; {END}"), as_json, 128 + (ended_by() or 2)
-            )
-        return tell_end()
+    if problem is None or ended_by() is not None or _is_interruption(problem):
+        return _interrupted(as_json)
     if isinstance(problem, PhotostereoError):
         return _fail({"file": None, "values": {}, **problem.as_dict("terminal")}, as_json)
-    unloadable = isinstance(problem, ImportError) and "failed to map segment" in str(problem)
-    if isinstance(problem, MemoryError) or unloadable:  # a library did not fit into memory
+    if isinstance(problem, MemoryError) or _is_unloadable(problem):
         return _fail(_facts("memory", NO_MEMORY), as_json)
-    if usage is not None and as_json:
-        return _fail(_facts("usage", usage()), as_json)
-    if usage is not None:
-        problem.show()  # type: ignore[attr-defined]
-        return int(getattr(problem, "exit_code", 2))
+    if hasattr(problem, "format_message"):
+        return _misused(problem, as_json)
     if isinstance(problem, OSError):
-        place = "" if problem.filename is None else f": {os.fsdecode(problem.filename)}"
-        words = f"{problem.strerror or problem}{place}. Check the path, permissions and free disk space."
-        return _fail(_facts("system", words) | {"file": place[2:] or None}, as_json)
+        return _refused_by_system(problem, as_json)
     return _crashed(problem, as_json)
+
+
+def _is_interruption(problem: BaseException) -> bool:
+    """Whether the work was canceled. Click raises Abort on Ctrl-C; some versions of Typer bundle their own Click."""
+    return isinstance(problem, (Cancelled, KeyboardInterrupt)) or type(problem).__name__ == "Abort"
+
+
+def _is_unloadable(problem: BaseException) -> bool:
+    """Whether a library did not fit into memory."""
+    return isinstance(problem, ImportError) and "failed to map segment" in str(problem)
+
+
+def _interrupted(as_json: bool) -> int:
+    if not as_json:
+        return tell_end()
+    code = 128 + (ended_by() or signal.SIGINT)
+    return _fail(_facts("interrupted", f"Interrupted; {END}"), as_json, code)
+
+
+def _misused(problem: Any, as_json: bool) -> int:
+    """Report an error of Click, recognized by its attributes: the command line itself is wrong."""
+    if as_json:
+        return _fail(_facts("usage", problem.format_message()), as_json)
+    problem.show()
+    return int(getattr(problem, "exit_code", 2))
+
+
+def _refused_by_system(problem: OSError, as_json: bool) -> int:
+    file = None if problem.filename is None else os.fsdecode(problem.filename)
+    place = "" if file is None else f": {file}"
+    cause = problem.strerror or problem
+    message = f"{cause}{place}. Check the path, permissions and free disk space."
+    return _fail(_facts("system", message) | {"file": file}, as_json)
 
 
 def _crashed(problem: BaseException, as_json: bool) -> int:
