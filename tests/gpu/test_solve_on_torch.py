@@ -13,8 +13,8 @@ from photostereo.core.control import Control
 from photostereo.core.errors import ParameterError
 from photostereo.diagnosis.metrics import angle_between
 from photostereo.runtime.arrays import find_device
+from photostereo.solver.descent import FETCH_EVERY
 from photostereo.solver.prepared import prepare
-from photostereo.solver.problem import FETCH_EVERY
 from photostereo.solver.solve import solve, solve_grid
 from photostereo.solver.state import SolveState
 from photostereo.solver.tiles import OF_A_RESULT, OF_THE_PROGRAM, TEMPORARIES, bytes_of_row
