@@ -95,7 +95,12 @@ def gradients(normals: ArrayLike, mask: ArrayLike | None = None) -> Float64:
 def slope(normals: ArrayLike, mask: ArrayLike | None = None) -> Float64:
     """Return the angle (H, W) between normal and viewing direction in degrees; NaN if unknown.
 
-    Parameters are those of :func:`gradients`.
+    Parameters
+    ----------
+    normals : (H, W, 3) array
+        x right, y up, z toward the camera; need not be unit.
+    mask : (H, W) array, optional
+        The object; by default, all pixels with a normal.
     """
     n = _unit_normals(normals, mask)
     return np.degrees(np.arctan2(np.hypot(n[..., 0], n[..., 1]), n[..., 2]))
