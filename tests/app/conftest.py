@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +57,12 @@ def folder(jpegs: Path, tmp_path: Path) -> Path:
 def own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PHOTOSTEREO_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("PHOTOSTEREO_CAPTURES", str(tmp_path / "captures"))
+
+
+def run_coroutine(coroutine: Any) -> Any:
+    """Run a coroutine in a thread of its own: a browser may have left an event loop in this one."""
+    with ThreadPoolExecutor(1) as own:
+        return own.submit(asyncio.run, coroutine).result()
 
 
 class Served:

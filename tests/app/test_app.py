@@ -38,7 +38,7 @@ from photostereo.io.atomic import write_bytes
 from photostereo.photographs.developed import DevelopedFrames
 from photostereo_lab.scenes import render_scene
 
-from .conftest import BALL
+from .conftest import BALL, run_coroutine
 
 
 def angle_to_truth(lights, jpegs) -> float:
@@ -532,7 +532,7 @@ def test_a_page_is_told_why_there_will_be_no_more_news():
         asyncio.get_running_loop().call_later(0.3, state.end, "app")
         return [message async for message in state.messages()]
 
-    first, last = asyncio.run(asyncio.wait_for(read(), 10))
+    first, last = run_coroutine(asyncio.wait_for(read(), 10))
     assert json.loads(first.removeprefix("data:"))["capture"] == {"name": "owl"}
     assert last.startswith("event: end\n") and '"app"' in last
     with pytest.raises(KeyError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 import subprocess
@@ -27,7 +26,7 @@ from photostereo.core.errors import CaptureError
 from photostereo.io.atomic import write_bytes
 from photostereo.report.serving import is_own
 
-from .conftest import Served
+from .conftest import Served, run_coroutine
 
 
 @pytest.fixture(scope="module")
@@ -296,7 +295,7 @@ def test_a_folder_of_an_unknown_user_is_not_found(known):
     ],
 )
 def test_the_class_of_an_error_decides_the_status(error, status):
-    assert asyncio.run(refuse(None, error)).status_code == status
+    assert run_coroutine(refuse(None, error)).status_code == status
 
 
 def test_connections_that_send_nothing_are_closed(server, monkeypatch):
