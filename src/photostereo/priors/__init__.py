@@ -1,3 +1,4 @@
-"""Priors on the normals: how neighboring pixels constrain each other. Arrays only; one folder per
-prior.
+"""Priors on the normals: how neighboring pixels constrain each other.
+
+Arrays only; one folder per prior.
 """

@@ -37,8 +37,9 @@ class Prior(Protocol):
     """
 
     def begin(self, normals: Array) -> PriorState:
-        """Return the initial state. A saved state must match its names, shapes and types to be
-        resumed.
+        """Return the initial state.
+
+        A saved state must match its names, shapes and types to be resumed.
         """
         return {}
 

@@ -1,3 +1,4 @@
-"""Reflectance models: how the intensities of one pixel constrain its normal. Arrays only; one
-folder per model.
+"""Reflectance models: how the intensities of one pixel constrain its normal.
+
+Arrays only; one folder per model.
 """

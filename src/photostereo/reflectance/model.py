@@ -126,8 +126,9 @@ class Model(ABC):
         return None
 
     def facts(self, control: Control) -> Facts | None:
-        """Return what the bands of a capture must know from the model of its sample; by default
-        nothing.
+        """Return what the bands of a capture must know from the model of its sample.
+
+        By default that is nothing.
         """
         return None
 
@@ -137,15 +138,17 @@ class Model(ABC):
         return None
 
     def excess_variance(self, unknowns: Unknowns) -> float:
-        """Ratio of the variance of the model's normals to that of least squares with its mean
-        Hessian, σ² H⁻¹.
+        """Return how much more variance the normals have than those of least squares.
+
+        The latter is that with the model's mean Hessian, σ² H⁻¹.
         """
         return 1.0
 
     @abstractmethod
     def mean_hessian(self, unknowns: Unknowns) -> NDArray[Any]:
-        """Mean over pixels of the 3 × 3 matrix H in data = nᵀH n − 2 hᵀn + ...: how strongly the
-        photographs constrain n; a NumPy array.
+        """Return the mean over pixels of the 3 × 3 matrix H in data = nᵀH n − 2 hᵀn + ...
+
+        It says how strongly the photographs constrain n; a NumPy array.
         """
 
     @abstractmethod
@@ -159,8 +162,9 @@ class Model(ABC):
 
     @abstractmethod
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
-        """Return the exact minimizer over n of ``data + w |n|² − 2 n·q``, with the unknowns fixed
-        or eliminated.
+        """Return the exact minimizer over n of ``data + w |n|² − 2 n·q``.
+
+        The unknowns are fixed or eliminated.
 
         Parameters
         ----------
@@ -177,8 +181,9 @@ class Model(ABC):
         """
 
     def quadratic(self, unknowns: Unknowns) -> tuple[Array, Array] | None:
-        """Return H and h of ``data = nᵀH n − 2 hᵀn + constant`` at fixed or eliminated unknowns, if
-        it has this form.
+        """Return H and h of ``data = nᵀH n − 2 hᵀn + constant``, if the cost has this form.
+
+        The unknowns are fixed or eliminated.
 
         With it, constraints on n are cheap. H is (N, 6) as xx, xy, xz, yy, yz, zz, or (1, 6) if all
         pixels share it, or (N, 1) for a multiple of the identity; h is (N, 3). None if the cost has
@@ -187,20 +192,24 @@ class Model(ABC):
         return None
 
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
-        """Minimize over the model's own unknowns at fixed n, or take a step that does not increase
-        the cost.
+        """Minimize over the model's own unknowns at fixed n.
+
+        A step that does not increase the cost is enough.
         """
         return unknowns
 
     @abstractmethod
     def cost(self, normals: Array, unknowns: Unknowns) -> Array:
-        """Return the data cost, summed over the pixels, as a number or a zero-dimensional array of
-        the same kind.
+        """Return the data cost, summed over the pixels.
+
+        A number, or a zero-dimensional array of the same kind as the normals.
         """
 
     def misfit(self, normals: Array, unknowns: Unknowns) -> Array | None:
-        """Return the data cost (N,) of each pixel at its own normals per degree of freedom,
-        comparable with the squared noise; None if the model has no such number.
+        """Return the data cost (N,) of each pixel per degree of freedom.
+
+        It is that at the pixel's own normals, comparable with the squared noise. None if the model
+        has no such number.
         """
         return None
 
@@ -209,8 +218,9 @@ class Model(ABC):
         return {}
 
     def albedo(self, normals: Array, unknowns: Unknowns) -> Array | None:
-        """Return the albedo (N,) if it is not the length of n, as for a model of unit normals;
-        otherwise None.
+        """Return the albedo (N,) if it is not the length of n, as for unit normals.
+
+        By default it is, and the result is None.
         """
         return None
 
@@ -218,8 +228,9 @@ class Model(ABC):
 def pixel_batches(
     count: int, control: Control, stage: str, *, size: int = BATCH
 ) -> Iterator[slice]:
-    """Yield slices that cover ``range(count)``; report the stage and every finished batch to the
-    control.
+    """Yield slices that cover ``range(count)``.
+
+    Report the stage and every finished batch to the control.
 
     Parameters
     ----------

@@ -1,5 +1,6 @@
-"""The dictionary prior on normals: patches, initial dictionaries, and the pass that learns atoms
-and codes.
+"""The dictionary prior on normals.
+
+Patches, initial dictionaries, and the pass that learns atoms and codes.
 
 The prior adds to a reflectance model the cost ::
 

@@ -115,6 +115,7 @@ def cosines(length: int, count: int) -> NDArray[np.float64]:
 
     The steps of the frequency are finer if count > length.
     """
+    # At count = length these are the orthonormal DCT-II.
     frequency = np.arange(count)[:, None] / max(count, length)
     atoms = np.cos(np.pi * frequency * (np.arange(length) + 0.5))
     atoms[1:] -= atoms[1:].mean(axis=1, keepdims=True)
@@ -150,6 +151,7 @@ def separable_cosines(size: tuple[int, int, int], count: int) -> NDArray[np.floa
         finer += 1
     k_z, k_y, k_x = (k.ravel() for k in np.indices((w_z, w_y * f_y, w_x * f_x)))
     frequency = k_z / w_z + k_y / (w_y * f_y) + k_x / (w_x * f_x)
+    # Every f-th frequency of the finer grid belongs to the orthonormal basis.
     is_basis = (k_y % f_y == 0) & (k_x % f_x == 0)
     basis = np.flatnonzero(is_basis)
     between = np.flatnonzero(~is_basis)
@@ -179,6 +181,7 @@ def _drawn_patches(
         )
     check_atom_count(count, len(patches))
     norms = np.linalg.norm(patches.astype(np.float64), axis=1)
+    # A patch outside the object is zero and cannot be an atom.
     usable = np.flatnonzero(norms > 1e-6 * norms.max())
     if usable.size < count:
         raise ParameterError(
@@ -219,6 +222,7 @@ def _checked_array(array: FloatArray, length: int, atoms: int | None) -> NDArray
             "The dictionary given has values that are not finite numbers.",
             code="dictionary-not-finite",
         )
+    # The message names the worst atom.
     worst = int(np.argmax(np.abs(norms - 1)))
     if abs(norms[worst] - 1) > NORM_TOLERANCE:
         raise ParameterError(

@@ -130,6 +130,7 @@ def follow_atoms(
     gram_new = np.empty_like(gram)
     products(D, D, gram.T)  # OpenBLAS would keep a core busy for 20 ms after a product
     products(new, D, gram_new.T)
+    # Patches are independent, so a pass can stop between any two of them.
     for first in range(0, len(R), FOLLOW_AT_ONCE):
         control.check()
         last = min(first + FOLLOW_AT_ONCE, len(R))
@@ -446,6 +447,7 @@ def run_pass(R, D, B, mu, q, update_atoms, work):  # type: ignore[no-untyped-def
         i = atom % block
         size = min(block, K - start)
         before = (atom - 1) % block  # row of the previous atom, whose changes R still lacks
+        # All that an atom needs of a chunk, while its rows are in the cache.
         for c in prange(chunks):
             low = c * CHUNK
             high = min((c + 1) * CHUNK, w)
@@ -466,8 +468,10 @@ def run_pass(R, D, B, mu, q, update_atoms, work):  # type: ignore[no-untyped-def
                 )
             if atom == K:
                 continue
+            # A new block: products with the residual that all earlier atoms have left.
             if i == 0:
                 products(r, D[start : start + size], h)
+            # The changes since then are few, so they are added one by one.
             correct(h, i, places, olds, news, changes[c], gram_old, gram_new)
             g = B[atom, low:high]
             count = list_changes(h[i], g, mu, places[i])
@@ -479,8 +483,10 @@ def run_pass(R, D, B, mu, q, update_atoms, work):  # type: ignore[no-untyped-def
             break
         for s in range(m):  # a slice would take seconds to compile
             D_old[i, s] = D[atom, s]
+        # The only point where the threads wait for each other.
         if update_atoms:
             new_atom(D[atom], nonzeros, toward, overlap, direction)
+        # Inner products with the later atoms of the block, before and after the update.
         for j in range(i + 1, size):
             gram_old[j, i] = dot(D_old[i], D[start + j])
             gram_new[j, i] = dot(D[atom], D[start + j])
@@ -538,6 +544,7 @@ def follow_pass(R, D, successors, B, gram, gram_new, mu, q, first, last):  # typ
         low = first + c * FOLLOW_CHUNK
         high = min(first + (c + 1) * FOLLOW_CHUNK, last)
         H = np.empty((high - low, min(BLOCK, K)), R.dtype)
+        # The residual of the chunk stays in the cache for all atoms.
         for start in range(0, K, BLOCK):
             end = min(start + BLOCK, K)
             before = D[start:end]

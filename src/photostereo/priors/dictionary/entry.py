@@ -170,6 +170,7 @@ def _build(values: Mapping[str, Any], setting: Setting) -> tuple[DictionaryPrior
         cover = size[0] * size[1] / stride**2
     lam, mu = choose_strength(setting.noise, setting.hessian, cover=cover)
     values = filled(values, {"lam": lam, "mu": mu})
+    # Imported late: the entry is read by every command.
     prior = DictionaryPrior(
         grid,
         lam=values["lam"],

@@ -81,6 +81,7 @@ class DictionaryPrior(Prior):
     ) -> None:
         check_thresholds(float(np.max(to_numpy(mu))), q)
         self.grid = grid
+        # NumPy arrays use the compiled loops, tensors their counterparts in torch.
         self._patches: Any = grid
         self._passes: Any = compiled
         if device.uses_torch:
@@ -110,6 +111,7 @@ class DictionaryPrior(Prior):
         """Start from the initial dictionary, with all codes zero."""
         problems = tuple(normals.shape[:-2])
         patches = self.grid.n_patches
+        # With all codes zero, the residual is the patches themselves.
         residual = zeros((*problems, patches, self.grid.patch_length), normals, self._dtype.name)
         self.follow({"residual": residual}, normals)
         examples = None
@@ -120,6 +122,7 @@ class DictionaryPrior(Prior):
         )
         codes = zeros((*problems, len(atoms), patches), residual, self._dtype.name)
         atoms = np.broadcast_to(atoms, (*problems, *atoms.shape)).astype(self._dtype, order="C")
+        # Kept for the page, which shows the dictionary before and after.
         initial = like(atoms.copy(), residual)
         return {
             "atoms": like(atoms, residual),
@@ -136,6 +139,7 @@ class DictionaryPrior(Prior):
         if not self._lessons:
             self._passes.dictionary_pass(*arrays, mu=self.mu, q=self.q, update_atoms=self.learn)
             return
+        # A band may run longer than the sample did; its atoms then stay.
         lesson = self._lessons[min(iteration, len(self._lessons) - 1)]
         atoms = cast(like(lesson["atoms"], state["residual"]), self._dtype.name)
         self._passes.follow_atoms(*arrays, atoms, mu=self.mu, q=self.q, control=control)
@@ -145,6 +149,7 @@ class DictionaryPrior(Prior):
         lam = self.lam
         if not is_tensor(lam):
             lam = like(np.asarray(lam, dtype=np.float64), normals)
+        # λ c does not change during a descent.
         if self._weight is None:
             self._weight = lam[..., None] * self._patches.count
         return self._weight, self._patches.pull(normals, state["residual"], lam)
@@ -173,8 +178,10 @@ class DictionaryPrior(Prior):
         return {"nonzeros": cast(_nonzeros(codes), "float64") / (codes.shape[-1] * codes.shape[-2])}
 
     def results(self, state: PriorState) -> dict[str, NDArray[Any]]:
-        """Both dictionaries, the share of patches that use each atom, and the number of patches
-        with 0, 1, 2, ... codes.
+        """Return both dictionaries, and how much they are used.
+
+        ``atom_use`` is the share of patches that use each atom, ``codes_per_patch`` the number of
+        patches with 0, 1, 2, ... codes.
         """
         used = state["codes"] != 0  # count on the device, since there are many codes
         per_atom = to_numpy(used.sum(1))

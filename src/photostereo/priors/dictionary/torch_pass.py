@@ -1,5 +1,6 @@
-"""Dictionary pass and patches for torch tensors: CUDA kernels on a GPU, the compiled loops
-elsewhere.
+"""Dictionary pass and patches for torch tensors.
+
+CUDA kernels run on a GPU, the compiled loops elsewhere.
 
 Arrays may have a leading axis of problems (for example the (lambda, mu) pairs of a grid) over the
 same mask, each with its own normals, dictionary and codes.
@@ -37,8 +38,9 @@ WIDEST_DIRECT_SUM = 24
 def dictionary_pass(
     R: Tensor, D: Tensor, B: Tensor, *, mu: Tensor, q: float, update_atoms: bool = True
 ) -> None:
-    """Run :func:`.compiled.dictionary_pass`, **in place**; ``mu`` is one value for all problems or
-    one for each.
+    """Run :func:`.compiled.dictionary_pass`, **in place**.
+
+    ``mu`` is one value for all problems or one for each.
     """
     problems = R.shape[0] if R.ndim == 3 else 1
     R, D, B = (array.view(problems, *array.shape[-2:]) for array in (R, D, B))
@@ -158,9 +160,7 @@ def fused_pass(
     update_atoms: bool,
     plan: LaunchPlan | None = None,
 ) -> None:
-    """Run the pass on a GPU as one CUDA kernel per round of problems, ``dictionary_pass.cu``; same
-    arguments.
-    """
+    """Run the pass on a GPU as one CUDA kernel per round of problems, ``dictionary_pass.cu``."""
     problems, patches, length = R.shape
     atoms = D.shape[1]
     if plan is None:
@@ -173,6 +173,7 @@ def fused_pass(
             processors=gpu.multi_processor_count,
             shared_limit=gpu.shared_memory_per_block_optin,
         )
+    # Partial sums of the blocks of a team, twice: one is read while the other is written.
     groups = math.ceil(plan.team / plan.group)
     shares = R.new_empty(
         2 * plan.at_once * (plan.team + groups) * (length + 1), dtype=torch.float64
@@ -180,6 +181,7 @@ def fused_pass(
     for first in range(0, problems, plan.at_once):
         part = slice(first, min(first + plan.at_once, problems))
         count = part.stop - part.start
+        # Counters on which the blocks of a team wait for each other.
         arrived = torch.zeros(count * (1 + groups), dtype=torch.int32, device=R.device)
         arrays = (R[part], D[part], B[part], mu[part], q[part], shares, arrived)
         launch(
@@ -205,8 +207,9 @@ def fused_pass(
 
 
 class TorchPatches:
-    """The patches of a grid for tensors on one device: the part of :class:`.PatchGrid` that a prior
-    needs, with kernels on a GPU.
+    """The patches of a grid for tensors on one device.
+
+    It is the part of :class:`.PatchGrid` that a prior needs, with kernels on a GPU.
     """
 
     def __init__(self, grid: PatchGrid, device: str) -> None:
@@ -267,6 +270,7 @@ class TorchPatches:
 
     @cached_property
     def _scatter_tables(self) -> tuple[Tensor, ...]:
+        # 32-bit indices: half the memory traffic of the kernels.
         positions = torch.stack(self._positions, 1).int()
         return self._put(self._grid._window_index), positions, *self._covering
 

@@ -57,6 +57,7 @@ class SmoothnessParameters:
 def _build(values: Mapping[str, Any], setting: Setting) -> tuple[SmoothnessPrior, dict[str, Any]]:
     from photostereo.priors.smoothness.prior import SmoothnessPrior
 
+    # τ and the mean curvature, from the module docstring.
     variance = float(np.trace(np.linalg.inv(setting.hessian))) / 3.0
     noise_of_normals = setting.noise * float(np.sqrt(variance))
     curvature = float(np.trace(setting.hessian)) / 3.0

@@ -47,6 +47,7 @@ def neighbors_of(mask: BoolArray, side: int = 0) -> NDArray[np.int32]:
 
     With ``side``, the picture is a stack of crops of so many rows, which are not neighbors.
     """
+    # A margin of one pixel, so that every pixel has four places to look at.
     place = np.full((mask.shape[0] + 2, mask.shape[1] + 2), -1, dtype=np.int32)
     place[1:-1, 1:-1][mask] = np.arange(np.count_nonzero(mask), dtype=np.int32)
     rows, cols = np.nonzero(mask)
@@ -95,6 +96,7 @@ class SmoothnessPrior(Prior):
 
     def pull(self, state: PriorState, normals: Array) -> tuple[Array, Array]:
         """w = 2 λ Σ_j ω and q = λ Σ_j ω (n_i + n_j)."""
+        # One compiled pass over the pixels, without arrays of links.
         if not is_tensor(normals):
             n = contiguous(cast(normals, "float64"))
             weight = np.empty(len(n))
@@ -105,6 +107,7 @@ class SmoothnessPrior(Prior):
         lam, delta = self._each(normals)
         xp = namespace(normals)
         edge = delta[..., None]
+        # 1 + 0 · length broadcasts over problems with different δ.
         omega = xp.where(length <= edge, 1.0 + 0.0 * length, edge / length) * self._present
         weight = 2.0 * lam * omega.sum(-1)
         pull = (omega[..., None] * (there + normals[..., None, :])).sum(-2)
@@ -120,8 +123,9 @@ class SmoothnessPrior(Prior):
         return {"roughness": lam[..., 0] * (rough * self._present[:, :2]).sum(-1).sum(-1)}
 
     def _links(self, normals: Array, count: int) -> tuple[Array, Array]:
-        """Return the first neighbors (..., N, count, 3) of each pixel, and their distances (..., N,
-        count).
+        """Return the first ``count`` neighbors of each pixel, and their distances.
+
+        Of shapes (..., N, count, 3) and (..., N, count).
         """
         there = normals[..., self._neighbors[:, :count].clip(0), :]
         length = ((there - normals[..., None, :]) ** 2).sum(-1) ** 0.5

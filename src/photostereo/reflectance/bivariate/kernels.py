@@ -230,10 +230,12 @@ def nonnegative_least_squares(M, b, w, tol, passive, banned, factor, z):  # type
     w[:] = 0.0
     steps = 0
     while count < size and steps < 10 * size:
+        # The column that lowers the cost fastest joins the passive ones...
         entering = _steepest(M, b, w, tol, passive, count, banned)
         if entering < 0:
             break
         passive[count] = entering
+        # ... unless it depends on them, or would become negative at once.
         if not _solve_passive(M, b, passive, count + 1, factor, z) or z[count] <= 0.0:
             banned[entering] = True
             continue
@@ -241,6 +243,7 @@ def nonnegative_least_squares(M, b, w, tol, passive, banned, factor, z):  # type
         banned[:] = False
         while True:
             steps += 1
+            # Move towards the unconstrained optimum of the passive columns, up to the border.
             leaving = _step_towards(z, w, passive, count)
             if leaving < 0:
                 break
@@ -302,6 +305,7 @@ def _positive(w, passive, count):  # type: ignore[no-untyped-def]
 def _through_cone(S, cone, half, out):  # type: ignore[no-untyped-def]
     """Fill ``out`` with ``G S Gᵀ``; the entries of G are 0 or 1."""
     generators, size = cone.shape
+    # G S first, then times Gᵀ; zeros of G are skipped.
     for g in range(generators):
         for i in range(size):
             half[g, i] = 0.0
@@ -383,6 +387,7 @@ def constrained_fit(T, Q, A, cone, total, fallback, usable, ridge, n, a):  # typ
             invert_if_regular(A[p], inverse)
             _eliminate_normal(T[p], Q[p], inverse, ridge, projected, S)
             _through_cone(S, cone, half, M)
+            # Cost and constraint are brought to the same scale before they are added.
             spread = 0.0
             for g in range(generators):
                 spread += M[g, g]
@@ -390,6 +395,7 @@ def constrained_fit(T, Q, A, cone, total, fallback, usable, ridge, n, a):  # typ
                 for h in range(generators):
                     M[g, h] = M[g, h] * (generators / spread) + sums[g] * sums[h]
             nonnegative_least_squares(M, sums, w, LEAST_GRADIENT, passive, banned, factor, z)
+            # The minimizer of the sum is that of the constrained problem up to its length.
             reached = 0.0
             for g in range(generators):
                 reached += w[g] * sums[g]

@@ -149,6 +149,7 @@ class Bivariate(Model):
         directions = for_loops(lights)
         basis = bernstein_basis(self._second, _rescaled(directions[:, 2])).swapaxes(1, 2)
         basis = np.ascontiguousarray(basis)
+        # Distant lights are the same for every batch.
         distant = len(directions) == 1
         for part in pixel_batches(count, control, "reflectance curves", size=AT_ONCE):
             kernels.statistics(
@@ -163,6 +164,7 @@ class Bivariate(Model):
                 sums.lights_gram[part],
                 sums.usable[part],
             )
+        # Few pixels: those without light, without range, or with too few lit photographs.
         undetermined = ~sums.usable
         if undetermined.any():
             sums.least_squares[undetermined] = least_squares(
@@ -195,6 +197,7 @@ class Bivariate(Model):
 
     def update_normals(self, unknowns: Unknowns, weight: Array, pull: Array) -> Array:
         sums = self._sums()
+        # At fixed coefficients the cost is quadratic in n, with A as its Hessian.
         right = np.einsum("npk,np->nk", sums.cross, unknowns["coefficients"]) + pull
         return solve_shifted_3x3(sums.lights_gram, weight, right)
 
@@ -278,6 +281,7 @@ def monotone_cone(first: int, second: int, along: Slope) -> Float64:
     """
     rows = []
     for thresholds in itertools.product(range(first + 1), repeat=second):
+        # The empty set is no generator: its coefficients are all zero.
         if min(thresholds) < first and _allowed(thresholds, first, along):
             inside = np.arange(first)[:, None] >= np.array(thresholds)[None, :]
             rows.append(inside.astype(float).ravel())
@@ -285,8 +289,9 @@ def monotone_cone(first: int, second: int, along: Slope) -> Float64:
 
 
 def _allowed(thresholds: tuple[int, ...], empty: int, along: Slope) -> bool:
-    """Return whether a staircase is monotone along the columns; ``empty`` is the threshold of an
-    empty column.
+    """Return whether a staircase is monotone along the columns.
+
+    ``empty`` is the threshold of an empty column.
     """
     steps = np.diff(thresholds)
     if along == "rising":

@@ -46,11 +46,13 @@ class Lambertian(Model):
     """
 
     def __init__(self, pixels: Array, lights: NDArray[Any]) -> None:
+        # Constant terms of the cost: they matter only to the misfit and to the history.
         self._energies = squared_lengths(pixels)
         self._energy = self._energies.sum()
         self._freedom = max(pixels.shape[1] - 3, 1)
         self._projected = project(pixels, lights)
         gram = gram_of(lights)
+        # One decomposition serves every pixel and every weight of a prior.
         strength, basis = np.linalg.eigh(gram)
         self._strength = like(strength, pixels)
         self._basis = like(basis, pixels)

@@ -1,5 +1,6 @@
-"""A network trained on synthetic pixels of many materials, combined with the matte fit and the
-outline.
+"""A network trained on synthetic pixels of many materials.
+
+It is combined with the matte fit and the outline.
 """
 
 from dataclasses import dataclass

@@ -1,5 +1,6 @@
-"""Evidence about single pixels: the matte fit and the set network, on photographs averaged within
-the noise.
+"""Evidence about single pixels: the matte fit and the set network.
+
+Both see photographs that are averaged within the noise.
 """
 
 from __future__ import annotations
@@ -99,10 +100,12 @@ def gather_evidence(
     fine = noise.fine
     if neighbors and mask is not None and bool(fine.any()):
         observations, fine = _averaged(observations, mask, fine, control)
+    # Noise that a JPEG block shares survives the average of neighbors.
     unexplained = fine
     if noise.coarse is not None:
         unexplained = namespace(fine).maximum(fine, noise.coarse)
     control.check()
+    # The matte fit comes first: the network is asked only where it does not suffice.
     fits = fit_both(observations.pixels, observations.lights, unexplained)
     control.check()
     around = 0.0 * fine, 0.0 * fine
@@ -140,6 +143,7 @@ def ask_network(
     Witness
         Of infinite variance for the other pixels.
     """
+    # Usually all pixels or few: a copy of all is avoided in the first case.
     unsettled = matte.variance > MATTE_ALONE
     if distilled is None and bool(unsettled.all()):
         normals, error = _predict(observations, weights, None, control)
@@ -152,6 +156,7 @@ def ask_network(
         quick, error, trusted = distilled.answer(pixels, colors, matte, which, control)
         normals[which] = quick
         variance[which] = error * error
+        # What the small network is not sure of goes to the set network.
         which = which[~trusted]
     if len(which):
         slow, error = _predict(observations, weights, which, control)
@@ -163,8 +168,9 @@ def ask_network(
 def _averaged(
     observations: Observations, mask: BoolArray, noise: Array, control: Control
 ) -> tuple[Observations, Array]:
-    """Average pixels with neighbors that are equal within the noise; also return the remaining
-    variance.
+    """Average pixels with neighbors that are equal within the noise.
+
+    Also return the remaining variance.
     """
     pixels, colors, lights = observations
     values = pixels
@@ -190,5 +196,6 @@ def _predict(
         values = pixels if colors is None else colors
         return torch_network.predict(values, directions, weights, index, control)  # type: ignore[no-any-return]
     if colors is None:
+        # Gray photographs are three equal channels, without a copy.
         colors = np.broadcast_to(pixels[..., None], (*pixels.shape, 3))
     return kernels.predict(colors, directions, weights, index, control)

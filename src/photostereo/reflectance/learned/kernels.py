@@ -97,6 +97,7 @@ def predict(
     lights = np.ascontiguousarray(lights, dtype=np.float32)
     normals = np.empty((count, 3), np.float32)
     errors = np.empty(count, np.float32)
+    # Transposed once: products run over the inputs of a layer.
     stages = [_stage(weights, number) for number in range(stages_of(weights.arrays))]
     size = max(1, TOKENS_AT_ONCE // colors.shape[1])
     parts = [slice(first, min(first + size, count)) for first in range(0, count, size)]
@@ -149,6 +150,7 @@ def _predict_batch(
 ) -> tuple[Float32, Float32]:
     pixels, photographs = colors.shape[:2]
     gray = colors.mean(-1)
+    # The network sees intensities relative to their root mean square, so exposure does not matter.
     scale = 1.0 / np.sqrt((gray * gray).mean(1, keepdims=True) + np.float32(c.TINY_INTENSITY))
     gray = gray * scale
     scaled = colors * scale[..., None]
@@ -219,12 +221,14 @@ def _run_stage(gray, colors, lights, stage, scratch, normal, log_error):  # type
             own_lights = lights[p if len(lights) > 1 else 0]
             own_tokens = tokens[q * d : (q + 1) * d]
             _fill_tokens(gray[p], colors[p], own_lights, normal[p], log_error[p], own_tokens)
+        # Two layers for each photograph alone...
         multiply(tokens[:rows], first.matrix, x[:rows])
         _activate(x[:rows], first.bias, first.gain, first.shift)
         multiply(x[:rows], second.matrix, y[:rows])
         _activate(y[:rows], second.bias, second.gain, second.shift)
         for q in range(n):
             _pool(y[q * d : (q + 1) * d], pool[q])
+        # ... their mean and maximum, which every token then sees...
         multiply(pool[:n], context.matrix, inner[:n])
         for q in range(n):
             for w in range(width):
@@ -236,6 +240,7 @@ def _run_stage(gray, colors, lights, stage, scratch, normal, log_error):  # type
         _activate(y[:rows], fourth.bias, fourth.gain, fourth.shift)
         for q in range(n):
             _pool(y[q * d : (q + 1) * d], pool[q])
+        # ... and the answer of the pixel from the second pool.
         multiply(pool[:n], head.matrix, inner[:n])
         _activate(inner[:n], head.bias, head.gain, head.shift)
         multiply(inner[:n], out.matrix, step[:n])
@@ -246,8 +251,9 @@ def _run_stage(gray, colors, lights, stage, scratch, normal, log_error):  # type
 
 @njit(fastmath=True, error_model="numpy", cache=True)
 def _refine(normal, step, bias):  # type: ignore[no-untyped-def]
-    """Add a correction in the rotated frame to one normal, in place; return the logarithm of its
-    expected error.
+    """Add a correction in the rotated frame to one normal, in place.
+
+    Return the logarithm of its expected error.
     """
     flat = np.sqrt(normal[0] * normal[0] + normal[1] * normal[1])
     length = max(flat, np.float32(1e-6))
@@ -273,6 +279,7 @@ def _fill_tokens(gray, colors, lights, normal, log_error, tokens):  # type: igno
     half = np.float32(0.5)
     tiny = np.float32(c.TINY_ROOT)
     limit = np.float32(c.MOST_MISFIT)
+    # All constants in single precision: one in double would slow the whole loop.
     count = np.float32(np.log(photographs) * c.COUNT_FACTOR + c.COUNT_OFFSET)
     length = max(np.sqrt(normal[0] * normal[0] + normal[1] * normal[1]), np.float32(1e-6))
     cosine = normal[0] / length

@@ -99,6 +99,7 @@ def variance_of_fit(fit: MatteFit, noise: Array, around: Array | float) -> Array
     around : array (N,) or float
         The misfit shared by neighbors, in units of σ².
     """
+    # Only what noise cannot explain counts, and the larger of the pixel's own and its neighbors'.
     excess = fit.misfit - noise * (1.0 + fit.scatter)
     excess = namespace(excess).maximum(excess * (excess > 0), noise * around)
     squared = (fit.scaled * fit.scaled).sum(-1)
@@ -154,6 +155,7 @@ def matte_witness(
     of_whole = variance_of_fit(whole, noise, around_whole)
     of_lit = variance_of_fit(lit, noise, around_lit)
     xp = namespace(noise)
+    # Leaving out dark photographs must pay clearly: without shadows it only adds noise.
     better = of_lit < MUCH_BETTER * of_whole
     scaled = xp.where(better[:, None], lit.scaled, whole.scaled)
     length = xp.sqrt((scaled * scaled).sum(-1) + 1e-30)
@@ -211,6 +213,7 @@ def mean_around(values: Array, mask: BoolArray) -> Array:
     """
     side = 2 * AROUND + 1
     columns = values.reshape(len(values), -1).T
+    # A channel of ones counts the pixels of the mask in each window.
     columns = namespace(values).concatenate([columns, namespace(values).ones_like(columns[:1])])
     inside = like(mask, values)
     pictures = zeros((len(columns), *mask.shape), values, "float32")

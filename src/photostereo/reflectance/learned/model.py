@@ -146,6 +146,7 @@ class Learned(Model):
         self._context = context
         self._pixel_noise = noise
         self._facts = facts or LearnedFacts(len(pixels), None)
+        # Only the sample of a large capture measures for the others.
         self._is_sample = facts is not None and facts.sample is None
         self._started: Answer | None = None
         self._distilled: Distilled | None = None
@@ -225,6 +226,7 @@ class Learned(Model):
         control.check()
         if self._outline and self._mask is not None:
             answer = with_rim(answer, self._mask, matte=variance / evidence.matte.variance)
+        # The outline makes a pixel more certain, but its noise is that of the photographs.
         spread = namespace(variance).sqrt(cast(answer.variance, "float64"))
         return Answer(cast(answer.normals, "float64"), spread, variance, trial)
 
@@ -232,6 +234,7 @@ class Learned(Model):
         self, evidence: Evidence, correction: Correction, answer: Witness
     ) -> Callable[[], NoiseTable | None]:
         """Return a function that measures how noise moves the normals, on some of the pixels."""
+        # Copies of a few pixels, so that the trial keeps no large array alive.
         some = slice(0, None, max(1, len(self._pixels) // TRIAL_PIXELS))
         few = evidence.some(some)
         fixed = correction.some(some)
@@ -269,13 +272,16 @@ class Learned(Model):
     def _weight(self) -> Array:
         """Weight: 1 for a typical pixel of the capture, less if noise moves the answer more."""
         sample = self._facts.sample
+        # A band weighs its pixels relative to the whole capture, not to itself.
         typical = self.noise if sample is None else sample.noise
         return (typical**2 + 1e-12) / (self._noise_part + 1e-12)
 
     @property
     def noise(self) -> float:
-        """Standard deviation of one component of a normal due to the noise of the photographs: what
-        a prior should remove, unlike an error that the network makes at neighboring pixels alike.
+        """Standard deviation of one component of a normal due to the noise of the photographs.
+
+        That is what a prior should remove, unlike an error that the network makes at neighboring
+        pixels alike.
         """
         return float(np.sqrt(np.median(to_numpy(self._noise_part))))
 
@@ -323,13 +329,15 @@ class Learned(Model):
             return {"spread": answer.spread * (180.0 / np.pi)}
         remaining = np.empty_like(spread)
         for alike in np.array_split(np.argsort(spread), min(SPREADS, len(spread))):
+            # The shift of one pixel is mostly chance; that of many alike is not.
             share = moved[alike].mean() / max(float((spread[alike] ** 2).mean()), 1e-30)
             remaining[alike] = spread[alike] * np.sqrt(max(1.0 - share, LEAST_LEFT))
         return {"spread": like(remaining, answer.spread) * (180.0 / np.pi)}
 
     def albedo(self, normals: Array, unknowns: Unknowns) -> Array:
-        """Return the albedo of a matte pixel with this normal, from the photographs whose light it
-        faces.
+        """Return the albedo of a matte pixel with this normal.
+
+        It uses the photographs whose light the pixel faces.
         """
         lights = like(self._lights.astype(np.float32), self._pixels)
         albedo = empty((len(normals),), normals)
@@ -337,6 +345,7 @@ class Learned(Model):
             n = normals[part]
             length = namespace(n).sqrt((n * n).sum(-1))[..., None] + 1e-30
             facing = shading(cast(n / length, "float32"), some_lights(lights, part))
+            # A photograph whose light is behind the surface shows shadow or bounced light.
             facing = facing * (facing > 0)
             energy = (facing * facing).sum(-1) + 1e-6
             albedo[part] = (self._pixels[part] * facing).sum(-1) / energy
@@ -344,8 +353,9 @@ class Learned(Model):
 
 
 def around_object(mask: BoolArray) -> BoolArray:
-    """Crop a mask to the object and a margin for filters; the order of pixels and the alignment of
-    JPEG blocks are kept.
+    """Crop a mask to the object and a margin for filters.
+
+    The order of pixels and the alignment of JPEG blocks are kept.
     """
     rows = np.flatnonzero(mask.any(1))
     columns = np.flatnonzero(mask.any(0))

@@ -71,6 +71,7 @@ def average_neighbors(
     share : array (N,)
         Of the noise variance that remains.
     """
+    # Colors are averaged with the weights of the gray guide, which has less noise.
     flat = contiguous(cast(pixels.reshape(len(pixels), -1), "float32"))
     guide = cast(guide, "float32")
     # A pixel is its own neighbor, of weight 1.
@@ -101,6 +102,7 @@ def _in_loops(mask, control, flat, guide, noise, result, total, squares) -> None
     smooth = np.full(framed.shape, -1.0, np.float32)
     displacements = half_window()
     control.stage("neighbors", len(displacements))
+    # Half of the window: the opposite displacement has the same distances.
     for down, right in displacements:
         _distances(guide, index, down, right, distance, present)
         _smooth(distance, present, smooth)
@@ -137,7 +139,10 @@ def _on_gpu(mask, control, flat, guide, noise, result, total, squares) -> None: 
 
 @shared(of="index", fastmath=True)
 def _distances(first, last, guide, index, down, right, distance, present):  # type: ignore[no-untyped-def]
-    """Mean squared difference between each pixel and the displaced one, and whether both exist."""
+    """Compute the mean squared difference between each pixel and the displaced one.
+
+    Also whether both exist.
+    """
     height, width = index.shape
     for r in range(max(first, REACH), min(last, height - REACH)):
         for c in range(REACH, width - REACH):
@@ -155,12 +160,14 @@ def _distances(first, last, guide, index, down, right, distance, present):  # ty
 
 @shared(of="distance", fastmath=True, error_model="numpy")
 def _smooth(first, last, distance, present, smooth):  # type: ignore[no-untyped-def]
-    """Mean distance over the 3 × 3 pixels around each that have one; −1 if the pixel itself has
-    none.
+    """Average the distance over the 3 × 3 pixels around each that have one.
+
+    The result is −1 if the pixel itself has none.
     """
     height, width = distance.shape
     for r in range(max(first, REACH), min(last, height - REACH)):
         for c in range(REACH, width - REACH):
+            # A single pixel's distance is too noisy to decide; nine decide together.
             total = np.float32(0.0)
             count = np.float32(0.0)
             for s in range(r - 1, r + 2):
@@ -171,8 +178,9 @@ def _smooth(first, last, distance, present, smooth):  # type: ignore[no-untyped-
 
 @shared(of="index", fastmath=True)
 def _gather(first, last, flat, index, down, right, smooth, noise, scale, result, total, squares):  # type: ignore[no-untyped-def]
-    """Add the displaced neighbor and its opposite; distances are symmetric, so both come from the
-    same table.
+    """Add the displaced neighbor and its opposite.
+
+    Distances are symmetric, so both come from the same table.
     """
     height, width = index.shape
     for r in range(max(first, REACH), min(last, height - REACH)):
@@ -180,6 +188,7 @@ def _gather(first, last, flat, index, down, right, smooth, noise, scale, result,
             p = index[r, c]
             if p < 0:
                 continue
+            # h σ² of this pixel: what may differ without harm.
             reach = scale * noise[p]
             for side in range(2):
                 near = smooth[r, c] if side == 0 else smooth[r - down, c - right]

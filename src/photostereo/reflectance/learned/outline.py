@@ -81,6 +81,7 @@ def rim_of(mask: BoolArray) -> Rim:
     rows = rows[clear]
     columns = columns[clear]
     outward = outward[clear] / length[clear, None]
+    # From places in the picture back to numbers of mask pixels.
     number = np.full(mask.shape, -1, dtype=np.intp)
     number[mask] = np.arange(np.count_nonzero(mask))
 
@@ -93,6 +94,7 @@ def rim_of(mask: BoolArray) -> Rim:
 
     following, _ = pixels_at(NEXT)
     inside, inside_depth = pixels_at(INSIDE)
+    # A thin part has no inside to compare with.
     deeper = inside_depth > depth[rows, columns] + 1.0
     thick = (following >= 0) & (inside >= 0) & deeper
     return Rim(
@@ -116,8 +118,9 @@ def _depth(mask: BoolArray) -> Float64:
 
 
 def _outward(mask: BoolArray, rows: Indices, columns: Indices) -> Float64:
-    """Return vectors (R, 2) away from the object at some of its pixels: minus the slope of the
-    smoothed mask.
+    """Return vectors (R, 2) away from the object at some of its pixels.
+
+    They are minus the slope of the smoothed mask.
     """
     import cv2
 
@@ -157,6 +160,7 @@ def with_rim(witness: Witness, mask: BoolArray, matte: Array = 0.0) -> Witness:
     flat = rim.outward * np.sqrt(1 - TYPICAL_TILT**2)
     up = np.full(len(inside), TYPICAL_TILT)
     typical = np.column_stack([flat, up])
+    # Three questions: is it a contour, does the surface turn, does the rim show background?
     next_z = normals_at(rim.following)[:, 2]
     straight = next_z / np.maximum(inside[:, 2], 0.02)
     contour = np.clip((CUT - next_z) / (CUT - CONTOUR), 0.0, 1.0)
@@ -169,6 +173,7 @@ def with_rim(witness: Witness, mask: BoolArray, matte: Array = 0.0) -> Witness:
     falls = normals_at(rim.index)[:, 2] / np.maximum(next_z, 0.02)
     ground = contour * np.clip((falls - SURFACE) / (GROUND - SURFACE), 0.0, 1.0)
 
+    # The others lose weight where the pixel shows background; then the outline joins them.
     chosen = like(rim.index[turns], witness.variance)
     doubted_variance = witness.variance * 1.0
     # A share of 1 may be rounded.

@@ -1,5 +1,6 @@
-"""The set network of :mod:`.constants` on torch tensors, and the parts it shares with the version
-for training.
+"""The set network of :mod:`.constants` on torch tensors.
+
+The version for training shares parts of it.
 
 On a GPU, everything between two matrix products is one launch (``set_network.cu``): in plain torch,
 the norm and activation of a layer read and write every token seven times. The version with
@@ -90,6 +91,7 @@ def predict(
 
 def _stages_on(weights: Weights, device: torch.device) -> list[dict[str, Tensor]]:
     """Return the weights of each stage by name, on a device."""
+    # By digest: two files with the same weights share their copy on the device.
     key = (weights.digest, str(device))
     if key not in _loaded:
         stages: list[dict[str, Tensor]] = [{} for _ in range(stages_of(weights.arrays))]
@@ -131,6 +133,7 @@ def refine(
     stage : callable
         Maps tokens (B, d, FEATURES) to a correction and a logarithm (B, 4).
     """
+    # In the frame of the normal, a rotated object is the same object.
     turned, cosine, sine = turn(lights.expand(len(gray), -1, -1), normal)
     step = stage(tokens_of(gray, colors, turned, normal[:, 2], log_error))
     start = torch.stack(
@@ -169,8 +172,9 @@ def first_guess(gray: Tensor, lights: Tensor) -> Tensor:
 
 
 def turn(lights: Tensor, normal: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Rotate lights to the frame in which the normal has azimuth 0; also return the frame's cosine
-    and sine.
+    """Rotate lights to the frame in which the normal has azimuth 0.
+
+    Also return the frame's cosine and sine.
     """
     length = torch.hypot(normal[:, 0], normal[:, 1]).clamp_min(1e-6)
     cosine = normal[:, 0] / length
@@ -247,6 +251,7 @@ def _layer(
     per_context: int = 0,
 ) -> Tensor:
     """Apply one layer to (rows, inputs), with one context per ``per_context`` rows."""
+    # The product is the library's; all that follows is one launch on a GPU.
     y = _linear(numbers, f"{name}.linear", x)
     gain = numbers[f"{name}.gain"]
     shift = numbers[f"{name}.shift"]

@@ -33,8 +33,9 @@ def try_noise(
     evidence: Evidence,
     lights: NDArray[Any],
 ) -> NoiseTable | None:
-    """Measure the variance of one component of the normals due to noise, as a function of their
-    spread.
+    """Measure how far noise moves the normals, as a function of their spread.
+
+    The figure is the variance of one component.
 
     Parameters
     ----------
@@ -58,6 +59,7 @@ def try_noise(
     deviation = np.sqrt(to_numpy(noise))[:, None]
     if not deviation.any():
         return None
+    # Always the same noise: a result must not depend on chance.
     rng = np.random.default_rng(0)
     rank = np.argsort(np.lexsort(lights))
     gray = to_numpy(observations.pixels)
@@ -73,6 +75,7 @@ def try_noise(
     again = ask(Observations(pixels, colors, observations.lights))
     moved = np.square(to_numpy(again.normals) - to_numpy(answer.normals)).sum(-1)
     log_variance = np.log(to_numpy(answer.variance))
+    # Pixels of similar spread respond alike; the median ignores single failures.
     order = np.argsort(log_variance)
     classes = np.array_split(order, min(SPREAD_CLASSES, len(order)))
     places = [float(np.mean(log_variance[members])) for members in classes]

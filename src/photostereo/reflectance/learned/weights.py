@@ -1,5 +1,6 @@
-"""Weight archives of the set network and of the context network
-(:mod:`photostereo.io.network_weights`).
+"""Weight archives of the set network and of the context network.
+
+The format is that of :mod:`photostereo.io.network_weights`.
 
 The arrays of stage 0 of the set network are named ``0.first.linear.weight`` and so on, as in torch,
 so that one table serves both implementations.

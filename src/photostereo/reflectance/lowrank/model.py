@@ -88,6 +88,7 @@ def robust_pca(
     dual = empty((rows, columns), Y)
     gram = empty((columns, columns), Y)
     low_rank = empty((rows, columns), Y, "float32")
+    # The scale of the problem: the spectral norm and the energy of Y.
     gram[:] = 0.0
     for part in parts:
         control.check()
@@ -102,6 +103,7 @@ def robust_pca(
     lam = weight / float(np.sqrt(max(rows, columns)))
     mu = FIRST / norm
     limit = LARGEST * mu
+    # The dual start of Lin, Chen and Ma, which has dual norm 1.
     scale = max(norm, max(float(Y.max()), -float(Y.min())) / lam)
     gram[:] = 0.0
     for part in parts:
@@ -117,6 +119,7 @@ def robust_pca(
     iterations = 0
     while iterations < max_iter and not converged:
         iterations += 1
+        # A singular value threshold of X at 1/μ, as a product with a d × d matrix.
         singular, V = _singular_values(gram)
         above = singular * mu > 1.0
         rank = int(above.sum())
@@ -128,11 +131,15 @@ def robust_pca(
             control.check()
             values = cast(Y[part], "float64")
             z = values - X[part] @ threshold + dual[part] / mu
+            # The ascended dual is the part of μ Z that the shrinkage removes.
             ascended = (mu * z).clip(-lam, lam)
             if observed is not None:
                 ascended = ascended * observed[part]
+            # Y − A − E is the change of the dual over μ, so it costs no further pass.
             residual = residual + ((ascended - dual[part]) ** 2).sum()
             dual[part] = ascended
+            # The next X is Y − E + Λ/μ with the next μ, and its Gram matrix comes from the same
+            # pass.
             X[part] = values - z + ascended * (1.0 / mu + 1.0 / next_mu)
             gram += X[part].T @ X[part]
         converged = float(residual) / mu**2 < energy * tol * tol
@@ -144,8 +151,9 @@ def robust_pca(
 
 
 def _singular_values(gram: Array) -> tuple[Float64, Float64]:
-    """Return singular values and right singular vectors (columns) of X from ``XᵀX``, as NumPy
-    arrays.
+    """Return singular values and right singular vectors of X from ``XᵀX``.
+
+    The vectors are columns; both are NumPy arrays.
     """
     squared, V = np.linalg.eigh(to_numpy(gram))
     return np.sqrt(np.maximum(squared, 0.0)), V
@@ -268,8 +276,7 @@ class LowRank(Model):
         return Lambertian(low_rank * falls, self._lights * to_numpy(falls)[:, None])
 
     def _evenness(self) -> Array | None:
-        """Return the ratio (N, d) of the shading under the mean lights to that under the pixel's
-        own.
+        """Return the ratio (N, d) of the shading under the mean lights to the pixel's own.
 
         The shading under a pixel's own lights is not of rank three. The ratio uses the normals of a
         robust fit; their error only matters times the angle between the two lights. None if all
@@ -282,6 +289,7 @@ class LowRank(Model):
         normals = cast(SparseBayes(self._pixels, self._lights).alone(SILENT).normals, "float32")
         mean = mean_lights(self._lights)
         mean = mean / np.linalg.norm(mean, axis=0)
+        # Where one of the two is dark, their ratio would only amplify noise.
         own = shading(normals, like(self._lights.astype(np.float32), normals))
         shared = shading(normals, like(mean.astype(np.float32), normals))
         xp = namespace(normals)

@@ -76,6 +76,7 @@ def eliminate_slopes(
     usable = stats.usable
     rows, cols = np.triu_indices(3)
     lights_gram = like(lights_gram, stats.gram)
+    # T⁻¹Q and T⁻¹1 with one factorization.
     right = xp.concatenate([stats.cross, xp.ones_like(stats.cross[:, :, :1])], 2)
     X = cholesky_solve(_or_identity(stats.gram, usable), right)
     # Invert M = T + γ 11ᵀ by Sherman-Morrison: a matrix with both γ and the ridge would have the
@@ -117,6 +118,7 @@ def constrained_fit(
     p = stats.gram.shape[1]
     usable = stats.usable[:, None]
     projected = stats.cross @ like(np.linalg.inv(lights_gram), stats.cross)
+    # S is what remains of T when the normal follows the slopes.
     S = stats.gram - projected @ stats.cross.swapaxes(1, 2)
     X = cholesky_solve(_or_identity(S, stats.usable), xp.ones_like(S[:, :, :1]))[:, :, 0]
     slopes = p * X / X.sum(1)[:, None]
@@ -214,6 +216,7 @@ def _statistics_of_tensors(
             C *= like(weights[part], pixels)[:, None]
         gram[part] = C @ C.transpose(1, 2)
         cross[part] = C @ some_lights(directions, part)
+    # A view: the ridge is added in place.
     diagonal = gram.diagonal(dim1=1, dim2=2)
     diagonal += RIDGE * diagonal.sum(1, keepdim=True)
 
@@ -246,6 +249,7 @@ def _statistics(first, last, pixels, lights, p, from_minimum, weights, gram, cro
                     Q[k, axis] = 0.0
             continue
         base = low if from_minimum else 0.0
+        # Pixel by pixel: C is p × d, and is never stored for all of them.
         _cut(pixels[i], base, (high - base) / p, pieces)
         if len(weights):
             for k in range(p):

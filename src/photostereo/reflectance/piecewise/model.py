@@ -112,8 +112,9 @@ class Piecewise(Model):
         self._reduction: Curves | None = None
 
     def _curves(self, control: Control = SILENT) -> Curves:
-        """Return what the photographs are reduced to, computed on first use; then they are not
-        needed any more.
+        """Return what the photographs are reduced to, computed on first use.
+
+        After that, the photographs are not needed any more.
         """
         if self._reduction is None:
             assert self._photographs is not None
@@ -145,8 +146,10 @@ class Piecewise(Model):
             weights = None if fall_off is None else fall_off[part]
             if weights is not None:
                 own_lights = own_lights * weights[:, None]
+            # T and Q of a batch are forgotten after it: an iteration needs nine numbers per pixel.
             sums = statistics(values, own_lights, p, self._from_minimum, weights)
             gram = gram_of(own_lights)
+            # Least squares and the fallback are also fitted where the noise is uniform.
             if weights is not None:
                 values = values * like(weights, values)
             inverse = like(np.linalg.inv(gram), values)
@@ -168,13 +171,12 @@ class Piecewise(Model):
         return mean_symmetric_3x3(self._reduced.hessian)
 
     def excess_variance(self, unknowns: Unknowns) -> float:
-        """Noise passes through the curve, so it is scaled by the slopes; and H differs between
-        pixels.
-        """
+        """Noise passes through the curve, so it is scaled by the slopes; and H varies."""
         step = max(1, len(unknowns["slopes"]) // SAMPLED)
         slopes = to_numpy(unknowns["slopes"][::step])
         entries = to_numpy(self._reduced.hessian[::step])
         hessians = entries[:, [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(-1, 3, 3)
+        # The confidence radius of a prior assumes the mean Hessian for every pixel.
         of_mean = np.trace(np.linalg.inv(hessians.mean(0)))
         spread = np.trace(np.linalg.pinv(hessians, hermitian=True), axis1=1, axis2=2)
         return float(max(np.median(spread * (slopes**2).mean(1)) / of_mean, 1.0))
@@ -198,6 +200,7 @@ class Piecewise(Model):
     def update_unknowns(self, normals: Array, unknowns: Unknowns) -> Unknowns:
         of_normals = self._reduced.slopes_of_normals
         n = normals[..., None]  # broadcasts with the p slopes
+        # Three products, not an einsum: the arrays are narrow, and problems may have an axis.
         slopes = of_normals[:, :, 0] * n[..., 0, :] + of_normals[:, :, 1] * n[..., 1, :]
         slopes += of_normals[:, :, 2] * n[..., 2, :]
         slopes += self._reduced.slopes_offset

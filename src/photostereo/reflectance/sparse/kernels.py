@@ -54,6 +54,7 @@ def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterat
         rows, it is skipped.
     """
     pixels, d = Y.shape
+    # Weights are N × d numbers, so they are written only if they are wanted.
     keep = weights.shape[0] == pixels
     real = Y.dtype.type
     for chunk in prange(-(-pixels // CHUNK)):
@@ -74,6 +75,7 @@ def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterat
         steps = np.zeros(LANES, np.int64)
         while True:
             busy = False
+            # Fill the free lanes with the next pixels that saw light.
             for lane in range(LANES):
                 while pixel[lane] < 0 and ahead < last:
                     if scale[ahead] > 0.0:
@@ -90,6 +92,7 @@ def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterat
                 busy |= pixel[lane] >= 0
             if not busy:
                 break
+            # One iteration of all lanes; an idle one repeats its last pixel, at no extra cost.
             _sum(l0, l1, l2, y, v, sums)
             _solve(sums, x, step, real(1.0 / prior_variance))
             for lane in range(LANES):
@@ -99,6 +102,7 @@ def sbl_em(Y, L, scale, noise, prior_variance, tol, settled, max_iter, n, iterat
                     continue
                 for c in range(3):
                     n[i, c] = x[c * LANES + lane] * scale[i]
+                # A pixel that reached the limit but moves little counts as settled.
                 iterations[i] = steps[lane] if step[lane] < max(tol, settled) else -max_iter
                 for j in range(d if keep else 0):
                     weights[i, j] = noise * v[j * LANES + lane]
@@ -161,8 +165,9 @@ def _sum(l0, l1, l2, y, v, sums):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=SUMS, error_model="numpy")
 def _solve(sums, x, step, precision):  # type: ignore[no-untyped-def]
-    """Compute normals x and their largest step; replace the first six sums by the covariance,
-    off-diagonals doubled.
+    """Compute normals x and their largest step.
+
+    Replace the first six sums by the covariance, off-diagonals doubled.
     """
     for lane in range(LANES):
         i = lane
@@ -257,6 +262,7 @@ def reweigh(Y, L, n, threshold, redescending, gram, moment, rest):  # type: igno
             y = np.float64(Y[i, j])
             r = y - (l0[j] * x0 + l1[j] * x1 + l2[j] * x2)
             w = 1.0
+            # Inliers have weight 1, so that they count as in least squares.
             if r * r > tau and tau > 0.0:
                 if redescending:
                     w = tau / (r * r)
@@ -291,8 +297,9 @@ def reweigh(Y, L, n, threshold, redescending, gram, moment, rest):  # type: igno
 
 @njit(cache=True, fastmath=SUMS)
 def _l1_reweight(y, l0, l1, l2, x, floor, tol, max_iter):  # type: ignore[no-untyped-def]
-    """Run reweighted least squares from x, in place; return the iterations, negative if not
-    converged.
+    """Run reweighted least squares from x, in place.
+
+    Return the iterations, negative if not converged.
     """
     for it in range(max_iter):
         a00 = a01 = a02 = a11 = a12 = a22 = b0 = b1 = b2 = 0.0
@@ -328,8 +335,9 @@ def _l1_reweight(y, l0, l1, l2, x, floor, tol, max_iter):  # type: ignore[no-unt
 
 @njit(cache=True)
 def _inverse_rows(L, basis, inverse):  # type: ignore[no-untyped-def]
-    """Invert the 3 × 3 matrix whose rows are the lights of the basis; return False if they are
-    dependent.
+    """Invert the 3 × 3 matrix whose rows are the lights of the basis.
+
+    Return False if they are dependent.
     """
     i = basis[0]
     j = basis[1]
@@ -373,9 +381,11 @@ def _solve_three(inverse, y, basis, x):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _nearest_vertex(r, L, basis, inverse):  # type: ignore[no-untyped-def]
-    """Find the three photographs of smallest residual with independent lights; return False if
-    there are none.
+    """Find the three photographs of smallest residual with independent lights.
+
+    Return False if there are none.
     """
+    # Near the minimizer the smallest residuals are probably those that become zero.
     order = np.argsort(np.abs(r), kind="mergesort")  # stable: of equal residuals, the first
     for later in range(1, r.size):
         for last in range(later + 1, r.size):
@@ -411,8 +421,9 @@ def _residuals_and_signs(y, L, x, basis, r):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, fastmath=SUMS)
 def _breakpoints(r, L, e0, e1, e2, t, rise):  # type: ignore[no-untyped-def]
-    """Along the edge e: positions of the sign changes of the residuals (infinite if none), and
-    gains of the slope.
+    """Find where the residuals change sign along the edge e, and what the slope gains there.
+
+    The position is infinite if a residual does not change its sign.
     """
     l0 = L[0]
     l1 = L[1]
@@ -425,9 +436,9 @@ def _breakpoints(r, L, e0, e1, e2, t, rise):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _nudge(y, L, out):  # type: ignore[no-untyped-def]
-    """Shift y by less than 1e-9, differently for every light, so that no four photographs fit one
-    normal exactly. The shift depends on the light, not on its index: the order of the photographs
-    must not matter.
+    """Shift y by less than 1e-9, so that no four photographs fit one normal exactly.
+
+    The shift depends on the light, not on its index: the order of the photographs must not matter.
     """
     for j in range(y.size):
         hashed = 1e4 * np.sin(12.9898 * L[0, j] + 78.233 * L[1, j] + 37.719 * L[2, j])
@@ -456,6 +467,7 @@ def _l1_vertex(y, L, x, r, basis, max_steps):  # type: ignore[no-untyped-def]
     for _ in range(max_steps):
         _solve_three(inverse, y, basis, x)
         g0, g1, g2 = _residuals_and_signs(y, L, x, basis, r)
+        # Beyond ±1, the cost falls if the photograph of this multiplier is no longer fitted.
         leaving = 0
         for b in range(3):
             u[b] = -(g0 * inverse[0, b] + g1 * inverse[1, b] + g2 * inverse[2, b])
@@ -469,6 +481,7 @@ def _l1_vertex(y, L, x, r, basis, max_steps):  # type: ignore[no-untyped-def]
         e1 = side * inverse[1, leaving]
         e2 = side * inverse[2, leaving]
         slope = 1.0 - abs(u[leaving])
+        # Pass sign changes, nearest first, as long as the cost still falls.
         _breakpoints(r, L, e0, e1, e2, t, rise)
         entering = -1
         while slope < 0.0:
@@ -539,6 +552,7 @@ def l1_regression(Y, lights, start, floor, tol, max_iter, n, iterations):  # typ
             x[c] = start[i, c] / top
         L = lights[min(np.int64(i), len(lights) - 1)]
         steps = _l1_reweight(y, L[0], L[1], L[2], x, floor, tol, max_iter)
+        # The vertex is accepted only if it is at least as good as the reweighted answer.
         before = _absolute_sum(y, L, x)
         vertex[:] = x
         basis = np.empty(3, np.int64)

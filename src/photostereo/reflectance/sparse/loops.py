@@ -1,5 +1,6 @@
-"""Per-pixel loops of sparse regression: the kernels of ``sparse.cu`` on a GPU, elsewhere the
-compiled loops.
+"""Per-pixel loops of sparse regression, on the processor or on a GPU.
+
+Each function chooses between the compiled loops and the kernels of ``sparse.cu``.
 """
 
 from __future__ import annotations

@@ -203,6 +203,7 @@ class SparseBayes(Reweighted):
         noise, scale = self._noise_and_scale(control, keep_weights)
         normals = empty((count, 3), self._pixels)
         iterations = empty((count,), self._pixels, "int64")
+        # A kernel skips the weights if their array has no rows.
         rows = count if keep_weights else 0
         weights = empty((rows, photographs), self._pixels, "float32")
         size = loops.batch_size(self._pixels)
@@ -222,6 +223,7 @@ class SparseBayes(Reweighted):
             )
         unknowns = {"inliers": weights} if keep_weights else {}
         steps = to_numpy(iterations)
+        # A few pixels never settle, because two explanations are equally good.
         settled = np.count_nonzero(steps < 0) <= UNSETTLED_SHARE * count
         return Fit(normals, unknowns, int(np.abs(steps).max(initial=0)), bool(settled))
 
@@ -230,6 +232,7 @@ class SparseBayes(Reweighted):
         if "inliers" in unknowns:
             return {"inliers": unknowns["inliers"]}
         weights = empty(tuple(self._pixels.shape), self._pixels, "float32")
+        # With a prior, the weights are those of the descent: fixed at the model's own normals.
         own_normals = self._own_normals
         if own_normals is None:
             own_normals = contiguous(cast(normals, "float64"))

@@ -142,6 +142,7 @@ class Reweighted(Model):
         count = len(pixels)
         normals = empty((count, 3), pixels)
         iterations = empty((count,), pixels, "int64")
+        # Least squares, in one product for all pixels.
         starts = project(pixels, pseudo_inverse(to_numpy(lights)).swapaxes(-1, -2))
         size = loops.batch_size(pixels)
         for part in pixel_batches(count, control, "least absolute residuals", size=size):
@@ -167,6 +168,7 @@ class Reweighted(Model):
         normals : array (N, 3), optional
             Of this fit; by default it is made for a sample.
         """
+        # A quantile needs no more pixels than this; the exact fit is slow.
         every = max(1, len(self._pixels) // RESIDUALS_FROM)
         if normals is None:
             normals, _ = self.least_absolute(control, every=every)
@@ -289,6 +291,7 @@ def noise_of_residuals(pixels: Array, lights: Array, normals: Array) -> float:
     residuals = np.abs(to_numpy(pixels - shading(normals, lights)))
     if residuals.size == 0:
         return 0.0
+    # The three residuals at zero come first in order.
     share = min((3 + INLIER_SHARE * (photographs - 3)) / photographs, 1.0)
     noise = float(np.quantile(residuals, share)) / INLIER_QUANTILE
     lit = residuals[(to_numpy(pixels) > 0) & (residuals > FITTED)]

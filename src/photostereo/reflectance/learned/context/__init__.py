@@ -1,3 +1,4 @@
-"""Context beyond single pixels: a convolutional network sees the whole object, in coarse cells, and
-corrects the normals.
+"""Context beyond single pixels.
+
+A convolutional network sees the whole object, in coarse cells, and corrects the normals.
 """

@@ -57,8 +57,9 @@ class Square:
 
     @property
     def pixels(self) -> Float32:
-        """Number of pixels, of the object or not, in each cell (SIDE, SIDE); it varies if cells are
-        small.
+        """Number of pixels, of the object or not, in each cell (SIDE, SIDE).
+
+        It varies if cells are small.
         """
         reach = int(SIDE * self.cell)
 
@@ -92,6 +93,7 @@ class Square:
             The number of pixels.
         """
         down, right = self.places(rows, columns)
+        # Rounding may put a pixel of the margin just outside.
         r = np.clip(down.astype(np.intp), 0, SIDE - 1)
         c = np.clip(right.astype(np.intp), 0, SIDE - 1)
         index = r * SIDE + c
@@ -120,6 +122,7 @@ class Square:
         -------
         array (N, K)
         """
+        # Empty cells have no value: they must not pull on their neighbors.
         weight = occupied.astype(np.float32)[..., None]
         flat = np.concatenate([maps * weight, weight], -1).reshape(SIDE * SIDE, -1)
         top, left = (np.clip(place - 0.5, 0, SIDE - 1) for place in self.places(rows, columns))
@@ -199,10 +202,12 @@ def find_field(evidence: Evidence, mask: BoolArray, weights: Mapping[str, Float3
     rows, columns = np.nonzero(mask)
     values, count = square.average(rows, columns, pixel_maps(evidence))
     occupied = count > 0
+    # Relative to the object: the network must not depend on exposure.
     brightness = values[..., BRIGHTNESS]
     brightness -= (brightness * count).sum() / max(float(count.sum()), 1.0)
     constants = constants_of(mean_lights(lights), lights.shape[-1])
     everywhere = np.broadcast_to(constants, (SIDE, SIDE, len(constants)))
+    # The share of a cell that the object covers tells the network where its border is.
     cover = count / np.maximum(square.pixels, 1.0)
     maps = np.concatenate([values, everywhere, cover[..., None]], -1) * occupied[..., None]
     return Field(square, predict(weights, maps.astype(np.float32)), occupied)

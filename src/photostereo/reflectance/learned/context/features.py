@@ -73,6 +73,7 @@ def features_of(
     trust = facing / xp.sqrt(1.0 + rest * rest)
     albedo = (trust * v).sum(-1) / ((trust * facing).sum(-1) + TINY)
     rest = v - albedo[:, None] * facing
+    # All shares are relative to what a matte pixel would show.
     total = (albedo * facing.sum(-1) + TINY)[:, None]
     behind = cast(cosine < BEHIND, "float32")
 
@@ -85,6 +86,7 @@ def features_of(
     maps = [*_components(both.normals), *_components(matte.normals)]
     maps += [_half_log(both.variance, xp) + 2.0, _half_log(matte.variance, xp) + 2.0]
     maps += [_half_log(noise / (rms * rms), xp) + 2.0]
+    # Missing light, extra light from the front, and light from behind the horizon.
     maps += share_and_source((-rest).clip(0.0))
     maps += share_and_source(rest.clip(0.0) * (1.0 - behind))
     maps += share_and_source(v * behind)
@@ -99,8 +101,9 @@ def _components(vectors: Array) -> list[Array]:
 
 
 def constants_of(lights: Any, photographs: int) -> list[float]:
-    """Return the constants of the capture: the arrangement of (3, d) lights, and the number of
-    photographs.
+    """Return the constants of the capture.
+
+    They are the arrangement of the (3, d) lights, and the number of photographs.
     """
     x, y, z = (float(v) for v in lights.mean(-1))
     return [x, y, z, float((lights[2] * lights[2]).mean()), photographs**0.5 / 4.0]

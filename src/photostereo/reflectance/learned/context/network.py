@@ -1,5 +1,6 @@
-"""The context network in NumPy; :mod:`photostereo_lab.training.context.network` is the torch
-version.
+"""The context network in NumPy.
+
+:mod:`photostereo_lab.training.context.network` is the torch version.
 
 A U-Net: five scales of the grid, each half as fine as the one before, and back up with skip
 connections.
@@ -45,14 +46,17 @@ def expected_shapes(arrays: Mapping[str, Any] | None = None) -> dict[str, tuple[
 
 
 def predict(weights: Mapping[str, Float32], maps: Float32) -> Float32:
-    """Predict corrections (SIDE, SIDE, OUTPUTS) from maps (SIDE, SIDE, CHANNELS), averaged over
-    rotations of the square.
+    """Predict corrections (SIDE, SIDE, OUTPUTS) from maps (SIDE, SIDE, CHANNELS).
+
+    They are averaged over rotations of the square.
     """
     answers = []
     for turns in TURNS:
         answer = _forward(weights, _turned(maps, VECTORS, turns)[None])[0]
+        # The answer is turned back before the views are averaged.
         answers.append(_turned(answer, (0,), -turns % 4))
     mean = np.mean(answers, axis=0)
+    # A correction keeps its direction when its length is limited.
     length = np.linalg.norm(mean[..., :3], axis=-1, keepdims=True)
     mean[..., :3] *= MOST_CORRECTION / np.maximum(length, MOST_CORRECTION)
     mean[..., 3] = np.clip(mean[..., 3], -MOST_LOG_FACTOR, MOST_LOG_FACTOR)

@@ -112,8 +112,10 @@ def steps_down(samples, goals, weights, batches, rates, layers, slopes, vectors)
 
 @njit(fastmath=True, error_model="numpy", cache=True)
 def answers(samples, layers, miss, outputs):  # type: ignore[no-untyped-def]
-    """Fill outputs (N, 5) for inputs (N, F): normal, log of its expected error, and log of the
-    expected deviation.
+    """Compute the outputs of one network.
+
+    Fills ``outputs`` (N, 5) for ``samples`` (N, F): the normal, the logarithm of its expected
+    error, and that of the expected deviation.
     """
     (w0, b0), (w1, b1), (w2, b2) = layers
     width = w1.shape[0]

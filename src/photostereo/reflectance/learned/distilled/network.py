@@ -82,11 +82,13 @@ class Distilled:
             in_color = None if colors is None else colors[some]
             samples = inputs(pixels[some], in_color, matte.some(some))
             one, other = self.outputs((samples - self.center) / self.scale)
+            # Two networks: their mean is better, and their difference shows what neither has seen.
             mean = 0.5 * (one + other)
             length = np.linalg.norm(mean[:, :3], axis=1)
             normals[part] = mean[:, :3] / np.maximum(length, 1e-6)[:, None]
             errors[part] = np.exp(mean[:, 3])
             difference = ((one - other)[:, :3] ** 2).sum(1) / errors[part] ** 2
+            # The limit is on the expected deviation; the difference may be larger by chance.
             agree = difference < APART * np.exp(self.limit)
             trusted[part] = (mean[:, 4] < self.limit) & agree
 
@@ -105,8 +107,9 @@ class Distilled:
 
 
 def inputs(pixels: Float32, colors: Float32 | None, matte: Witness) -> Float32:
-    """Return the inputs (N, F): compressed intensities, also of two channels for colors, and the
-    matte fit.
+    """Return the inputs (N, F) of both networks.
+
+    They are compressed intensities, also of two channels for colors, and the matte fit.
 
     Parameters
     ----------

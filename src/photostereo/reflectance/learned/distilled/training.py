@@ -98,6 +98,7 @@ def distill(
     one, other = Distilled(center, scale, networks, no_misses, 0.0).outputs(samples)
     control.check()
     far = ((0.5 * (one + other)[:, :3] - goals[:, :3]) ** 2).sum(1)
+    # The teacher's own noise is averaged away by the small network: no deviation.
     far = (far - noise[answered[some]]).clip(0.0) / variance
     misses = []
     expected = np.zeros(len(samples))
@@ -114,8 +115,9 @@ def distill(
 def _train_two(
     samples: Float32, goals: Float32, variance: Float32, visits: int, control: Control
 ) -> list[Layers]:
-    """Train two networks at a time, from different initial weights; their outputs are in the units
-    of the goals.
+    """Train two networks at a time, from different initial weights.
+
+    Their outputs are in the units of the goals.
     """
     middle = goals.mean(0)
     spread = goals.std(0) + np.float32(1e-6)
@@ -137,8 +139,9 @@ def _train_two(
 def _descend(
     samples: Float32, goals: Float32, weights: Float32, visits: int, seed: int, control: Control
 ) -> Layers:
-    """Train layers that map ``samples`` (N, F) to ``goals`` (N, 4): Adam, Charbonnier loss, rate
-    falling to zero.
+    """Train layers that map ``samples`` (N, F) to ``goals`` (N, 4).
+
+    By Adam on the Charbonnier loss, with a rate that falls to zero.
     """
     rng = np.random.default_rng(seed)
     sizes = [(samples.shape[1], WIDTH), (WIDTH, WIDTH), (WIDTH, 4)]
@@ -149,10 +152,12 @@ def _descend(
     slopes = _views(vectors[1], sizes)
     for (matrix, _), (rows, _) in zip(layers, sizes, strict=True):
         matrix[:] = rng.standard_normal(matrix.shape) * np.sqrt(2.0 / rows)
+    # The last layer begins small, so that all outputs begin near the mean of the goals.
     layers[2][0][:] *= 0.1
     steps = max(1, visits // BATCH)
     step = np.arange(1, steps + 1)
     rates = RATE * 0.5 * (1.0 + np.cos(np.pi * step / steps)) * np.minimum(1.0, step / WARM_UP)
+    # Adam's correction for means that begin at zero.
     rates *= np.sqrt(1.0 - SQUARE**step) / (1.0 - MEAN**step)
     per_epoch = len(samples) // BATCH
     for first in range(0, steps, per_epoch):  # each sample at most once per epoch
@@ -178,8 +183,9 @@ def _views(numbers: Float32, sizes: list[tuple[int, int]]) -> Layers:
 
 
 def _predict_deviation(hidden: Float32, far: NDArray[Any]) -> Float32:
-    """Fit weights and a constant that predict log ``far`` (N,), unbiased in the mean of ``far``, up
-    to 4 times FAR.
+    """Fit weights and a constant that predict the logarithm of ``far`` (N,).
+
+    The prediction is unbiased in the mean of ``far``, up to 4 times FAR.
     """
     far = np.minimum(far, 4.0 * FAR)
     ones = np.concatenate([hidden, np.ones((len(hidden), 1), np.float32)], 1)
