@@ -386,7 +386,17 @@ def middle_square(maps: Float64) -> Float64:
 
 
 def resample_square(maps: Float64, size: int, *, wrap: bool) -> Float64:
-    """Resample a square stack of maps by cubic splines; maps that wrap still do."""
+    """Resample a square stack of maps by cubic splines.
+
+    Parameters
+    ----------
+    maps : (s, s, k) array
+        The maps.
+    size : int
+        The new side, from 32 to 8192.
+    wrap : bool
+        The maps wrap, and still do.
+    """
     if not LEAST_TEXELS <= size <= MOST_TEXELS:
         raise ParameterError(
             f"A material must have {LEAST_TEXELS} to {MOST_TEXELS} texels along a side, not "

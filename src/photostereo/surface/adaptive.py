@@ -78,6 +78,15 @@ def block_errors(depth: Float64, whole: BoolArray, control: Control = SILENT) ->
     """Return the errors of the blocks of levels 1, 2, …
 
     They are infinite if a block is not whole, and never below those of its parts.
+
+    Parameters
+    ----------
+    depth : (H, W) array
+        Heights.
+    whole : (H − 1, W − 1) array
+        The squares with all four links.
+    control : Control
+        Can cancel the work.
     """
     parts = np.where(whole, np.float32(0), np.float32(np.inf))
     errors: list[Float32] = []

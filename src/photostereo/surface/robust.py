@@ -308,6 +308,15 @@ def prolong(coarse: Float64, field: SlopeField, control: Control) -> Float64:
     """Return fine heights from coarse ones.
 
     A height is twice that of its block, plus the pixel's own slope inside the block.
+
+    Parameters
+    ----------
+    coarse : (⌈H/2⌉, ⌈W/2⌉) array
+        Heights at half the resolution, in coarse pixels.
+    field : SlopeField
+        The slope equations of the fine pixels.
+    control : Control
+        Can cancel the work.
     """
     shape = field.facing.shape
     fine = 2.0 * enlarge(coarse, shape)

@@ -35,7 +35,17 @@ LEAST_GAIN = 1e-6
 
 
 def soft_choice(field: SlopeField, values: Float64, sharpness: float) -> tuple[Shares, Float32]:
-    """Return the forward shares for heights (H, W), and the energy of every pixel."""
+    """Return the best forward shares, and the energy of every pixel.
+
+    Parameters
+    ----------
+    field : SlopeField
+        The slope equations.
+    values : (H, W) array
+        Heights.
+    sharpness : float
+        How sharply a pixel chooses, k.
+    """
     columns = np.zeros_like(field.confidence)
     rows = np.zeros_like(field.confidence)
     energy = np.zeros_like(field.confidence)

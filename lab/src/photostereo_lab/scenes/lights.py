@@ -55,8 +55,17 @@ def ring_lights(d: int, *, elevation: float = 45.0) -> Array:
 def random_lights(d: int, *, rng: int | np.random.Generator = 0, max_angle: float = 60.0) -> Array:
     """Return d independent lights, uniform by area on a cap around the camera's axis.
 
-    The cap reaches ``max_angle`` degrees from the axis.
+    Parameters
+    ----------
+    d : int
+        Number of lights.
+    rng : int or Generator
+        Seed.
+    max_angle : float
+        How far the cap reaches from the axis, in degrees.
 
+    Examples
+    --------
     >>> bool(np.allclose(np.linalg.norm(random_lights(5, rng=1), axis=1), 1.0))
     True
     """
@@ -67,8 +76,19 @@ def random_lights(d: int, *, rng: int | np.random.Generator = 0, max_angle: floa
 
 
 def place_lights(kind: str, d: int, *, rng: int | np.random.Generator = 0) -> Array:
-    """Lights by placement: ``"dome"``, ``"ring"`` or ``"random"``.
+    """Return lights by the name of their arrangement.
 
+    Parameters
+    ----------
+    kind : {"dome", "ring", "random"}
+        The arrangement.
+    d : int
+        Number of lights.
+    rng : int or Generator
+        Seed of random lights.
+
+    Examples
+    --------
     >>> place_lights("ring", 12).shape
     (12, 3)
     """

@@ -31,11 +31,18 @@ class Plumage:
 
 
 def overlap_feathers(x: Jet, y: Jet, *, width: float, pitch: float, point: float = 0.4) -> Plumage:
-    """Feathers that hang along −y in staggered rows, each row over the roots of the one below.
+    """Return feathers that hang along −y in staggered rows, each over the roots of the one below.
 
-    x and y are coordinates across and along the plumage (they need not be straight), ``pitch`` is
-    the distance between rows (a feather is twice as long), and ``point`` how much shorter a feather
-    is at its sides, in (0, 0.5].
+    Parameters
+    ----------
+    x, y : Jet
+        Coordinates across and along the plumage; they need not be straight.
+    width : float
+        Width of a feather.
+    pitch : float
+        Distance between rows; a feather is twice as long.
+    point : float
+        How much shorter a feather is at its sides, in (0, 0.5].
     """
     # The row whose roots are next above always reaches this point; the row above it only if it is
     # long enough.

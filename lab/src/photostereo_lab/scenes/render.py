@@ -137,7 +137,19 @@ def render_scene(
 def albedo_of(
     surface: Surface, texture: str | Texture, *, rng: Rng = 0, color: bool = False
 ) -> Array:
-    """Albedo (H, W), or (H, W, 3) in color, of a surface with a texture; zero outside the mask."""
+    """Return the albedo of a surface, zero outside the mask.
+
+    Parameters
+    ----------
+    surface : Surface
+        The surface.
+    texture : str or callable
+        As for :func:`render_scene`.
+    rng : int or Generator
+        Seed of the texture.
+    color : bool
+        Return (H, W, 3) instead of (H, W).
+    """
     albedo = np.zeros((*surface.mask.shape, 3))
     if texture == "painted":
         if surface.paint is None:
@@ -166,8 +178,23 @@ def render_surface(
     exposure: float | None = None,
     name: str = "scene",
 ) -> Capture:
-    """Render any surface; parameters as in :func:`render_scene`, ``albedo`` (H, W) or (H, W, 3).
+    """Render any surface.
 
+    Parameters
+    ----------
+    surface : Surface
+        Depth and normals.
+    lights : (d, 3) array
+        Directions to the lights, in front of the object.
+    albedo : (H, W) or (H, W, 3) array
+        Linear, at most 1.
+    reflectance, attached, cast_shadows, exposure
+        As for :func:`render_scene`.
+    name : str
+        Name of the capture.
+
+    Examples
+    --------
     >>> from photostereo_lab.scenes.shapes import plane
     >>> wall = plane(4)
     >>> capture = render_surface(wall, dome_lights(5), albedo=np.full((4, 4), 0.5), exposure=1.0)
@@ -250,10 +277,25 @@ def lambertian_reference(
 
     It has texture, but no noise, shadows or highlights.
 
+    Parameters
+    ----------
+    size : int or (height, width)
+        Size of the frame in pixels.
+    d : int
+        Number of lights.
+    color : bool
+        RGB photographs and albedo.
+    rng : int or Generator
+        Seed of the texture.
+
+    Notes
+    -----
     The part of a sphere that faces the camera within 55 degrees, under lights within 25 degrees of
     the camera's axis: n·l ≥ cos 80° everywhere, and a convex shape casts no shadow on itself.
     Intensities are float32, so the normals are exact to about 1e-5 degrees.
 
+    Examples
+    --------
     >>> capture = lambertian_reference(32)
     >>> normals = capture.images[:, capture.mask].T @ np.linalg.pinv(capture.lights.matrix)
     >>> truth = capture.truth_albedo[capture.mask, None] * capture.truth[capture.mask]

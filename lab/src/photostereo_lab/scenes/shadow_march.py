@@ -22,10 +22,22 @@ def march(
     bias: float,
     shadow: BoolArray,
 ) -> None:
-    """Fill ``shadow`` (H, W).
+    """Mark the pixels in shadow: those whose ray to the light passes below the surface.
 
-    Rays run along rows (``sign`` ±1), with ``drift`` columns and ``rise`` in height per row, from
-    ``bias`` above the surface.
+    Parameters
+    ----------
+    heights : (H, W + 1) array
+        Heights in pixels; far below the surface outside the object.
+    inside : (H, W) array
+        The object.
+    sign : int
+        Direction of the rays along rows: 1 is downward, −1 upward.
+    drift, rise : float
+        Columns and height that a ray gains per row.
+    bias : float
+        Height above the surface at which a ray starts.
+    shadow : (H, W) array
+        Output; pixels in the light are not written.
     """
     rows, columns = inside.shape
     top = heights.max()
@@ -37,6 +49,7 @@ def march(
                 row = i + sign * k
                 position = j + drift * k
                 ray = heights[i, j] + k * rise + bias
+                # Above the highest point, or outside the frame, nothing can be in the way.
                 if not (0 <= row < rows and 0 <= position < columns and ray < top):
                     break
                 left = math.floor(position)

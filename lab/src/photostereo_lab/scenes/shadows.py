@@ -23,12 +23,24 @@ NOTHING = -1e9
 def cast_shadow(
     depth: Array, mask: BoolArray, light: NDArray[Any], *, bias: float = 0.05
 ) -> BoolArray:
-    """Pixels of the mask that another part of the surface hides from the light.
+    """Return the pixels of the mask that another part of the surface hides from the light.
 
-    Attached shadows (n·l ≤ 0) are not included. The ray passes ``bias`` pixels above its true path,
-    so that a surface does not shadow itself through interpolation error; this shortens a shadow by
-    bias / tan(elevation).
+    Attached shadows (n·l ≤ 0) are not included.
 
+    Parameters
+    ----------
+    depth : (H, W) array
+        Heights in pixels.
+    mask : (H, W) array
+        The object.
+    light : (3,) array
+        Direction to the light.
+    bias : float
+        The ray passes so many pixels above its true path, so that a surface does not shadow itself
+        through interpolation error; this shortens a shadow by bias / tan(elevation).
+
+    Examples
+    --------
     Under a light at 45 degrees from the right, a wall 5 pixels high hides everything less than 5
     pixels away:
 

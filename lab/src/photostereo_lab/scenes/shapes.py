@@ -80,9 +80,16 @@ def vase(size: Size = 256, *, ridges: float = 0.0025) -> Surface:
 
 
 def relief(size: Size = 256, *, grain: float = 0.12, rng: int | np.random.Generator = 0) -> Surface:
-    """A carved stone tablet over the full frame: a rosette of petals and rings.
+    """Return a carved stone tablet over the full frame: a rosette of petals and rings.
 
-    ``grain`` is the root mean square slope of the fine, random chisel marks.
+    Parameters
+    ----------
+    size : int or (height, width)
+        Size of the frame in pixels.
+    grain : float
+        Root mean square slope of the fine, random chisel marks.
+    rng : int or Generator
+        Seed of the marks.
     """
     u, v, scale = grid_variables(size)
     squared = u.square() + v.square()
@@ -102,8 +109,17 @@ def relief(size: Size = 256, *, grain: float = 0.12, rng: int | np.random.Genera
 def coin(size: Size = 256, *, wear: float = 0.03, rng: int | np.random.Generator = 0) -> Surface:
     """Return a struck coin: a rim, a ring of beads, a star on a slightly domed field.
 
-    ``wear`` is the root mean square slope of fine scratches and pits.
+    Parameters
+    ----------
+    size : int or (height, width)
+        Size of the frame in pixels.
+    wear : float
+        Root mean square slope of fine scratches and pits.
+    rng : int or Generator
+        Seed of the wear.
 
+    Examples
+    --------
     >>> struck = coin(64)
     >>> bool(struck.mask[32, 32]), bool(struck.mask[0, 0])
     (True, False)
@@ -126,6 +142,15 @@ def fabric(size: Size = 256, *, threads: float = 22.0, thickness: float = 0.005)
     """Return a plain weave over the full frame, with soft folds.
 
     Its detail is periodic, and as fine as a few pixels.
+
+    Parameters
+    ----------
+    size : int or (height, width)
+        Size of the frame in pixels.
+    threads : float
+        Number of threads along the shorter side.
+    thickness : float
+        Height of a thread in object units.
     """
     u, v, scale = grid_variables(size)
     along = np.pi * threads * u

@@ -79,7 +79,15 @@ def symmetric_limits(picture: Float64) -> tuple[float, float]:
 
 
 def encode(picture: Float64, low: float, high: float) -> NDArray[np.uint16]:
-    """Encode numbers as 16 bits: 1 is ``low``, 65535 is ``high``, 0 is unknown."""
+    """Encode numbers as 16 bits: 1 is ``low``, 65535 is ``high``, 0 is unknown.
+
+    Parameters
+    ----------
+    picture : (H, W) array
+        The numbers; not finite where unknown.
+    low, high : float
+        The limits; numbers outside are clipped.
+    """
     usable: BoolArray = np.isfinite(picture)
     share = (np.clip(picture[usable], low, high) - low) / (high - low)
     codes = np.zeros(picture.shape, dtype=np.uint16)
