@@ -20,14 +20,17 @@ from photostereo.lights.lights import Lights
 
 #: Do not search for a ball if the background is darker than this share of the object's brightness.
 BLACK = 0.02
-#: Largest share of a ball that may lie inside the mask; largest share of the frame if the mask is the full frame.
-INSIDE, LARGEST = 0.1, 0.15
+#: Largest share of a ball that may lie inside the mask.
+INSIDE = 0.1
+#: Largest share of the frame that a ball covers if the mask is the full frame.
+LARGEST = 0.15
 #: The ball's directions may leave at most this many times as much of the object's shading unexplained as the file's.
 #: Round things that are not balls leave at least twice as much.
 AS_GOOD = 1.3
-#: Assumed accuracy, in degrees, of a light file that does not state one, and the factor beyond which it is doubted:
-#: measured files are within 3° of a ball; files with other axes or a rotated rig differ by at least 15°.
-USUAL, BEYOND = 2.0, 3.0
+#: Assumed accuracy, in degrees, of a light file that does not state one: measured files are within 3° of a ball.
+USUAL = 2.0
+#: Times that accuracy beyond which a file is doubted: files with other axes or a rotated rig differ by at least 15°.
+BEYOND = 3.0
 #: A single light is doubted if its difference is this many times that of the others.
 UNUSUAL = 4.0
 #: Focal lengths, in frame widths, to try if it is unknown: a ball at the side is seen at an angle.

@@ -21,10 +21,14 @@ import numpy as np
 from photostereo.core.conventions import Float32, Float64, FloatArray
 from photostereo.io.camera import Shot, exposure_of
 
-#: Exposures of one light differ by at least this factor; those of different lights agree to within the second.
-APART, ALIKE = 1.3, 1.05
-#: Values above the first share of full scale count less, those above the second not at all.
-NEARLY_CLIPPED, CLIPPED = 0.90, 0.98
+#: Exposures of one light differ by at least this factor: a third of a stop is 1.26.
+APART = 1.3
+#: Those of different lights agree to within this factor: cameras round what they record.
+ALIKE = 1.05
+#: Values above this share of full scale count less,
+NEARLY_CLIPPED = 0.90
+#: those above this one not at all.
+CLIPPED = 0.98
 #: Value, as a share of full scale, at which shot noise is as large as the noise of a dark pixel.
 SHOT_EQUALS_READ = 0.01
 

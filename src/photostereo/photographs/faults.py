@@ -29,30 +29,44 @@ FEWEST_LEFT = 6
 DARK = 0.05
 #: With the light off a photograph has at most this share of the typical brightness ...
 LIGHT_OFF = 0.5
-#: ... and nowhere (but for this share of the pixels) is it brighter than in any other photograph, by more than this share
-#: of the typical brightness. A lit photograph is brighter than some other in 10 % of the pixels and more: in their shadows.
-NOT_BRIGHTER, BRIGHTER_BY = 0.01, 0.02
+#: ... and nowhere, but for this share of the pixels, is it brighter than in any other photograph. A lit photograph is
+#: brighter than some other in 10 % of the pixels and more: in their shadows.
+NOT_BRIGHTER = 0.01
+#: Brighter means by more than this share of the typical brightness; noise is less.
+BRIGHTER_BY = 0.02
 #: A dark photograph is as bright as its light explains if it has at least this share of that brightness. Cast shadows of a
 #: raking light leave more; light of the room that was given a direction by mistake has 0.2 to 0.4 of it.
 PLAUSIBLE = 0.5
 #: It has the pattern of its light if this leaves at most this share of what the pattern of room light leaves of it.
 FOLLOWS = 0.7
-#: Room light is what shadows show: at least this share of the pixels is this much as bright as with the light off.
-IN_SHADOW, SHADED = 0.01, 0.85
+#: Room light is what shadows show: in at least this share of the pixels another photograph is nearly as dark.
+IN_SHADOW = 0.01
+#: Nearly as dark: the dark photograph has at least this share of the other's brightness. On a shallow relief under a light
+#: at 25° above it, it has up to 0.8.
+SHADED = 0.85
 #: Pixels along the longer side of the pictures in which brightness is compared: averaging removes noise.
 COARSE = 120
 #: Detail lies between the first two of these blurs, in pixels; structure coarser than the third survives blur.
 BLURS = (0.7, 2.0, 4.0)
-#: Pixels along a tile; the number of tiles that are examined, those with the most detail; and the fewest that suffice.
-TILE, TILES, FEWEST_TILES = 24, 150, 4
-#: Photographs in each of two groups that predict one, and the pictures of a tile that they are reduced to: three for a matte
-#: surface. The prediction counts if the correlation of the two groups is at least ALIKE.
-PREDICTING, BASIS, ALIKE = 12, 3, 0.5
-#: A photograph with less than the first share of the typical energy of detail is examined. It is blurred if it has less
-#: than the second of the energy that is predicted for it, and less than the third of the predicted detail itself. The 884
-#: sharp photographs of 60 rendered captures have 0.65 and 0.53 at least, one that is blurred by 4 pixels 0.09 and 0.14 at
-#: most, by 2.5 pixels 0.34 and 0.4.
-LITTLE, ENERGY, SHARE = 0.4, 0.3, 0.4
+#: Pixels along a tile.
+TILE = 24
+#: Tiles that are examined at most: those with the most detail.
+TILES = 150
+#: The fewest tiles whose median means something.
+FEWEST_TILES = 4
+#: Photographs in each of two groups that predict one.
+PREDICTING = 12
+#: Pictures of a tile that a group is reduced to: three for a matte surface.
+BASIS = 3
+#: A prediction counts if the correlation of the two groups is at least this.
+ALIKE = 0.5
+#: A photograph with less than this share of the typical energy of detail is examined.
+LITTLE = 0.4
+#: It is blurred if it has less than this share of the energy that is predicted for it. The 884 sharp photographs of 60
+#: rendered captures have 0.65 at least, one that is blurred by 4 pixels 0.09 at most, by 2.5 pixels 0.34.
+ENERGY = 0.3
+#: It also has less than this share of the predicted detail itself: sharp ones 0.53 at least, blurred ones 0.14 and 0.4.
+SHARE = 0.4
 #: If more than this share seem blurred, detail depends on the light, and none counts as blurred.
 MOST_BLURRED = 0.35
 

@@ -24,13 +24,20 @@ LONGEST = 1280
 #: Pixels along the longer side of the pictures, and rounds at each size. The first size detects displacements of 2 to 3 %
 #: of the width; more rounds change displacements by less than 0.05 pixel.
 LEVELS = ((80, 6), (160, 8), (320, 6), (640, 4), (LONGEST, 2))
-#: The first guess: every photograph is compared with this many others, in pictures with this longer side.
-PARTNERS, GUESS_SIZE = 5, 200
-#: Detail finer than this blur is compared, each pixel relative to the contrast around it; and the contrast that counts as
-#: none, as a share of the picture's brightness.
-DETAIL, CONTRAST, FLAT = 3.0, 6.0, 0.02
-#: A guess counts if half of its comparisons agree within this many pixels, and if it is not negligible.
-AGREED, LEAST = 1.0, 1.5
+#: For the first guess, every photograph is compared with this many others,
+PARTNERS = 5
+#: in pictures with this longer side, in pixels.
+GUESS_SIZE = 200
+#: Detail finer than this blur, in pixels, is compared,
+DETAIL = 3.0
+#: each pixel relative to the contrast around it within this blur.
+CONTRAST = 6.0
+#: Contrast that counts as none, as a share of the picture's brightness.
+FLAT = 0.02
+#: A guess counts if half of its comparisons agree within this many pixels,
+AGREED = 1.0
+#: and if it is not negligible: at least this many pixels of the small pictures.
+LEAST = 1.5
 #: A camera that slipped moves the picture by a few percent of its size. Repeating patterns may match farther away.
 SLIPPED = 0.06
 #: Rounds until the positions that explain the comparisons settle.
@@ -51,15 +58,19 @@ FARTHEST = 3.0
 TILE_FLOOR = 0.05
 #: Tiles with less information than this (in pixels⁻²) are ignored.
 LEAST_INFORMATION = 1.0
-#: A tile agrees with the others within this share of the displacement, or within this much of a pixel.
-AGREEMENT_SHARE, AGREEMENT_LEAST = 1 / 3, 0.25
+#: A tile agrees with the others within this share of the displacement,
+AGREEMENT_SHARE = 1 / 3
+#: or within this much of a pixel.
+AGREEMENT_LEAST = 0.25
 #: Rounds of robust averaging over tiles.
 ROUNDS = 12
 #: A tile that differs by this many of its standard deviations counts half.
 DOUBTFUL = 2.0
-#: A turn counts beyond this many standard errors, and with this many tiles; otherwise tiles agree on a shift alone. Still
-#: captures stay still with 3, too; with 10, turns below 0.1° are missed on plain objects.
-TURN_CERTAIN, TURN_TILES = 5.0, 6
+#: A turn counts beyond this many standard errors; otherwise tiles agree on a shift alone. Still captures stay still with 3,
+#: too; with 10, turns below 0.1° are missed on plain objects.
+TURN_CERTAIN = 5.0
+#: It needs this many tiles: three parameters, and as many tiles again to disagree.
+TURN_TILES = 6
 #: Smaller movements, in pixels, are reported but not undone: interpolation would cost as much detail as they do.
 MATTERS = 1.0
 #: A movement is certain if it exceeds this many standard errors ...
@@ -70,19 +81,22 @@ AGREEING = 0.6
 #: A photograph must be explained this many times better with its displacement undone. Shading that is mistaken for movement
 #: gives 1 or less, movement of a pixel or more 1.5 to 30.
 GAIN = 1.25
-#: Shifts follow the light if the mean of those under this many most similar lights explains at least this share of their
-#: variance. Three still objects of gloss or fine threads that seem to move leave 0.53 to 0.82 explained; cameras that
-#: moved at random at most 0.33, those that drift along a ring of lights up to 0.9, too.
-SIMILAR, FOLLOWING = 3, 0.4
+#: Each shift is compared with the mean of those under this many most similar lights. 2 and 4 explain nearly as much.
+SIMILAR = 3
+#: Shifts follow the light if that explains at least this share of their variance: 0.53 to 0.82 on three still objects of
+#: gloss or fine threads that seem to move; at most 0.33 if cameras move at random; up to 0.9 if they drift along a ring.
+FOLLOWING = 0.4
 #: But then undoing them gains less than this: 1.2 to 3.7 on those objects. Undoing real movement, even on an object
 #: without texture, gains more, or it is doubtful.
 LITTLE_GAIN = 4.0
 #: If fewer tiles than this share agree, nothing is known about a photograph: there is no warning without evidence.
 LIKELY = 0.4
 #: A photograph is odd if the others leave e^x times more of it unexplained than of four fifths of all photographs, where x
-#: is MISMATCH or, if misfits vary, SPREADS times their spread. Still ones have 2.3 at most, other objects mostly 2 to 7. It
-#: does not match if its tiles also agree on nothing (see LIKELY), or its edges, however turned, agree with others ...
-MISMATCH, SPREADS = 1.8, 2.0
+#: is this. Still ones have 2.3 at most, other objects mostly 2 to 7.
+MISMATCH = 1.8
+#: If misfits vary, x is this many times their spread. An odd photograph does not match if its tiles also agree on nothing
+#: (see LIKELY), or its edges, however turned, agree with others ...
+SPREADS = 2.0
 #: ... less than usual by this: other objects by 0.5 to 0.9, odd ones that are still by 0.3 at most.
 UNLIKE = 0.4
 #: If they agree less by this, it only has to fit worse than four fifths of all photographs. Still ones have 0.5 at most;
@@ -90,8 +104,10 @@ UNLIKE = 0.4
 FOREIGN = 0.6
 #: Maximum number of photographs that a note names.
 NAMED = 4
-#: Fewer photographs cannot predict each other; smaller frames, in pixels, have too few tiles to agree on anything.
-FEWEST, SMALLEST = 4, 64
+#: Fewer photographs cannot predict each other.
+FEWEST = 4
+#: Smaller frames, in pixels, have too few tiles to agree on anything.
+SMALLEST = 64
 
 
 @dataclass(frozen=True, eq=False)

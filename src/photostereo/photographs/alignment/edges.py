@@ -17,11 +17,14 @@ from photostereo.core.conventions import BoolArray, Float32, FloatArray
 from photostereo.photographs.alignment.tiles import derivatives
 from photostereo.photographs.framing import coarse, moved_back
 
-#: Pixels along the longer side of the pictures that are compared, and their blur.
-SIZE, BLUR = 80, 0.8
-#: An edge is weighted by its contrast relative to its surroundings within this blur, in pixels, and to this share of the
-#: contrast of the whole picture, so that noise has no edges.
-AROUND, FLAT = 3.0, 0.02
+#: Pixels along the longer side of the pictures that are compared.
+SIZE = 80
+#: Their blur in pixels, which removes noise.
+BLUR = 0.8
+#: An edge is weighted by its contrast relative to its surroundings within this blur, in pixels,
+AROUND = 3.0
+#: and to this share of the contrast of the whole picture, so that noise has no edges.
+FLAT = 0.02
 #: Photographs whose edges agree with another by more than this are not turned. Turned ones have 0.53 at most.
 ALIKE = 0.6
 #: A photograph is turned if its edges agree better by this when it is turned back. Still ones have 0.06 at most, turned
@@ -29,8 +32,10 @@ ALIKE = 0.6
 TURNED = 0.15
 #: At least this many other photographs are turned by the same angle, to see whether they agree, too.
 SOME = 24
-#: Degrees between the turns that are tried, and the smallest: smaller turns are movement of the camera.
-STEP, LEAST = 5.0, 10.0
+#: Degrees between the turns that are tried.
+STEP = 5.0
+#: The smallest of them: smaller turns are movement of the camera.
+LEAST = 10.0
 
 
 def compare_edges(pictures: Float32, control: Control) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -38,9 +38,10 @@ PREDICTING = 24
 ROUNDS = 3
 #: Residuals beyond this many standard deviations count little (Cauchy weights).
 OUTLIER = 3.0
-#: Tiles that are fitted at a time at most, and tiles times photographs, so that their numbers stay in the processor's cache.
-#: Half and twice as many take up to a fifth longer.
-AT_ONCE, PAIRS = 16, 96
+#: Tiles that are fitted at a time at most, so that their numbers stay in the processor's cache.
+AT_ONCE = 16
+#: The same for tiles times photographs. Half and twice as many take up to a fifth longer.
+PAIRS = 96
 
 
 class TileShifts(NamedTuple):
