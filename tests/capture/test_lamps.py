@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 
 import photostereo as ps
 from photostereo.capture.layouts.folder import find_ball_series
+from photostereo.capture.loading import read_lazily
+from photostereo.capture.options import ReadOptions
 from photostereo.cli import app
 from photostereo.core.errors import CaptureError, ParameterError
 from photostereo.core.findings import by_code
@@ -109,6 +111,27 @@ def test_series_that_disagree_are_doubted(shoot: Shoot, tmp_path: Path) -> None:
         found.lights.source[0] == "shiny ball at 70,66 in chrome and shiny ball at 70,66 in mirror"
     )
     assert (found.lights.expected_error > 0.5 * off).all() and len(found.suspects) > 5
+
+
+@pytest.mark.parametrize("name", ["Kugel", "b"])
+def test_a_folder_of_a_ball_is_known_by_its_name_or_by_what_it_shows(
+    name: str, shoot: Shoot, tmp_path: Path
+) -> None:
+    plain = shoot_table([], size=(130, 130), scene="vase", lights=shoot.lights)
+    thing = write(plain, tmp_path / "thing", "t")
+    ball = [Ball("mirror", 70.2, 66.4, 45)]
+    series = shoot_table(
+        ball, size=(130, 140), scene=None, lights=shoot.lights, studio=Studio(table=0.03)
+    )
+    write(series, thing / name, "b")
+    found = ps.calibrate(thing)
+    assert set(found.lights.source) == {f"shiny ball at 70,66 in {name}"}
+    assert angles(found.lights.directions, shoot.lights).mean() < 1.0
+    # A photograph is missing: the folder cannot be used, and is not ignored in silence.
+    (thing / name / "b3.png").unlink()
+    options = ReadOptions(align="off", mask="full")
+    notes = by_code(read_lazily(thing, options, need_lights=False).origin.notes)
+    assert ("ball-folder-unused" in notes) is (name == "Kugel")
 
 
 def test_scans_side_by_side_are_not_balls_of_each_other(folder: Path, tmp_path: Path) -> None:

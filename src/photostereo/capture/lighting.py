@@ -18,8 +18,10 @@ from photostereo.capture.examine import Opened
 from photostereo.capture.layouts.folder import (
     find_ball_series,
     is_ball_series,
+    other_series,
     pair_photographs,
     photographs_and_mask,
+    unpaired_ball_series,
 )
 from photostereo.capture.options import ESTIMATE, ReadOptions
 from photostereo.capture.source import Source
@@ -30,7 +32,7 @@ from photostereo.core.errors import CaptureError
 from photostereo.core.findings import Finding
 from photostereo.core.units import PixelSize
 from photostereo.lights.ball.calibration import Calibration, calibrate_lights, merge_calibrations
-from photostereo.lights.ball.geometry import Circle, mask_circle
+from photostereo.lights.ball.geometry import Circle, mask_circle, visible_share
 from photostereo.lights.ball.picture import dome_picture
 from photostereo.lights.lights import Lights
 from photostereo.lights.source import LightSource, SourceKind
@@ -40,9 +42,11 @@ from photostereo.lights.unknown.estimate import DOUBTFUL_ERROR, REASONS, estimat
 from photostereo.masks.reading import read_mask
 from photostereo.photographs.developed import open_files
 
-#: Strengths source in photographs vary if their largest ratio is above this. Of 60 rendered captures under equal lights, all
+#: Strengths found in photographs vary if their largest ratio is above this. Of 60 rendered captures under equal lights, all
 #: stay below 1.17; if their exposure rises by a half, 59 are above 1.38 (with a ball).
 VARY = 1.2
+#: A folder that is not named like a ball shows one if at least this share of the outline lies in the frame.
+_WHOLE_BALL = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,14 +85,16 @@ def find_lights(opened: Opened, options: ReadOptions, control: Control = SILENT)
     lighting = Lighting(
         Lights(count=len(source.files)), notes=(Finding("no-lights"),), is_complete=False
     )
+    unused: list[Finding] = []
     if options.lights != ESTIMATE and source.lights is not None:
         lighting = _from_file(source, opened.photographs.full_frame, options)
     elif options.lights != ESTIMATE:
         try:
-            lighting = _from_ball(calibrate_photographs(opened, options, control))
+            lighting = _from_ball(calibrate_photographs(opened, options, control, unused=unused))
         except CaptureError as error:
             if error.code != "no-ball" or source.ball is not None:
                 raise
+        lighting = replace(lighting, notes=(*lighting.notes, *unused))
     return lighting.moved(source, options)
 
 
@@ -149,9 +155,28 @@ def _from_ball(calibration: Calibration) -> Lighting:
 
 
 def calibrate_photographs(
-    opened: Opened, options: ReadOptions, control: Control = SILENT
+    opened: Opened,
+    options: ReadOptions,
+    control: Control = SILENT,
+    *,
+    unused: list[Finding],
 ) -> Calibration:
-    """Estimate the lights from a ball: in the folder given by the user, in one named like a ball, or in the photographs."""
+    """Estimate the lights from a ball.
+
+    It is in the folder given by the user, in one named like a ball, in the photographs themselves, or in any folder of
+    the capture that has a photograph for each of these.
+
+    Parameters
+    ----------
+    opened : Opened
+        The photographs of the object.
+    options : ReadOptions
+        How to read them.
+    control : Control
+        Receives progress and can cancel the work.
+    unused : list of Finding
+        Receives a finding for each folder that is named like a ball but cannot be used.
+    """
     source = opened.source
     photographs = opened.photographs
     alignment = opened.alignment
@@ -212,18 +237,35 @@ def calibrate_photographs(
                 file=source.ball,
             )
         return in_series(source.ball)
+    taken = source.every_file or source.files
     place = source.path if source.path.is_dir() else source.path.parent
-    series = find_ball_series(place, source.every_file or source.files)
+    series = find_ball_series(place, taken)
     own = source.files[0].parent
+    if is_ball_series(own):  # the capture may show the ball itself
+        series = [own, *series]
     results = []
-    for folder in (
-        [own, *series] if is_ball_series(own) else series
-    ):  # the capture may show the ball itself
-        with suppress(CaptureError):  # the name may be a coincidence
+    for folder in series:
+        try:
             results.append(in_series(folder))
+        except CaptureError as problem:  # the name may be a coincidence
+            if folder is not own:
+                unused.append(Finding("ball-folder-unused", folder=folder.name, why=problem.code))
+    for folder in unpaired_ball_series(place, taken):
+        unused.append(Finding("ball-folder-unused", folder=folder.name, why="ball-series-count"))
     if results:
         return merge_calibrations(results)
-    calibration = replace(of_ball(scene, source.files, mask=beside["mask"]), in_frame=True)
+    try:
+        calibration = of_ball(scene, source.files, mask=beside["mask"])
+    except CaptureError as problem:
+        if problem.code != "no-ball":
+            raise
+        for folder in other_series(place, taken):
+            with suppress(CaptureError):  # it shows something else
+                result = in_series(folder)
+                if visible_share(result.balls[0].circle, result.frame) >= _WHOLE_BALL:
+                    return result
+        raise
+    calibration = replace(calibration, in_frame=True)
     if alignment is None:
         return calibration
     # If a ball moves by a share of its radius, the light turns by twice that share in radians (law of reflection).
@@ -276,7 +318,8 @@ def complete_lights(
         has = "has no light file and no ball"
         if table is not None:
             has = f"has no light for {missing} of its photographs"
-        why = "; ".join(REASONS[reason] for reason in verdict.reasons)
+        unused = [str(note) for note in lighting.notes if note.code == "ball-folder-unused"]
+        why = "; ".join([*(REASONS[reason] for reason in verdict.reasons), *unused])
         raise CaptureError(
             f"{source.path} {has}, and the lights cannot be estimated: {why}.",
             code="lights-not-estimated",

@@ -153,8 +153,13 @@ def calibrate(
         assert origin is not None and origin.calibration is not None
         return origin.calibration
     opened = examine(folder.find_alone(place, reading), reading, control)
-    calibration = calibrate_photographs(opened, reading, control)
-    notes = (*(fault.finding for fault in opened.source.faults), *opened.photographs.camera_notes)
+    unused: list[Finding] = []
+    calibration = calibrate_photographs(opened, reading, control, unused=unused)
+    notes = (
+        *unused,
+        *(fault.finding for fault in opened.source.faults),
+        *opened.photographs.camera_notes,
+    )
     return replace(calibration, warnings=(*notes, *calibration.warnings))
 
 

@@ -176,6 +176,37 @@ def find_ball_series(capture: Path, photographs: Sequence[Path]) -> list[Path]:
     return []
 
 
+def unpaired_ball_series(capture: Path, photographs: Sequence[Path]) -> list[Path]:
+    """Find folders in a capture that are named like a ball, but lack a photograph for some of these."""
+    paired = find_ball_series(capture, photographs)
+    return [
+        folder
+        for folder in _folders_with_pictures(capture, photographs)
+        if is_ball_series(folder) and folder not in paired
+    ]
+
+
+def other_series(capture: Path, photographs: Sequence[Path]) -> list[Path]:
+    """Find folders in a capture that are not named like a ball, but have a photograph for each of these."""
+    found = []
+    for folder in _folders_with_pictures(capture, photographs):
+        with suppress(CaptureError):
+            pair_photographs(photographs, photographs_and_mask(folder)[0], folder)
+            if not is_ball_series(folder):
+                found.append(folder)
+    return found
+
+
+def _folders_with_pictures(capture: Path, photographs: Sequence[Path]) -> list[Path]:
+    """Return the folders in a capture that have pictures, without that of its photographs."""
+    own = photographs[0].resolve().parent
+    return [
+        folder
+        for folder in sorted(capture.glob("[!.]*/"))
+        if folder.resolve() != own and list_images(folder)
+    ]
+
+
 def pair_photographs(
     photographs: Sequence[Path], others: Sequence[Path], folder: Path
 ) -> list[Path]:
