@@ -35,7 +35,7 @@ LIBRARIES = {"np", "numpy", "json", "cv2", "pickle", "tifffile"}
 #: Methods of paths.
 OF_PATHS = {"write_text", "write_bytes", "read_text", "read_bytes"}
 #: Objects whose ``open`` opens no file.
-NO_FILES = {"webbrowser", "os", "self", "session", "sessions"}
+NO_FILES = {"webbrowser", "os", "self", "session", "sessions", "examination"}
 
 #: Where one of them is right, and why.
 ALLOWED = {
