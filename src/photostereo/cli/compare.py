@@ -159,14 +159,16 @@ def _table(
     """``columns`` maps headings to cell formats; the lowest of the values ``best`` is marked in its ``column``."""
     lines = []
     for row in rows:
-        expects = "" if row["expected"] is None else f"{row['expected']:.1f}°, {row['grade']}"
+        expects = ""
+        if row["expected"] is not None:
+            expects = f"{row['expected']:.1f}°, {row['grade']}"
         lines.append(
             [cell.format(**row, expects=expects).replace("%", " %") for cell in columns.values()]
         )
-    values = [] if best is None else [row[best] for row in rows]
-    return Table(
-        title, list(columns), lines, best=[(values.index(min(values)), column)] if values else ()
-    )
+    if best is None or not rows:
+        return Table(title, list(columns), lines)
+    values = [row[best] for row in rows]
+    return Table(title, list(columns), lines, best=[(values.index(min(values)), column)])
 
 
 def compare_results(
@@ -200,18 +202,27 @@ def compare_results(
         )
     names = numbered([(s.resolve() if s.name in ("", "..") else s).name for s in sources])
     sizes = {size_of_result(source) for source in sources}
-    size = sizes.pop() if not pixel_size.known and len(sizes) == 1 else pixel_size
-    known = None if truth is None else truth_of(truth)
+    size = pixel_size
+    if not size.known and len(sizes) == 1:
+        size = sizes.pop()
+    # Without ground truth, the others are compared with the first.
+    ground_truth = None
+    against = names[0]
+    heading = f"mean angle to {against}"
+    best = None
+    if truth is not None:
+        ground_truth = truth_of(truth)
+        against = "truth"
+        heading = "mean error"
+        best = "mean"
     target = out or Path(f"{folder_name(names[0])}-compare")
     with replacing_directory(target, force=force, keep=sources) as folder:
-        made = copy_results(folder, sources, names, known)
-        heading = f"mean angle to {names[0]}" if known is None else "mean error"
+        made = copy_results(folder, sources, names, ground_truth)
         angles = {heading: "{mean:.2f}°", "median": "{median:.2f}°", "90 % below": "{p90:.2f}°"}
         columns = {"result": "{name}", "method": "{method}", **angles, **_EXPECTED}
-        table = _table("Results compared", made.rows, columns, None if known is None else "mean", 2)
+        table = _table("Results compared", made.rows, columns, best, 2)
         write_text(folder / "comparison.tex", table.latex("comparison"))
         made.write_page(folder, size)
     terminal.table(None, table.header, table.rows)
     terminal.say_all(about_results("", target, target / "report.html"))
-    against = "truth" if known is not None else names[0]
     return {"out": str(target.absolute()), "against": against, "results": made.rows}

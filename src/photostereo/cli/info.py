@@ -112,16 +112,20 @@ def report_state(terminal: Terminal, pipeline: ps.Pipeline) -> None:
         return
     in_color = getattr(pipeline.capture.photographs, "is_color", False)
     terminal.say(capture_line(pipeline.at_hand, in_color=in_color))
+    findings = pipeline.diagnosis.findings
     origin = pipeline.at_hand.origin
-    calibration = None if origin is None else origin.calibration
-    warnings = () if calibration is None else calibration.warnings
-    notes = () if origin is None else origin.notes
+    if origin is None:
+        terminal.say_all(about_state(None, (), (), findings))
+        return
+    lights = None
+    warnings: tuple[Finding, ...] = ()
+    if origin.calibration is not None:
+        lights = origin.calibration.lights
+        warnings = tuple(origin.calibration.warnings)
     # The source of the lights is reported on a separate line.
     notes = tuple(
         note
-        for note in map(as_finding, notes)
+        for note in map(as_finding, origin.notes)
         if note not in warnings and note.kind is not Kind.SOURCE
     )
-    lights = None if calibration is None else calibration.lights
-    findings = pipeline.diagnosis.findings
     terminal.say_all(about_state(lights, warnings, notes, findings))

@@ -14,6 +14,9 @@ from photostereo.core.findings import sentences
 if TYPE_CHECKING:
     from photostereo.lights.ball.calibration import Calibration
 
+#: Smallest expected error that is printed, in degrees.
+LEAST_ERROR = 0.1
+
 
 def lights(
     terminal: Terminal,
@@ -66,32 +69,26 @@ def lights(
 
 def lights_table(calibration: Calibration) -> Any:
     """Table with one row per photograph; if all have the same source, it is stated once, below."""
-    found = calibration.lights
-    sources = tuple(dict.fromkeys(found.source))
-    several = len(sources) > 1
+    lights = calibration.lights
+    sources = tuple(dict.fromkeys(lights.source))
+    header = ["photograph", "x", "y", "z", "strength", "expected error"]
     rows = []
     for number, name in enumerate(calibration.files):
         mark = " ?" if number in calibration.suspects else ""
+        x, y, z = lights.directions[number]
+        error = max(lights.expected_error[number], LEAST_ERROR)
+        strength = f"{lights.strengths[number]:.3f}"
         rows.append(
-            [
-                f"{name}{mark}",
-                *(f"{value:+.3f}" for value in found.directions[number]),
-                f"{found.strengths[number]:.3f}",
-                f"{max(found.expected_error[number], 0.1):.1f}°",
-                *([found.source[number]] if several else []),
-            ]
+            [f"{name}{mark}", f"{x:+.3f}", f"{y:+.3f}", f"{z:+.3f}", strength, f"{error:.1f}°"]
         )
-    header = [
-        "photograph",
-        "x",
-        "y",
-        "z",
-        "strength",
-        "expected error",
-        *(["found from"] if several else []),
-    ]
+    caption = f"strengths: {lights.strengths_source}"
+    if len(sources) > 1:
+        header.append("found from")
+        for row, source in zip(rows, lights.source, strict=True):
+            row.append(source)
+    else:
+        caption = f"directions: {sources[0]}; {caption}"
     table = text_table(header, rows)
-    source = "" if several else f"directions: {sources[0]}; "
-    table.caption = f"{source}strengths: {found.strengths_source}"
+    table.caption = caption
     table.caption_justify = "left"
     return table

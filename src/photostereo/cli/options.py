@@ -97,6 +97,12 @@ class Making:
     flip_y: bool = Settings.flip_y
     about: list[str] | None = None
 
+    @property
+    def _material(self) -> str | None:
+        if self.tileable:
+            return "tileable"
+        return "plain" if self.material else None
+
     def settings(self, given: Collection[str]) -> dict[str, Any]:
         """Return the settings, by name, of the options given on the command line."""
         values = {name: value for name, value in vars(self).items() if name in given}
@@ -105,7 +111,7 @@ class Making:
         if "about" in values:
             values["about"] = parse_parameters(self.about, "--about license=CC0")
         if values.pop("tileable", False) or "material" in values:
-            values["material"] = "tileable" if self.tileable else "plain" if self.material else None
+            values["material"] = self._material
         return values
 
 

@@ -178,8 +178,8 @@ class Pipeline(ReadingStages):
     def diagnosis(self) -> Diagnosis:
         """Diagnosis of the capture, from all pixels or, if there are too many, from a sample."""
         capture = self.at_hand
-        whole = capture.in_memory and budget.is_diagnosed_whole(capture, self.plan.budget)
-        capture = capture if whole else budget.glance(capture, self.control)
+        if not capture.in_memory or not budget.is_diagnosed_whole(capture, self.plan.budget):
+            capture = budget.glance(capture, self.control)
         return diagnose(capture, control=self.control)
 
     @property

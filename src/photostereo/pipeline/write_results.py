@@ -217,8 +217,9 @@ class ResultWriter:
 
     def _about(self) -> dict[str, str]:
         """Information about the object, from the folder of the photographs and from the settings."""
-        origin = None if self.capture is None else self.capture.origin
-        path = None if origin is None else origin.path
+        path = None
+        if self.capture is not None and self.capture.origin is not None:
+            path = self.capture.origin.path
         beside = self._attempt("information about the object", partial(read_about, path))
         return {**(beside or {}), **check_about(self.settings.about)}
 

@@ -232,15 +232,18 @@ class Prepared:
             return Problem(model), values
         start = model.start(control)
         control.check()
-        found = self._evidence if entry.is_open(values) else None
+        evidence = None
+        sigma = 0.0
+        if entry.is_open(values):
+            evidence = self._evidence
+            sigma = evidence.sigma
         control.check()
         hessian = model.mean_hessian(start[1])
-        sigma = 0.0 if found is None else found.sigma
         setting = Setting(self.part.mask, self.part.side, sigma, hessian, self.device)
         prior, chosen = entry.build(values, setting)
         control.check()
-        if found is not None and sigma and entry.weight_is_open(values):
-            model = WithinNoise(model, start, found, hessian, self.part.mask)
+        if evidence is not None and sigma and entry.weight_is_open(values):
+            model = WithinNoise(model, start, evidence, hessian, self.part.mask)
         return Problem(model, prior, start), chosen
 
     def _finish(

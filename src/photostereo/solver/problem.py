@@ -193,8 +193,7 @@ class Problem:
         if not fit.converged:
             finding = Finding("model-not-converged", iterations=fit.iterations)
             warnings.warn(ConvergenceWarning(finding), stacklevel=4)
+        status = "converged" if fit.converged else "iterations"
         if fit.iterations == 0:
             status = "closed form"
-        else:
-            status = "converged" if fit.converged else "iterations"
         return Solution(fit.normals, fit.unknowns, status, fit.iterations)

@@ -111,9 +111,7 @@ class Reconstruction(Displayed):
     def strengths_summary(self, names: Sequence[str] = ()) -> dict[str, Any]:
         """Return, for ``summary.json``, whether photographs were corrected, and each factor by name or number."""
         factors = () if self.strengths is None else self.strengths.tolist()
-        if len(names) == len(factors):
-            names = names
-        else:
+        if len(names) != len(factors):
             names = [str(number + 1) for number in range(len(factors))]
         return {
             "choice": "given" if self.strengths is None else "auto",

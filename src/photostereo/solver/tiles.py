@@ -147,9 +147,11 @@ def bytes_of_row(
     workspace : int
         Additional bytes per intensity of the model.
     """
-    looked_at = 1 + (channels if colors else 0)
-    intensities = 4 * photographs * looked_at + 4 * READ_AT_A_TIME * channels
-    intensities += workspace * photographs * (channels if colors else 1)
+    in_gray = 4 * photographs
+    in_color = 4 * photographs * channels if colors else 0
+    being_read = 4 * READ_AT_A_TIME * channels
+    fitted = photographs * channels if colors else photographs
+    intensities = in_gray + in_color + being_read + workspace * fitted
     return width * (intensities + OF_A_MODEL + prior)
 
 
@@ -248,17 +250,23 @@ def bands_of(
     elif budget is None:
         budget = available_memory() // 2
     present = np.flatnonzero(capture.mask.any(axis=1))
+    if device.uses_torch:
+        budget //= TEMPORARIES
+    step = 1
+    if method.prior and method.prior.aligned_to:
+        step = values[method.prior.aligned_to]
+    most_pixels = math.inf
+    if not device.uses_torch and capture.pixel_count > MOST_PIXELS:
+        most_pixels = MOST_PIXELS
     return plan_bands(
         capture.frame,
         len(capture),
         row_of(capture, method),
-        budget // TEMPORARIES if device.uses_torch else budget,
+        budget,
         halo=method.has_prior or "mask" in method.model.sees,
-        step=values[method.prior.aligned_to] if method.prior and method.prior.aligned_to else 1,
+        step=step,
         inside=(int(present[0]), int(present[-1]) + 1),
-        most_pixels=math.inf
-        if device.uses_torch or capture.pixel_count <= MOST_PIXELS
-        else MOST_PIXELS,
+        most_pixels=most_pixels,
         small=capture.pixel_count > PIXELS and not device.uses_torch,
     )
 
