@@ -38,7 +38,7 @@ class Observations(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class PixelEvidence:
     """Evidence about N pixels, one by one."""
 
     observations: Observations  #: averaged within the noise
@@ -48,7 +48,7 @@ class Evidence:
     matte: Witness  #: the matte fit
     network: Witness  #: the set network; of infinite variance for pixels that the matte fit settles
 
-    def some(self, which: slice) -> Evidence:
+    def some(self, which: slice) -> PixelEvidence:
         """Return a copy for some of the pixels."""
 
         def copy(values: Array) -> Array:
@@ -58,7 +58,7 @@ class Evidence:
         if colors is not None:
             colors = copy(colors)
         of_all, of_lit = self.around
-        return Evidence(
+        return PixelEvidence(
             observations=Observations(copy(pixels), colors, some_lights(lights, which)),
             fine=copy(self.fine),
             noise=copy(self.noise),
@@ -77,7 +77,7 @@ def gather_evidence(
     neighbors: bool = True,
     distilled: Distilled | None = None,
     control: Control = SILENT,
-) -> Evidence:
+) -> PixelEvidence:
     """Compute the witnesses of every pixel in a mask.
 
     Parameters
@@ -113,7 +113,7 @@ def gather_evidence(
         around = misfits_around(fits, unexplained, mask, noise.coarse is not None)
     matte = matte_witness(fits, unexplained, around)
     network = ask_network(matte, observations, weights, distilled, control)
-    return Evidence(observations, fine, unexplained, around, matte, network)
+    return PixelEvidence(observations, fine, unexplained, around, matte, network)
 
 
 def ask_network(

@@ -26,7 +26,7 @@ TOKENS_AT_ONCE = 25_000
 TOKENS_IN_CACHE = 192
 
 
-class Layer(NamedTuple):
+class LayerWeights(NamedTuple):
     """Weights of a layer: ``hardswish(gain · y / rms(y) + shift)`` with ``y = x W + b``."""
 
     matrix: Float32  #: W, (inputs, width)
@@ -35,23 +35,23 @@ class Layer(NamedTuple):
     shift: Float32  #: (width,)
 
 
-class Linear(NamedTuple):
+class LinearWeights(NamedTuple):
     """Weights of ``x W + b``."""
 
     matrix: Float32  #: W, (inputs, outputs)
     bias: Float32  #: b, (outputs,)
 
 
-class Stage(NamedTuple):
+class StageWeights(NamedTuple):
     """Weights of a stage, in the order in which they are used."""
 
-    first: Layer
-    second: Layer
-    context: Linear  #: of the pool, added to every token
-    third: Layer
-    fourth: Layer
-    head: Layer  #: of the second pool
-    out: Linear
+    first: LayerWeights
+    second: LayerWeights
+    context: LinearWeights  #: of the pool, added to every token
+    third: LayerWeights
+    fourth: LayerWeights
+    head: LayerWeights  #: of the second pool
+    out: LinearWeights
 
 
 class Scratch(NamedTuple):
@@ -116,25 +116,25 @@ def predict(
     return normals, errors
 
 
-def _stage(weights: Weights, number: int) -> Stage:
+def _stage(weights: Weights, number: int) -> StageWeights:
     """Return the weights of a stage by name; in the archive, outputs are first, as in torch."""
     arrays = weights.arrays
 
     def matrix(name: str) -> Float32:
         return np.ascontiguousarray(arrays[f"{number}.{name}.weight"].T)
 
-    def layer(name: str) -> Layer:
-        return Layer(
+    def layer(name: str) -> LayerWeights:
+        return LayerWeights(
             matrix=matrix(f"{name}.linear"),
             bias=arrays[f"{number}.{name}.linear.bias"],
             gain=arrays[f"{number}.{name}.gain"],
             shift=arrays[f"{number}.{name}.shift"],
         )
 
-    def linear(name: str) -> Linear:
-        return Linear(matrix(name), arrays[f"{number}.{name}.bias"])
+    def linear(name: str) -> LinearWeights:
+        return LinearWeights(matrix(name), arrays[f"{number}.{name}.bias"])
 
-    return Stage(
+    return StageWeights(
         first=layer("first"),
         second=layer("second"),
         context=linear("context"),
@@ -146,7 +146,7 @@ def _stage(weights: Weights, number: int) -> Stage:
 
 
 def _predict_batch(
-    colors: Float32, lights: Float32, stages: list[Stage]
+    colors: Float32, lights: Float32, stages: list[StageWeights]
 ) -> tuple[Float32, Float32]:
     pixels, photographs = colors.shape[:2]
     gray = colors.mean(-1)
@@ -200,7 +200,7 @@ def _run_stage(gray, colors, lights, stage, scratch, normal, log_error):  # type
         The same in color.
     lights : array (1, d, 3) or (N, d, 3)
         Unit lights.
-    stage : Stage
+    stage : StageWeights
         Its weights.
     scratch : Scratch
         Room for the activations of a few pixels.

@@ -18,8 +18,8 @@ from photostereo.reflectance.learned.context.correct import Correction, Field, S
 from photostereo.reflectance.learned.distilled.network import Distilled
 from photostereo.reflectance.learned.distilled.training import distill
 from photostereo.reflectance.learned.evidence import (
-    Evidence,
     Observations,
+    PixelEvidence,
     ask_network,
     gather_evidence,
 )
@@ -51,7 +51,7 @@ LEAST_LEFT = 0.25
 
 
 @dataclass(frozen=True, eq=False)
-class FromSample:
+class SampleFacts:
     """What the model of a sample measures for all other pixels of a capture."""
 
     noise: float  #: :attr:`Learned.noise`, to which the weight of the prior is relative
@@ -66,7 +66,7 @@ class LearnedFacts(Facts):
     pixel_count: int  #: pixels of the object
     field: Field | None  #: the corrections of the context network
     correction: Correction | None = None  #: the same for the pixels of :meth:`at`
-    sample: FromSample | None = None  #: None for the sample itself
+    sample: SampleFacts | None = None  #: None for the sample itself
 
     def at(self, rows: Indices, columns: Indices) -> Self:
         if self.field is None:
@@ -172,7 +172,7 @@ class Learned(Model):
 
     def facts(self, control: Control) -> LearnedFacts:
         self._answer(control)  # with it, the distilled network
-        sample = FromSample(self.noise, self._table, self._distilled)
+        sample = SampleFacts(self.noise, self._table, self._distilled)
         return replace(self._facts, sample=sample)
 
     def _answer(self, control: Control = SILENT) -> Answer:
@@ -185,7 +185,7 @@ class Learned(Model):
             self._facts = replace(self._facts, correction=None)
         return self._started
 
-    def _gather(self, control: Control) -> Evidence:
+    def _gather(self, control: Control) -> PixelEvidence:
         """Compute the evidence of single pixels."""
         noise = self._pixel_noise
         if noise is None:
@@ -231,7 +231,7 @@ class Learned(Model):
         return Answer(cast(answer.normals, "float64"), spread, variance, trial)
 
     def _trial(
-        self, evidence: Evidence, correction: Correction, answer: Witness
+        self, evidence: PixelEvidence, correction: Correction, answer: Witness
     ) -> Callable[[], NoiseTable | None]:
         """Return a function that measures how noise moves the normals, on some of the pixels."""
         # Copies of a few pixels, so that the trial keeps no large array alive.
@@ -247,7 +247,7 @@ class Learned(Model):
 
         return partial(try_noise, ask, answer.some(some), few, mean_lights(self._lights))
 
-    def _correction(self, evidence: Evidence) -> Correction:
+    def _correction(self, evidence: PixelEvidence) -> Correction:
         """Return the context's correction of the network's normals; none if disabled."""
         if self._facts.correction is not None:
             return self._facts.correction

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from photostereo.core.conventions import GRAY_WEIGHTS, Float64
 from photostereo.diagnosis.noise import NoiseTable
-from photostereo.reflectance.learned.evidence import Evidence, Observations
+from photostereo.reflectance.learned.evidence import Observations, PixelEvidence
 from photostereo.reflectance.learned.matte import Witness
 from photostereo.runtime.arrays import like, to_numpy
 
@@ -30,7 +30,7 @@ CHANNEL_TO_LUMA = 1.5
 def try_noise(
     ask: Callable[[Observations], Witness],
     answer: Witness,
-    evidence: Evidence,
+    evidence: PixelEvidence,
     lights: NDArray[Any],
 ) -> NoiseTable | None:
     """Measure how far noise moves the normals, as a function of their spread.
@@ -43,7 +43,7 @@ def try_noise(
         Maps observations of the pixels to the normals of the model.
     answer : Witness
         Its normals without more noise, and their variances.
-    evidence : Evidence
+    evidence : PixelEvidence
         Observations of these pixels, and their noise.
     lights : array (3, d)
         The same noise is added for the same light, whatever the order of the photographs.

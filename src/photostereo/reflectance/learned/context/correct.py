@@ -21,7 +21,7 @@ from photostereo.reflectance.learned.context.features import (
     features_of,
 )
 from photostereo.reflectance.learned.context.network import predict
-from photostereo.reflectance.learned.evidence import Evidence
+from photostereo.reflectance.learned.evidence import PixelEvidence
 from photostereo.reflectance.learned.matte import Witness, combine
 from photostereo.runtime.arrays import Array, cast, like, namespace, to_numpy
 from photostereo.runtime.illumination import mean_lights, some_lights
@@ -185,12 +185,12 @@ class Field:
         return Correction(values[:, :3], np.exp(2.0 * values[:, 3]))
 
 
-def find_field(evidence: Evidence, mask: BoolArray, weights: Mapping[str, Float32]) -> Field:
+def find_field(evidence: PixelEvidence, mask: BoolArray, weights: Mapping[str, Float32]) -> Field:
     """Compute the field of an object.
 
     Parameters
     ----------
-    evidence : Evidence
+    evidence : PixelEvidence
         Of its pixels.
     mask : array of bool (H, W)
         Their positions, row by row.
@@ -213,7 +213,7 @@ def find_field(evidence: Evidence, mask: BoolArray, weights: Mapping[str, Float3
     return Field(square, predict(weights, maps.astype(np.float32)), occupied)
 
 
-def pixel_maps(evidence: Evidence) -> Array:
+def pixel_maps(evidence: PixelEvidence) -> Array:
     """Return the features (N, len(NAMES)) of all pixels."""
     pixels, _, lights = evidence.observations
     directions = like(lights.astype(np.float32), pixels)
