@@ -100,6 +100,7 @@ def export_result(
         texels=texels,
         control=control,
     )
+    # Those that need a surface share one, and are written together.
     meanings: dict[str, str] = {}
     surface: dict[str, Any] | None = None
     for kind in kinds:

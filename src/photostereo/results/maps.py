@@ -207,6 +207,7 @@ def read_normal_map(
         )
     colors = np.ascontiguousarray(picture[..., :3])
     top = float(np.iinfo(picture.dtype).max)
+    # Other programs leave the background black, or gray: the code of the zero vector.
     empty = (np.abs(colors / top - 0.5) < 0.02).all(axis=-1) | (colors == 0).all(axis=-1)
     if mask_path is not None:
         inside, _ = read_mask(Path(mask_path), (colors.shape[0], colors.shape[1]))

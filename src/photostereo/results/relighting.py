@@ -141,6 +141,8 @@ def fit_lights(
     # Above white, the color is white and the luminance above 1, so a dim light shows the pixel
     # unclipped.
     boost = np.maximum(1.0, a.max(axis=1))
+    # The luminance multiplies the color, so that what is fitted is relative to the gray in full
+    # light.
     gray = np.maximum(np.asarray(gray_from_rgb(a)), 1e-4)
     curve = np.asarray if linear else srgb_curve
     coefficients = np.zeros((*mask.shape, len(solve)), dtype=np.float32)

@@ -74,6 +74,7 @@ def estimate_roughness(capture: Capture, normals: FloatArray) -> Float64:
     without = around(matte)
     explained = without - np.min([around(values) for values in residuals], axis=0)
     shines = explained > np.maximum(LEAST_SHARE * without, LEAST_LIGHT * around(energy))
+    # The decision is sharp; a seam between two materials is less visible if the map is smooth.
     coarse = gaussian_filter(np.where(shines, roughness, 1.0), 0.5 * NEIGHBORHOOD)
     fine = cv2.resize(coarse, (width, height), interpolation=cv2.INTER_LINEAR)
     return np.clip(np.asarray(fine, dtype=np.float64), 0.0, 1.0)

@@ -304,6 +304,7 @@ def _groups(
     """
     sizes = parts[:, cv2.CC_STAT_AREA]
     sizes[0] = 0  # the background
+    # The first group is the largest, whose energies are reported.
     for part in np.argsort(-sizes):
         if sizes[part] > SMALL_PART:
             box = _box(*parts[part, :4].tolist())

@@ -162,10 +162,10 @@ def enlarge(picture: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     return np.repeat(np.repeat(picture, 2, axis=0), 2, axis=1)[: shape[0], : shape[1]]
 
 
-# The compiled loops. Their arrays are pictures (H, W): ``right`` and ``down`` are the weights of the
-# links, ``inverse`` is D⁻¹ (zero where a pixel has no link), ``values`` a solution, ``side`` the
-# right-hand side. Each row writes only its own results; sums run in a fixed order, so that results do
-# not depend on the number of threads.
+# The compiled loops. Their arrays are pictures (H, W): ``right`` and ``down`` are the weights of
+# the links, ``inverse`` is D⁻¹ (zero where a pixel has no link), ``values`` a solution, ``side``
+# the right-hand side. Each row writes only its own results; sums run in a fixed order, so that
+# results do not depend on the number of threads.
 
 
 @njit(cache=True, parallel=True)  # type: ignore[untyped-decorator]

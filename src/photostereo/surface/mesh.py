@@ -233,6 +233,8 @@ def vertex_positions(surface: Surface, pixels: NDArray[np.int64]) -> Float64:
 
 def geometric_normals(vertices: Float64, faces: NDArray[np.integer]) -> Float64:
     """Return area-weighted vertex normals of a mesh; (0, 0, 1) for a vertex without area."""
+    # The cross product of two edges is the normal times twice the area: its sum is the weighted
+    # mean.
     a, b, c = (vertices[faces[:, k]] for k in range(3))
     across = np.cross(b - a, c - a)
     total = np.zeros_like(vertices)

@@ -219,6 +219,7 @@ def render_surface(
         There is no second stack in memory.
         """
         light = directions[number]
+        # Attached shadows are part of the shading; cast shadows need the depth.
         shading = _shading(normals, shades, light, brdf, attached)
         if cast_shadows:
             shading[cast_shadow(surface.depth, surface.mask, light)[surface.mask]] = 0.0

@@ -181,6 +181,7 @@ class MeshFormat:
             job.write(file, self.encode(job.mesh, job.size.unit, job.name))
             return meanings
         encode = partial(self.encode_textured, job.textured, job.size, job.name)
+        # Compressing the pictures takes seconds: beside, so that the work can be canceled.
         for name, content in job.control.aside(encode).items():
             job.write(name, content)
         return {**meanings, **self.beside}

@@ -118,6 +118,7 @@ def make_material(
     if roughness is not None:
         rough = np.asarray(roughness)[box]
     maps = np.concatenate([slopes, color, rough[..., None]], axis=-1)
+    # All maps go through the same cuts and resampling, so that they still fit one another.
     if size is not None:
         maps = tiling.middle_square(maps)
     visibility = None
@@ -129,6 +130,7 @@ def make_material(
         maps = tiling.resample_square(maps, size, wrap=tileable)
         texel = side / size
     if tileable:
+        # A mean slope would be a step at every edge of the tile.
         maps[..., :2] -= maps[..., :2].mean(axis=(0, 1))
     slope_col = maps[..., 0]
     slope_row = maps[..., 1]
