@@ -11,6 +11,9 @@ from torch.nn import functional
 
 from photostereo_lab.training.tensors import uniform
 
+#: Share of reliefs that are nearly flat.
+FLAT = 0.45
+
 
 def smooth_noise(sets: int, size: int, cells: int, device: torch.device | str) -> Tensor:
     """Smooth random fields with about ``cells`` bumps across, standard deviation near 1."""
@@ -135,6 +138,8 @@ def draw_reliefs(
     )
     mask, rim = _outlines(count, x, y, device)
     heights = heights + rim * depth.clamp_min(0.02) * (u(0, 1) < 0.4)
+    # Canvases, paper, varnish, worn coins: slopes of a few degrees or less.
+    heights = heights * torch.exp(-u(0.0, 4.0) * (u(0, 1) < FLAT))
     normals = slopes(heights, 2.0 / (size - 1))
     normals = torch.stack(
         [normals[..., 0], -normals[..., 1], normals[..., 2]], -1

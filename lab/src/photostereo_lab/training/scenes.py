@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from photostereo_lab.training.layouts import seen_from
-from photostereo_lab.training.materials import Materials, dress, reflect
+from photostereo_lab.training.materials import Materials, dress, reflect, reflect_uneven
 from photostereo_lab.training.reliefs import draw_reliefs
 from photostereo_lab.training.solids import draw_solids, see_solids
 from photostereo_lab.training.tensors import uniform
@@ -30,6 +30,8 @@ from photostereo_lab.training.transport import (
 
 #: Reflections of surroundings sampled in few directions are blurred at least this much (GGX's α).
 LEAST_ALPHA = 0.3
+#: Share of the captures in which neighboring pixels mix.
+MIXED = 0.6
 #: The object of a scene covers at least this share of the frame.
 LEAST_AREA = 0.04
 
@@ -89,10 +91,17 @@ def draw_pool(count: int, device: torch.device | str, size: int, solids: float) 
 
 
 @torch.no_grad()  # type: ignore[untyped-decorator]
-def photograph(pool: Pool, lights: Tensor, distance: Tensor, cells: Tensor | None = None) -> Tensor:
+def photograph(
+    pool: Pool,
+    lights: Tensor,
+    distance: Tensor,
+    cells: Tensor | None = None,
+    wide: Tensor | None = None,
+) -> Tensor:
     """Light that reaches a perfect camera under lights (S, d, 3) at distances (S,): (S, d, 3, G, G).
 
-    With ``cells`` (S, P), the indices of some pixels, only those: (S, d, 3, P, 1).
+    With ``cells`` (S, P), the indices of some pixels, only those: (S, d, 3, P, 1). ``wide`` (S, 3) is the slope of the
+    view at the border of the frame, and at its center in x and y: 0 for a camera far away.
     """
     count, size = pool.heights.shape[:2]
     photographs, device = lights.shape[1], lights.device
@@ -110,16 +119,48 @@ def photograph(pool: Pool, lights: Tensor, distance: Tensor, cells: Tensor | Non
     cosine = (pool.normals.reshape(count, -1, 1, 3) * ray).sum(-1).clamp_min(0)
     given = radiosity(pool.patches, as_maps(cosine) * arriving, albedo) * (u() < 0.85)
     around = _indirect(pool, places, materials, given, lights, cells)
-    normals, shape = pool.normals.reshape(-1, 3), (size, size)
+    flat = pool.normals.reshape(-1, 3)
+
+    def direct(normals: Tensor, ray: Tensor, some: Materials, arriving: Tensor) -> Tensor:
+        colors = reflect_uneven(some, normals, ray.reshape(-1, photographs, 3))
+        colors = colors.reshape(count, *arriving.shape[2:], photographs, 3).permute(0, 3, 4, 1, 2)
+        return colors * arriving[:, :, None]
+
     if cells is not None:
-        normals, ray, materials, shape = *_some(cells, normals, ray, materials), (cells.shape[1], 1)
-        arriving = _maps_at(arriving, cells)
-    colors = reflect(materials, normals, ray.reshape(-1, photographs, 3))
-    colors = colors.reshape(count, *shape, photographs, 3).permute(0, 3, 4, 1, 2)
+        colors = direct(*_some(cells, flat, ray, materials), _maps_at(arriving, cells))
+        # A lens mixes neighbors.
+        near = _beside(cells, pool.mask)
+        other = direct(*_some(near, flat, ray, materials), _maps_at(arriving, near))
+        share = 0.5 * u() * (u() < MIXED)
+        colors = torch.lerp(colors, other, share[..., None])
+    else:
+        colors = direct(*_in_view(places, wide, flat, ray), materials, arriving)
     tint = (
         1 + 0.03 * torch.randn(count, photographs, 3, 1, 1, device=device) * (u() < 0.5)[..., None]
     )
-    return (colors * arriving[:, :, None] + around) * tint
+    return (colors + around) * tint
+
+
+def _beside(cells: Tensor, mask: Tensor) -> Tensor:
+    """A pixel of the mask (S, G, G) next to each of the ``cells`` (S, P), or the same one."""
+    size = mask.shape[1]
+    step = torch.randint(-1, 2, (2, *cells.shape), device=cells.device)
+    rows = (cells // size + step[0]).clamp(0, size - 1)
+    near = rows * size + (cells % size + step[1]).clamp(0, size - 1)
+    return torch.where(mask.flatten(1).gather(1, near), near, cells)
+
+
+def _in_view(
+    places: Tensor, wide: Tensor | None, normals: Tensor, ray: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Normals (N, 3) and rays (S, P, d, 3) as the camera sees them at each place."""
+    ray = ray.flatten(0, 1)
+    if wide is None:
+        return normals, ray
+    view = -(wide[:, None, :1] * places[..., :2] + wide[:, None, 1:])
+    view = torch.cat([view, torch.ones_like(view[..., :1])], -1).reshape(-1, 3)
+    view = functional.normalize(view, dim=-1)
+    return upright(view, normals), upright(view[:, None], ray)
 
 
 def _indirect(
@@ -182,6 +223,14 @@ def _maps_at(maps: Tensor, cells: Tensor) -> Tensor:
     flat = maps.flatten(-2)
     index = cells.reshape(len(cells), *[1] * (flat.ndim - 2), -1).expand(*flat.shape[:-1], -1)
     return torch.gather(flat, -1, index)[..., None]
+
+
+def upright(view: Tensor, vectors: Tensor) -> Tensor:
+    """Turn vectors (..., 3) such that the unit vector ``view`` becomes the z axis."""
+    axis = torch.tensor([0.0, 0.0, 1.0], device=view.device)
+    middle = view + axis
+    share = (vectors * middle).sum(-1, keepdim=True) / middle[..., 2:].clamp_min(1e-3)
+    return vectors - share * middle + 2 * (vectors * view).sum(-1, keepdim=True) * axis
 
 
 def mirrored(maps: Tensor, turns: int, flip: bool) -> Tensor:

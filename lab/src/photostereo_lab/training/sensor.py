@@ -16,6 +16,8 @@ LUMA = (0.298936, 0.587043, 0.114021)
 LUMA_VARIANCE = sum(weight**2 for weight in LUMA)
 #: Share of the captures whose camera moved.
 SHAKEN = 0.08
+#: Share of the captures that were stored as JPEG files.
+COMPRESSED = 0.2
 
 Uniform = Callable[..., Tensor]
 
@@ -50,7 +52,7 @@ def expose(
     power = ((image * inside).square().sum((1, 2, 3, 4), keepdim=True) / values).clamp_min(
         1e-16
     ) * relative**2
-    haze = (image * inside).mean((2, 3, 4), keepdim=True) * u(0, 0.06) * (u() < 0.2)
+    haze = (image * inside).mean((2, 3, 4), keepdim=True) * u(0, 0.06) * (u() < 0.5)
     image = image + haze + mean * u(0, 0.04) * (u() < 0.3)
     top = (
         image.amax((1, 2, 3, 4), keepdim=True) * u(0.4, 1.0)
@@ -88,8 +90,22 @@ def expose(
     image = torch.where(clean_enough, image, noisy)
     step = 4 * mean / 255
     image = torch.where(u() < 0.12, torch.round(image / step) * step, image)
+    image = torch.where(
+        u() < COMPRESSED, _compressed(image, mean * torch.exp(u(0.7, 2.5)), u), image
+    )
     image = _damaged(image, u, mean, damage)
     return torch.nan_to_num(image, nan=0.0, posinf=0.0, neginf=0.0) * inside, variance[:, 0, 0]
+
+
+def _compressed(image: Tensor, white: Tensor, u: Uniform) -> Tensor:
+    """Photographs in 8 bits on the sRGB curve, with errors as those of JPEG, decoded again."""
+    linear = (image / white).clamp(0, 1)
+    root = linear.clamp_min(1e-6) ** (1 / 2.4)
+    shown = torch.where(linear < 0.0031308, 12.92 * linear, 1.055 * root - 0.055)
+    shown = shown + u(0, 1.5) / 255 * torch.randn_like(shown[:, :, :1])
+    shown = (torch.round(255 * shown) / 255).clamp(0, 1)
+    decoded = torch.where(shown < 0.04045, shown / 12.92, ((shown + 0.055) / 1.055) ** 2.4)
+    return decoded * white
 
 
 def _shaken(image: Tensor, u: Uniform) -> Tensor:

@@ -156,7 +156,7 @@ def radiosity(patches: Patches, direct: Tensor, albedo: Tensor) -> Tensor:
 #: Number of directions that represent all.
 DIRECTIONS = 32
 #: Shares of scenes with a table, a wall, a little light from all directions, and much of it.
-TABLE, WALL, AMBIENT, ROOM_LIGHT = 0.5, 0.2, 0.4, 0.04
+TABLE, WALL, AMBIENT, ROOM_LIGHT = 0.6, 0.2, 0.6, 0.04
 
 
 def sphere(device: torch.device | str) -> Tensor:

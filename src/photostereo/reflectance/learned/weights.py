@@ -21,9 +21,9 @@ from photostereo.reflectance.learned.constants import FEATURES
 from photostereo.reflectance.learned.context import network as context_form
 
 #: SHA-256 of the built-in weights of the set network...
-SHIPPED_DIGEST = "eb36c2975167872eed750076b1156051eef52437ebbea7130cdffe59b7747c07"
+SHIPPED_DIGEST = "d69eb66b8dfc10a865fb2192fe153dc695ad871ef85f3604fb3529497564288e"
 #: ... and of the context network.
-CONTEXT_DIGEST = "90888b40b183f31ac8a8cf911c5df43014177434cfa12c686971cb334f3691ea"
+CONTEXT_DIGEST = "30f43b416fd75679b13d1f1c656ad67faff99fc79303b04f871f6add619e9b92"
 #: Layers of a stage; besides, it has the linear maps ``context`` and ``out``.
 LAYERS = ("first", "second", "third", "fourth", "head")
 #: Largest width in an archive; the built-in one has 96.

@@ -22,12 +22,15 @@ from photostereo.runtime.arrays import in_full_precision
 from photostereo_lab.training.layouts import draw_directions, draw_distances, miscalibrated
 from photostereo_lab.training.scenes import Pool, mirrored, photograph, symmetry
 from photostereo_lab.training.sensor import LUMA, expose
+from photostereo_lab.training.tensors import uniform
 
 #: Pixels along a side of a cell, and of a scene.
 FINE = 2
 SIZE = FINE * SIDE
 #: Lights are at least 8 half frames away; directions and strengths are off by up to these values.
 NEAREST, DEGREES, STRENGTH = 8.0, 2.5, 0.06
+#: Share of wide lenses, and the tangent of their largest half angle.
+WIDE, WIDEST = 0.6, 0.5
 #: Logarithm of a variance that represents infinity.
 MOST_LOG = 12.0
 
@@ -62,6 +65,15 @@ class Examples:
         )
 
 
+def draw_views(count: int, device: torch.device | str) -> Tensor:
+    """Slopes (S, 3) of the view at the border of the frame and at its center: some lenses are wide."""
+    u = uniform(count, device)
+    field = u(0.0, WIDEST) * (u() < WIDE)
+    share = u(0.3, 1.0)  # of the picture that the object fills
+    center = (1 - share) * u(-1, 1, 2)
+    return torch.cat([field * share, field * center], -1)
+
+
 @torch.no_grad()  # type: ignore[untyped-decorator]
 def draw_examples(
     pool: Pool,
@@ -76,10 +88,10 @@ def draw_examples(
     scenes, device = len(pool.heights), pool.heights.device
     lights = draw_directions(1, photographs, device)
     true, strength = miscalibrated(lights.expand(scenes, -1, -1), DEGREES, STRENGTH, spoiled)
-    clean = (
-        photograph(pool, true, draw_distances(scenes, device, NEAREST))
-        * strength[..., None, None, None]
+    clean = photograph(
+        pool, true, draw_distances(scenes, device, NEAREST), wide=draw_views(scenes, device)
     )
+    clean = clean * strength[..., None, None, None]
     images, noise = expose(clean, pool.mask, strong=strong, damage=damage)
     return examples_of(images, noise, pool, lights[0], weights)
 

@@ -84,7 +84,7 @@ class ContextTask(Task):
     counts: ClassVar = {
         4: 0.05, 5: 0.05, 6: 0.08, 8: 0.08, 10: 0.12, 12: 0.08, 16: 0.08, 20: 0.12, 32: 0.1, 48: 0.1, 96: 0.14
     }  # fmt: skip
-    side, solids = SIZE, 0.75
+    side, solids = SIZE, 0.65
 
     def network(self) -> nn.Module:
         return ContextNetwork()

@@ -16,7 +16,7 @@ from photostereo_lab.training.layouts import (
     miscalibrated,
     seen_from,
 )
-from photostereo_lab.training.materials import draw_materials, reflect
+from photostereo_lab.training.materials import draw_materials, reflect_uneven
 from photostereo_lab.training.scenes import Pool, photograph
 from photostereo_lab.training.tensors import uniform
 
@@ -49,12 +49,12 @@ def draw_pixels(count: int, photographs: int, device: torch.device | str) -> Bat
         part[:, 0] for part in seen_from(true, draw_distances(count, device, NEAREST), place)
     )
     materials = draw_materials(count, device)
-    colors = reflect(materials, normals, true)
+    colors = reflect_uneven(materials, normals, true)
     mixed = count // 5  # worn or patchy: two materials in one pixel
     share = torch.rand(mixed, 1, 1, device=device) * 0.7
-    second = reflect(draw_materials(mixed, device), normals[:mixed], true[:mixed])
+    second = reflect_uneven(draw_materials(mixed, device), normals[:mixed], true[:mixed])
     colors[:mixed] = torch.lerp(colors[:mixed], second, share)
-    part = slice(mixed, mixed + count // 8)  # two facets in one pixel
+    part = slice(mixed, mixed + count // 4)  # two facets in one pixel
     facet = functional.normalize(
         normals[part] + 0.5 * torch.randn_like(normals[part]) * torch.rand_like(normals[part, :1]),
         dim=-1,
@@ -64,7 +64,7 @@ def draw_pixels(count: int, photographs: int, device: torch.device | str) -> Bat
     )
     share = torch.rand(len(facet), 1, device=device) * 0.5
     colors[part] = torch.lerp(
-        colors[part], reflect(materials[part], facet, true[part]), share[..., None]
+        colors[part], reflect_uneven(materials[part], facet, true[part]), share[..., None]
     )
     normals[part] = functional.normalize(torch.lerp(normals[part], facet, share), dim=-1)
 
@@ -110,11 +110,11 @@ def _surroundings(
         reach = (normals * center).sum(-1, keepdim=True).clamp_min(0) * torch.sin(radius) ** 2
         color = (torch.rand(count, 3, device=device) * 0.5 + 0.5) * u(0.0, 0.9)
         bounce = bounce + (present * reach * lit)[..., None] * color[:, None]
-    ground = (u() < 0.4).float() * u(0.0, 0.8) * (1 - normals[:, 2:]) / 2
+    ground = (u() < 0.8).float() * u(0.0, 0.9) * (1 - normals[:, 2:]) / 2
     bounce = bounce + (ground * lights[..., 2])[..., None] * (
         0.6 + 0.4 * torch.rand(count, 1, 3, device=device)
     )
-    ambient = (u() < 0.5).float() * u(0.0, 0.06)
+    ambient = (u() < 0.8).float() * 0.1 * u() ** 1.5
     return visible, bounce + ambient[..., None] * (
         0.7 + 0.3 * torch.rand(count, 1, 3, device=device)
     )
