@@ -336,6 +336,7 @@ def test_progress_is_counted_through_the_bands(noisy: ps.Capture) -> None:
 
 def test_photographs_are_decoded_once(noisy: ps.Capture, tmp_path, monkeypatch) -> None:
     """However many bands there are; and what was kept on disk is what the files hold."""
+    from photostereo.photographs import developed
     from photostereo.photographs import protocol as photographs
 
     write_diligent(noisy, tmp_path / "reliefPNG")
@@ -354,7 +355,7 @@ def test_photographs_are_decoded_once(noisy: ps.Capture, tmp_path, monkeypatch) 
     assert np.array_equal(found.normals, expected.normals)
     assert found.digest == expected.digest
     # A disk without room: decoded again for every band, with the same result.
-    monkeypatch.setattr(photographs, "open_spool", lambda size: None)
+    monkeypatch.setattr(developed, "open_spool", lambda size: None)
     again = in_tiles(
         load(tmp_path / "reliefPNG", lazy=True), "pls", memory=budget_for(64, noisy, prior=False)
     )
