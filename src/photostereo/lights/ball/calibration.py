@@ -40,17 +40,20 @@ from photostereo.lights.strengths import (
 )
 from photostereo.lights.unknown.shading import fit_lights
 
-#: Expected errors above the first value, in degrees, cause a warning. The second applies to errors from an unknown
-#: perspective, where the outline of a small ball cannot rule out 6°.
-_VAGUE, _TURNED = 1.0, 8.0
+#: Expected errors above this, in degrees, cause a warning.
+_VAGUE = 1.0
+#: So do errors above this from an unknown perspective, where the outline of a small ball cannot rule out 6°.
+_TURNED = 8.0
 #: So do directions that change by more than this from the middle of the frame to its edge, in degrees.
 _BENT = 3.0
 #: Strengths of the lights of one capture differ by a smaller factor (measured: at most 4); more is an error.
 _BELIEVABLE = 20.0
 #: Strengths from these are believed even if they differ by more.
 _MEASURED = (SourceKind.MATTE_BALL, SourceKind.CARD)
-#: A direction is suspect if it is this many degrees, and this many times the usual difference, from other evidence.
-_DISAGREES, _UNUSUAL = 8.0, 4.0
+#: A direction is suspect if it is this many degrees from other evidence, ...
+_DISAGREES = 8.0
+#: ... and this many times the usual difference.
+_UNUSUAL = 4.0
 #: Error of a matte ball's shading in degrees, in addition to its scatter: nothing is quite matte.
 _SHADING = 0.5
 #: Like _DISAGREES between two balls, which determine a light more accurately than an object does.

@@ -36,7 +36,9 @@ from photostereo.runtime.quantiles import MAD_TO_SIGMA
 _FLAT = 0.04
 #: The brightest value divided by this is black.
 _DARK = 4095.0
+#: Standard deviation, in pixels, of the blur before gradients are taken: it calms noise, and moves no straight edge.
 _SMOOTHING = 1.0
+#: Side in pixels of the square around a pixel that tells its contrast: wider than the blurred edge.
 _AROUND = 7
 #: Side in pixels of the blocks for the typical strength.
 _BLOCK = 24
@@ -128,6 +130,20 @@ def black_level(images: FloatArray) -> float:
     return max(4.0 * noise, 2.0 * level, float(thin.max()) / _DARK, 1e-9)
 
 
+#: Each radius of the vote is this many times the last one, ...
+_NEXT_RADIUS = 1.06
+#: ... and this many pixels more.
+_NEXT_PIXELS = 0.25
+#: Centers may lie outside the frame by this share of the radius.
+_OUTSIDE = 0.5
+#: Minimum share of the visible outline that votes for a circle.
+_LEAST_VOTES = 0.25
+#: Minimum share of the outline that lies inside the frame.
+_LEAST_VISIBLE = 0.3
+#: Most circles to fit on one level of the pyramid.
+_MOST_PEAKS = 24
+
+
 def vote_for_circles(
     outlines: Outlines, smallest: float, largest: float
 ) -> list[tuple[float, Circle]]:
@@ -139,10 +155,10 @@ def vote_for_circles(
     height, width = outlines.frame
     radii = [smallest]
     while radii[-1] < largest:
-        radii.append(radii[-1] * 1.06 + 0.25)
+        radii.append(radii[-1] * _NEXT_RADIUS + _NEXT_PIXELS)
     found: list[tuple[float, Circle]] = []
     for radius in radii:
-        pad = int(0.5 * radius)
+        pad = int(_OUTSIDE * radius)
         shape = (height + 2 * pad, width + 2 * pad)
         votes = np.zeros(shape[0] * shape[1], np.float32)
         for sign in (-1.0, 1.0):
@@ -156,7 +172,7 @@ def vote_for_circles(
         found += _peaks(gathered, radius, pad, outlines.frame)
     kept: list[tuple[float, Circle]] = []
     for score, circle in sorted(found, key=lambda pair: -pair[0]):
-        if len(kept) < 24 and not any(circle.is_same(other) for _, other in kept):
+        if len(kept) < _MOST_PEAKS and not any(circle.is_same(other) for _, other in kept):
             kept.append((score, circle))
     return kept
 
@@ -186,24 +202,26 @@ def _peaks(
     size = 2 * int(0.25 * radius) + 1
     highest = cv2.dilate(votes, np.ones((size, size), np.uint8))
     length = 2 * np.pi * radius
-    y, x = np.nonzero((votes >= highest) & (votes > 0.25 * 0.3 * length))
+    y, x = np.nonzero((votes >= highest) & (votes > _LEAST_VOTES * _LEAST_VISIBLE * length))
     centers, last = np.stack([x, y], 1) - float(pad), np.array(frame[::-1]) - 2
     visible = np.ones(len(centers))
     cut = ((centers < 1 + radius) | (centers > last - radius)).any(1)
     outlines = centers[cut, None] + Circle(0.0, 0.0, radius).outline(360)
     visible[cut] = ((outlines >= 1) & (outlines <= last)).all(2).mean(1)
-    shares = votes[y, x] / length / np.maximum(visible, 0.3)
+    shares = votes[y, x] / length / np.maximum(visible, _LEAST_VISIBLE)
     best = np.argsort(-shares)[:12]
     return [
         (float(shares[i]), Circle(float(centers[i, 0]), float(centers[i, 1]), radius))
         for i in best
-        if shares[i] > 0.25
+        if shares[i] > _LEAST_VOTES
     ]
 
 
-#: Range of radii, in pixels, searched on one level of the pyramid. Levels overlap: an outline is hidden by the pattern of
-#: a table in small frames, and by noise in large ones.
-_SMALLEST, _LARGEST = 9.0, 100.0
+#: Smallest radius, in pixels, that is searched on a level of the pyramid. Levels overlap: an outline is hidden by the
+#: pattern of a table in small frames, and by noise in large ones.
+_SMALLEST = 9.0
+#: Largest radius, in pixels, except on the coarsest level.
+_LARGEST = 100.0
 #: Frames are halved down to this width or height.
 _COARSEST = 60.0
 #: Minimum radius of a circle, in pixels of the photographs.
@@ -329,7 +347,7 @@ def fit_circle(outlines: Outlines, guess: Circle, *, slack: float) -> Circle | N
     seen = visible_share(circle, outlines.frame)
     distance = np.abs(np.hypot(points[:, 0] - circle.x, points[:, 1] - circle.y) - circle.radius)
     near = distance < tolerance
-    if near.sum() < 12 or seen < 0.3:
+    if near.sum() < 12 or seen < _LEAST_VISIBLE:
         return None
     total = max(round(_ray_count(circle.radius) * seen), 1)
     coverage = min(len(np.unique(rays[near])) / total, 1.0)

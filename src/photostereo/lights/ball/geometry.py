@@ -30,9 +30,12 @@ VIEW = np.array([0.0, 0.0, 1.0])
 #: Focal length of the widest expected lens, that of a phone, in widths of the frame. Half as much doubles the
 #: reported error for a ball whose outline is not known.
 WIDEST_LENS = 0.7
-#: Error of a circle given by hand or by a painted mask; number of neighboring edges with the same error; and minimum
-#: error of an edge. In pixels.
-_TYPED, _ALIKE, _SHARP = 0.5, 10.0, 0.1
+#: Error in pixels of a circle given by hand or by a painted mask.
+_TYPED = 0.5
+#: Number of neighboring edges with the same error.
+_ALIKE = 10.0
+#: Minimum error of an edge, in pixels.
+_SHARP = 0.1
 _ACROSS = np.array([1.0, 0.0])
 
 

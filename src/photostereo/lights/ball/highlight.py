@@ -188,12 +188,22 @@ def _without_rays(patch: BoolArray) -> BoolArray:
 
 #: A shiny ball: its highlight is found in this share of the photographs, ...
 SHINY_FOUND = 0.7
-#: ... covers at most this share of its disc and moves by this share of the radius, ...
-_SHINY_AREA, _SHINY_WANDER = 0.03, 0.06
-#: ... is this many times as bright as the surface around it, and has this share of the bright level of the frame. If the
-#: outline is complete, and a small highlight moves far over it in nearly every photograph, less is enough.
-_SHINY_LIGHT, _FAINTER_LIGHT = (3.0, 0.2), (2.0, 0.1)
-_CERTAIN_COVERAGE, _CERTAIN_FOUND, _CERTAIN_AREA, _CERTAIN_WANDER = 0.85, 0.9, 0.01, 0.15
+#: ... covers at most this share of its disc (true balls: at most 0.011), ...
+_SHINY_AREA = 0.03
+#: ... moves by this share of the radius, ...
+_SHINY_WANDER = 0.06
+#: ... is this many times as bright as the surface around it, and has this share of the bright level of the frame.
+_SHINY_LIGHT = (3.0, 0.2)
+#: If a small highlight moves far over a complete outline in nearly every photograph, this is enough.
+_FAINTER_LIGHT = (2.0, 0.1)
+#: A complete outline: at least this share of it is seen as an edge.
+_CERTAIN_COVERAGE = 0.85
+#: Nearly every photograph: at least this share of them.
+_CERTAIN_FOUND = 0.9
+#: A small highlight: at most this share of the disc.
+_CERTAIN_AREA = 0.01
+#: Far: the standard deviation of its place, as a share of the radius.
+_CERTAIN_WANDER = 0.15
 #: A highlight of this many pixels is small on any ball: the blur of the lens.
 _SPECK = 12.0
 #: Highlights of a sphere are compact (true balls: at most 2.4; coins, scrolls and letters: 5 to 20), ...

@@ -27,22 +27,40 @@ from photostereo.core.conventions import FloatArray, Indices
 from photostereo.lights.ball.circle_search import close_up
 from photostereo.lights.ball.geometry import Circle
 
-#: Pixels within this distance of the outline, in pixels, or this share of the radius inside it, are used.
-_BAND, _DEEP = 4.0, 0.12
-#: Pieces of the outline, each about this many pixels long, within limits.
-_PIECE, _FEWEST, _MOST = 9.0, 16, 64
-#: Maximum distance of the outline from its edges: this many pixels, this share of the radius, or this many
-#: times the scatter of the edges; the radius may also grow by the part that a mirroring rim hides.
-_FAR, _FAR_SHARE, _FAR_EDGES, _HIDDEN = 0.6, 0.02, 4.0, 0.035
-#: Mirrored ground: from this many pixels beyond the outline to this share of the radius.
-_GROUND_FROM, _GROUND_TO = 2.5, 1.35
-#: Limits of the blur (pixels).
-_SHARPEST, _SOFTEST = 0.35, 6.0
-#: Rounds of weights for the pieces, and steps of least squares in each; three rounds usually suffice.
-_ROUNDS, _TURNS = 6, 5
-#: Errors are this many times those from the scatter of the pieces, and at least this many pixels: an error of the model
-#: affects many pieces in the same way.
-_MODEL, _LEAST = 2.0, 0.005
+#: Pixels within this distance of the outline, in pixels, are used, ...
+_BAND = 4.0
+#: ... and inside it those within this share of the radius.
+_DEEP = 0.12
+#: Length in pixels of a piece of the outline, within the limits of their number.
+_PIECE = 9.0
+#: Minimum number of pieces: fewer would not outvote one that shows something else.
+_FEWEST = 16
+#: Maximum number of pieces.
+_MOST = 64
+#: Maximum distance of the outline from its edges: this many pixels, ...
+_FAR = 0.6
+#: ... this share of the radius, ...
+_FAR_SHARE = 0.02
+#: ... or this many times the scatter of the edges.
+_FAR_EDGES = 4.0
+#: The radius may also grow by this share, the part that a mirroring rim hides.
+_HIDDEN = 0.035
+#: The mirrored ground begins this many pixels beyond the outline, ...
+_GROUND_FROM = 2.5
+#: ... and ends at this many radii.
+_GROUND_TO = 1.35
+#: Minimum blur in pixels.
+_SHARPEST = 0.35
+#: Maximum blur in pixels.
+_SOFTEST = 6.0
+#: Rounds of weights for the pieces; three usually suffice.
+_ROUNDS = 6
+#: Steps of least squares in each round.
+_TURNS = 5
+#: Errors are this many times those from the scatter of the pieces: an error of the model affects many in the same way.
+_MODEL = 2.0
+#: Minimum error in pixels, before that factor.
+_LEAST = 0.005
 
 
 class _Rim:

@@ -14,10 +14,21 @@ from photostereo.lights.lights import Lights
 
 Picture = NDArray[np.uint8]
 
-_SIDE, _TITLE = 640, 44
-_PAPER, _INK, _FAINT = (250, 249, 246), (40, 40, 44), (205, 203, 198)
-_CIRCLE, _MARK, _WRONG = (255, 138, 30), (0, 190, 255), (226, 40, 60)
-_FONT, _SIZE = cv2.FONT_HERSHEY_SIMPLEX, 0.5
+#: Height of the picture below its title, in pixels.
+_SIDE = 640
+#: Height of the title, in pixels.
+_TITLE = 44
+# Colors (RGB) of the background, of text, and of lines in the background.
+_PAPER = (250, 249, 246)
+_INK = (40, 40, 44)
+_FAINT = (205, 203, 198)
+# Colors of an outline, of a highlight, and of one that is doubtful.
+_CIRCLE = (255, 138, 30)
+_MARK = (0, 190, 255)
+_WRONG = (226, 40, 60)
+_FONT = cv2.FONT_HERSHEY_SIMPLEX
+#: Scale of the font.
+_SIZE = 0.5
 #: Possible offsets of a label from its mark, in pixels, the best first.
 _BESIDE = [(reach * x, reach * y) for reach in (1, 1.8, 2.8) for x, y in
            ((13, -11), (13, 14), (-13, -11), (-13, 14), (17, 3), (-17, 3), (0, -15), (0, 20))]  # fmt: skip

@@ -35,13 +35,19 @@ from photostereo.lights.ball.shading import Shading, fit_shading, settle_circle
 from photostereo.lights.source import LightSource, SourceKind
 from photostereo.lights.strengths import sample_pixels, unexplained_by_any, unexplained_light
 
-#: Error of the center of a highlight: in pixels, as a share of its extent, and in pixels times its
-#: noise over its peak (0.8 at best in each direction, by the bound of Cramér and Rao for a Gaussian spot).
-_SPOT, _SPOT_SHARE, _SPOT_NOISE = 0.03, 0.03, 1.2
+#: Error of the center of a highlight in pixels, ...
+_SPOT = 0.03
+#: ... as a share of its extent, ...
+_SPOT_SHARE = 0.03
+#: ... and in pixels times its noise over its peak (0.8 at best in each direction, by the bound of Cramér and Rao for a
+#: Gaussian spot).
+_SPOT_NOISE = 1.2
 #: A larger circle is searched around a circle of this coverage.
 _CLEAR = 0.8
-#: Matte ball: minimum share of the variance that the shading of a sphere explains, and of the outline that is visible.
-_MATTE_EXPLAINED, _MATTE_COVERAGE = 0.98, 0.7
+#: Matte ball: minimum share of the variance that the shading of a sphere explains.
+_MATTE_EXPLAINED = 0.98
+#: Matte ball: minimum share of the outline that is seen as an edge.
+_MATTE_COVERAGE = 0.7
 #: Minimum share of a matte ball's disc inside the frame: the shading of a small cap fits many objects.
 _MATTE_SHARE = 0.4
 #: A ball has one color; an eye, a button or a head does not.

@@ -37,8 +37,10 @@ _EDGE = 0.25
 _ONE_COLOR = 0.1
 #: The room is lit if its light lowers the mean deviation to this share.
 _ROOM_HELPS = 0.8
-#: Rounds of reweighted least squares, and those after which the texture is estimated again.
-_ROUNDS, _TEXTURE_AFTER = 12, (2, 5, 8)
+#: Rounds of reweighted least squares.
+_ROUNDS = 12
+#: Rounds after which the texture is estimated again.
+_TEXTURE_AFTER = (2, 5, 8)
 
 
 @dataclass(frozen=True, eq=False)
