@@ -42,7 +42,23 @@ def option(
     default: Any = None,
     **more: Any,
 ) -> Any:
-    """Declare an option in a panel of the help. Its flag is its name unless ``flags`` ("--out -o") is set."""
+    """Declare an option.
+
+    Parameters
+    ----------
+    help : str
+        What it does, for the help.
+    panel : str, optional
+        The panel of the help that lists it.
+    metavar : str, optional
+        The name of its value in the help.
+    flags : str
+        Its flags, such as ``"--out -o"``; by default made from the name of the parameter.
+    default
+        Its value if it is not given.
+    **more
+        Further arguments of :func:`typer.Option`, such as ``min``.
+    """
     if isinstance(default, bool) or "/" in flags:
         metavar = ""  # a flag takes no value
     return typer.Option(

@@ -179,7 +179,23 @@ def compare_results(
     force: bool,
     terminal: Terminal,
 ) -> dict[str, Any]:
-    """Write a folder with a page of existing results and the data from which it can be served pixel by pixel."""
+    """Write a folder with a page of existing results and the data from which it can be served pixel by pixel.
+
+    Parameters
+    ----------
+    sources : sequence of path
+        The folders of the results.
+    out : path, optional
+        The folder to create; by default named after the first result.
+    truth : path, optional
+        Ground truth; without it the others are compared with the first result.
+    pixel_size : PixelSize
+        Width of a pixel; if unknown, that of the results.
+    force : bool
+        Replace an existing folder of results.
+    terminal : Terminal
+        Prints the table.
+    """
     from photostereo.cli.export import size_of_result
     from photostereo.io.atomic import replacing_directory, write_text
     from photostereo.io.names import folder_name

@@ -309,8 +309,18 @@ def prepare(
 ) -> Prepared:
     """Reduce the photographs to the model's statistics once, for many calls of :func:`photostereo.solve`.
 
-    Only the parameters of the reflectance model matter here; those of the prior may be given and are ignored. With a
-    ``sample`` only its pixels are kept.
+    Parameters
+    ----------
+    capture : Capture
+        Photographs, lights and mask.
+    method, prior, device, strengths
+        As in :func:`photostereo.solve`.
+    sample : Part, optional
+        Keep only these pixels.
+    control : Control
+        Progress and cancellation.
+    **parameters
+        Parameters of the method. Only those of the reflectance model matter; those of the prior are ignored.
     """
     entry, _ = method_for(capture, method, prior)
     return prepare_planned(
