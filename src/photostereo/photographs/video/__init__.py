@@ -1,0 +1,1 @@
+"""A video of an object under a moving light, as photographs: which frames to use, and what they show."""
