@@ -10,9 +10,10 @@ from pathlib import Path
 
 from photostereo.core.errors import CaptureError
 from photostereo.io.names import folder_name
+from photostereo.photographs.video.suffixes import VIDEO_SUFFIXES
 
 #: Suffixes of files that are captures by themselves.
-CAPTURE_FILES = (".npz", ".lp")
+CAPTURE_FILES = (".npz", ".lp", *sorted(VIDEO_SUFFIXES))
 #: Compared between two checks of a capture: names, sizes and times of its files.
 State = tuple[tuple[str, int, int], ...]
 

@@ -48,7 +48,7 @@ class Layout(Protocol):
 
 #: Modules of :mod:`photostereo.capture.layouts` in the order in which they are tried, most specific first. To add a
 #: layout, write a module and list it here.
-OWN = ("archive", "diligent", "harvard", "rti", "folder")
+OWN = ("archive", "video", "diligent", "harvard", "rti", "folder")
 #: A folder with fewer photographs is not a capture: one or two may lie next to captures, and no method works with fewer.
 FEWEST = 3
 
@@ -69,7 +69,7 @@ def load(
     Parameters
     ----------
     path : str or path
-        A folder of any supported layout, an RTI ``.lp`` file or an ``.npz`` archive.
+        A folder of any supported layout, an RTI ``.lp`` file, an ``.npz`` archive or a video.
     lazy : bool
         Leave the photographs on disk until they are needed, for captures larger than memory (see
         :func:`photostereo.solve`). A small archive is read at once.

@@ -17,9 +17,8 @@ from photostereo.core.control import SILENT, Control
 from photostereo.core.conventions import Float32, FloatArray, Indices, gray_from_rgb
 from photostereo.core.errors import CaptureError
 from photostereo.photographs.video.choose import Look
+from photostereo.photographs.video.suffixes import VIDEO_SUFFIXES
 
-#: Suffixes of videos.
-SUFFIXES = frozenset({".mp4", ".mov", ".m4v", ".webm", ".avi", ".mkv"})
 #: Longer side of the small pictures that all frames are judged by.
 SIDE = 96
 #: Frames on either side that are averaged with a chosen one if they show the same light.
@@ -33,7 +32,7 @@ LONGEST = 3000
 
 def is_video(path: Path) -> bool:
     """Whether a file is a video, by its suffix."""
-    return path.suffix.lower() in SUFFIXES and path.is_file()
+    return path.suffix.lower() in VIDEO_SUFFIXES and path.is_file()
 
 
 def look_at(path: Path, control: Control = SILENT) -> tuple[Look, int]:
