@@ -70,7 +70,8 @@ def test_control_c_at_any_moment(capture, tmp_path, delay):
 def test_other_signals_clean_up_too(capture, tmp_path, name, delay, beginning):
     """While modules are imported, and during the work."""
     number = getattr(signal, name)
-    words = ["solve", str(capture), "--out", str(tmp_path / "out"), "--set", "max_iter=100000"]
+    words = ["solve", str(capture), "--out", str(tmp_path / "out")]
+    words += ["--method", "pdlnv", "--set", "max_iter=100000"]  # minutes
     code, error = ended(words, delay, number)
     assert code == 128 + number
     assert error.splitlines()[-1] == f"{beginning}; nothing was left half-written."

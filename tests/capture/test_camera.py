@@ -14,6 +14,7 @@ from photostereo.core.conventions import linear_from_srgb
 from photostereo.core.findings import by_code
 from photostereo.io import camera
 from photostereo.io.camera import Shot, exposures, read_shot, shot_of
+from photostereo.photographs import protocol
 
 
 def exif(
@@ -338,7 +339,9 @@ def test_the_head_of_a_file_is_looked_at_once(tmp_path, monkeypatch):
         "\n".join(f"{0.3 * (k % 2)} {0.3 * (k // 2)} 1" for k in range(4))
     )
     seen = []
-    monkeypatch.setattr(camera, "read_shot", lambda path: seen.append(path.name) or read_shot(path))
+    monkeypatch.setattr(
+        protocol, "read_shot", lambda path: seen.append(path.name) or read_shot(path)
+    )
     capture = load(tmp_path)
     assert len(capture) == 4
     assert sorted(seen) == [f"{k}.png" for k in range(4)]

@@ -75,6 +75,7 @@ class Problem:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from photostereo.reflectance.lambertian.model import Lambertian
     >>> L = np.array([[0, 0.6, 0], [0, 0, 0.6], [1, 0.8, 0.8]])
     >>> Problem(Lambertian(np.array([[0.1, 0.2, 0.9]]) @ L, L)).solve().status
