@@ -198,7 +198,7 @@ def test_the_command_solves_in_bands_on_a_device(noisy, device, monkeypatch, tmp
 
     path, out = tmp_path / "capture.npz", tmp_path / "out"
     np.savez(path, images=noisy.images, lights=noisy.lights.directions, mask=noisy.mask)
-    monkeypatch.setattr("photostereo.solver.solve.SAMPLE_PIXELS", 100)
+    monkeypatch.setattr("photostereo.solver.tiles.SAMPLE_PIXELS", 100)
     options = [
         "--method",
         "dlnv",
