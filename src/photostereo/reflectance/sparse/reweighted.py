@@ -94,7 +94,7 @@ class Reweighted(Model):
         About the capture, if these pixels are a part of it.
     """
 
-    #: Whether the weights fall as 1/r² beyond the noise, or as 1/|r|.
+    #: Whether the weights fall as ``1/r²`` beyond the noise, or as ``1/|r|``.
     redescending: ClassVar[bool]
     #: :meth:`excess_variance` under Gaussian noise.
     excess: ClassVar[float]
