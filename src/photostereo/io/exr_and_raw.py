@@ -1,4 +1,4 @@
-"""EXR, HEIC and camera RAW: formats whose libraries are optional."""
+"""EXR, HEIC and camera RAW: formats with libraries of their own, loaded when needed. Those of EXR and RAW are optional."""
 
 from __future__ import annotations
 

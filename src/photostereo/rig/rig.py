@@ -142,6 +142,13 @@ class Rig:
         return out
 
     @cached_property
+    def _outside(self) -> BoolArray | None:
+        """The pixels that are not solved."""
+        if self.mask is None:
+            return None
+        return ~self.mask
+
+    @cached_property
     def _directions(self) -> Float32:
         return np.ascontiguousarray(self.lights.directions, dtype=np.float32)
 
@@ -184,9 +191,9 @@ class Rig:
                 flat_normals,
                 flat_albedo,
             )
-        if self.mask is not None:
-            normals[~self.mask] = 0.0
-            albedo[~self.mask] = 0.0
+        if self._outside is not None:
+            normals[self._outside] = 0.0
+            albedo[self._outside] = 0.0
 
     def _frame_of(self, images: NDArray[Any]) -> tuple[int, int]:
         if images.ndim not in (3, 4) or images.shape[-3] != len(self):
